@@ -68,7 +68,7 @@ in that time.
 ALIKE_DAYS = 183
 """Samples that are this much farther from the day than the nearest one are left out."""
 
-REACH = 8.0
+EXTRAPOLATION_MAX = 8.0
 """No estimate is made for capacities this many times smaller than the smallest sample, or larger than the largest."""
 
 RELATED = {
@@ -318,7 +318,11 @@ class PriceBook:
         by_capacity: dict[int, dict[tuple[int, bool], list[Price]]] = {}
         for price in (*self.samples, *self.shipped, *self.ours):
             size = price.capacity_bytes
-            if price.kind == kind and size is not None and 1 / REACH <= capacity_bytes / size <= REACH:
+            if (
+                price.kind == kind
+                and size is not None
+                and 1 / EXTRAPOLATION_MAX <= capacity_bytes / size <= EXTRAPOLATION_MAX
+            ):
                 # If two are equally near, use the earlier one: its price was already known on that day.
                 apart = (price.apart_days(day), price.since > last_day(day))
                 by_capacity.setdefault(size, {}).setdefault(apart, []).append(price)

@@ -16,7 +16,7 @@ from headstack.choice.question import Question
 from headstack.choice.search import Found, Key, Tested
 from headstack.choice.simulated import Ask
 
-LOOSER = 0.1
+RELAXATION = 0.1
 """Relative amount by which a constraint is relaxed to determine its cost."""
 HEADROOM_REQUESTS = 8000
 """Requests of each run in the search for the maximum load of a system."""
@@ -118,7 +118,7 @@ def upgrade(question: Question, plain: Tested, best: Choice) -> Choice | None:
     demand = question.job.demand
     if best.rate_at_limit is None or demand.rate_per_s is None:
         return None
-    factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + LOOSER)
+    factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + RELAXATION)
     job = replace(question.job, demand=demand.scaled(factor))
     found, some = question.found(job, question.book, kinds=1, above=question.key(plain), by_value=True)
     if found.best is None:
@@ -177,18 +177,18 @@ def relaxations(question: Question) -> list[tuple[str, str, Job]]:
     job = question.job
     found: list[tuple[str, str, Job]] = []
     for place, limit in enumerate(job.limits):
-        looser = limit.relaxed(LOOSER)
+        looser = limit.relaxed(RELAXATION)
         limits = (*job.limits[:place], looser, *job.limits[place + 1 :])
         to = looser.text.partition("=")[2]
         found.append((limit.text, to.replace("ms", " ms"), replace(job, limits=limits)))
     demand = job.demand
     if demand.rate_per_s is not None or demand.depth is not None:
-        less = demand.scaled(1 - LOOSER)
+        less = demand.scaled(1 - RELAXATION)
         to = f"{less.rate_per_s:,.4g}/s" if less.rate_per_s is not None else f"depth {less.depth}"
         now = f"{demand.rate_per_s:,.4g}/s" if demand.rate_per_s is not None else f"depth {demand.depth}"
         found.append((f"load={now}", to, replace(job, demand=less)))
     if job.capacity_bytes:
-        less_bytes = round(job.capacity_bytes * (1 - LOOSER))
+        less_bytes = round(job.capacity_bytes * (1 - RELAXATION))
         found.append(
             (
                 f"capacity={format_bytes(job.capacity_bytes)}",
@@ -199,24 +199,24 @@ def relaxations(question: Question) -> list[tuple[str, str, Job]]:
     if job.survive:
         found.append((f"survive={job.survive}", str(job.survive - 1), replace(job, survive=job.survive - 1)))
     if job.loss_a_year is not None:
-        more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + LOOSER), 0.999999))
+        more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + RELAXATION), 0.999999))
         found.append((f"loss={job.loss_a_year:g}", f"{more_often.loss_a_year:g}", more_often))
     if job.spares:
         found.append((f"spares={job.spares}", str(job.spares - 1), replace(job, spares=job.spares - 1)))
     if job.bays is not None:
-        more = max(job.bays + 1, math.floor(job.bays * (1 + LOOSER)))
+        more = max(job.bays + 1, math.floor(job.bays * (1 + RELAXATION)))
         found.append((f"bays={job.bays}", str(more), replace(job, bays=more)))
     if job.watts is not None:
         found.append(
             (
                 f"watts={job.watts:g}",
-                f"{job.watts * (1 + LOOSER):g} W",
-                replace(job, watts=job.watts * (1 + LOOSER)),
+                f"{job.watts * (1 + RELAXATION):g} W",
+                replace(job, watts=job.watts * (1 + RELAXATION)),
             )
         )
     if job.usd is not None and job.objectives[0] != "usd":
         found.append(
-            (f"usd={job.usd:,.0f}", f"${job.usd * (1 + LOOSER):,.0f}", replace(job, usd=job.usd * (1 + LOOSER)))
+            (f"usd={job.usd:,.0f}", f"${job.usd * (1 + RELAXATION):,.0f}", replace(job, usd=job.usd * (1 + RELAXATION)))
         )
     return found
 

@@ -146,11 +146,11 @@ def known(limit: Limit, row: RunRow) -> Known:
     return Known(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
 
 
-FAR = 2.0
+DECISIVE_MISS_FACTOR = 2.0
 """Factor by which a figure without an interval must miss a limit for a decided miss: at a p99 of twice the limit, far
 more requests are slow than permitted, more than chance explains among twenty. A percentile within a limit by this
 factor meets it, if it only lacks an interval because few requests are slower."""
-FILLING = 1.25
+CACHE_FILLING_FACTOR = 1.25
 """The same factor while data in a write cache still change: starting from an empty cache, later requests are no faster
 than earlier ones; starting at the steady dirty level, means were within 15 % of those of runs sixty times as long. An
 SSD that writes to erased flash is judged as a new drive, with this factor in both directions: the answer's warnings
@@ -167,10 +167,12 @@ def judged(limit: Limit, found: Known) -> Says:
     if found.low is None or found.high is None:
         missed = off(limit, found)
         is_sampled = found.why.endswith(FEW_BEYOND) and found.requests >= limit.requests_min
-        if (found.why.startswith(NOT_STEADY) and missed <= 1 / FILLING) or (is_sampled and missed <= 1 / FAR):
+        if (found.why.startswith(NOT_STEADY) and missed <= 1 / CACHE_FILLING_FACTOR) or (
+            is_sampled and missed <= 1 / DECISIVE_MISS_FACTOR
+        ):
             return "meets"
         fills = WRITE_CACHE in found.why or found.why.startswith(NOT_STEADY)
-        return "does not" if missed > (FILLING if fills else FAR) else "cannot tell"
+        return "does not" if missed > (CACHE_FILLING_FACTOR if fills else DECISIVE_MISS_FACTOR) else "cannot tell"
     if limit.is_most:
         return "meets" if found.high <= limit.value else "does not" if found.low > limit.value else "cannot tell"
     return "meets" if found.low >= limit.value else "does not" if found.high < limit.value else "cannot tell"

@@ -143,11 +143,11 @@ class Question:
             durability=self.durability(candidate) if detailed else None,
             model_error=one.model_error,
             toml=toml_of(candidate) if detailed else "",
-            asked=self._asked(one) if detailed else None,
+            asked=self._inputs_of(one) if detailed else None,
             costs=tuple(self._cost_by(name, one) for name in job.objectives) if len(job.objectives) > 1 else (),
         )
 
-    def _asked(self, one: Tested) -> Asked:
+    def _inputs_of(self, one: Tested) -> Asked:
         """Returns the inputs of the run behind the answer, so that a page can recompute it."""
         runs, ask = self.runs(self.job), Ask(one.candidate, one.requests)
         (row,) = runs.rows([ask])

@@ -100,11 +100,16 @@ def report_of(answer: Answer) -> Report:
         sections.append(Section("Simulated", "", [table]))
     title = f"Choice: {shown.name}" if shown is not None else "Choice"
     return Report(
-        title, "; ".join(answer.question), headline(answer), sections, version=version(), asked=partial(_asked, answer)
+        title,
+        "; ".join(answer.question),
+        headline(answer),
+        sections,
+        version=version(),
+        asked=partial(_inputs_of, answer),
     )
 
 
-def _asked(answer: Answer) -> list[Asked]:
+def _inputs_of(answer: Answer) -> list[Asked]:
     return [one.asked for _, one in ranked(answer) if one.asked is not None]
 
 
@@ -319,7 +324,7 @@ def _table(name: str, title: str, rows: Sequence[tuple[str, Choice]], is_short: 
         row: list[Cell] = [_system(one), place, *([one.host] if len(hosts) > 1 else []), round(one.usd)]
         for limit in limits:
             held = _held(one, limit)
-            row += _told(held) if is_short else _figures(held)
+            row += _verdict_cells(held) if is_short else _figures(held)
         rates: list[Cell] = [
             None if one.rate_at_limit is None else round(one.rate_at_limit),
             None if one.headroom is None else round(100 * one.headroom),
@@ -331,7 +336,7 @@ def _table(name: str, title: str, rows: Sequence[tuple[str, Choice]], is_short: 
     return Table(name, title, [columns[n] for n in kept], [[row[n] for n in kept] for row in cells])
 
 
-def _told(verdict: Verdict | None) -> list[Cell]:
+def _verdict_cells(verdict: Verdict | None) -> list[Cell]:
     if verdict is None:
         return [None, None]
     between = interval(verdict)

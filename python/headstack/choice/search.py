@@ -20,7 +20,16 @@ from headstack.choice.answer import Says
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, cost_of
 from headstack.choice.job import Job
-from headstack.choice.limits import FAR, FILLING, Known, Limit, judged, off, together, verdict
+from headstack.choice.limits import (
+    CACHE_FILLING_FACTOR,
+    DECISIVE_MISS_FACTOR,
+    Known,
+    Limit,
+    judged,
+    off,
+    together,
+    verdict,
+)
 from headstack.choice.simulated import Ask, Simulated
 from headstack.choice.space import Candidate
 from headstack.results.intervals.of_runs import ends_of
@@ -33,7 +42,7 @@ GROWTH = 4
 PLAIN_REQUESTS = 8_000
 """Requests of the runs that look for the next member of a family after a failure, and that answer secondary questions
 by their figures only: enough for a 99th percentile within 10 %. Candidates that miss a limit by 25 % are skipped."""
-NEAR = 1.1
+RETEST_FACTOR = 1.1
 """A figure of these runs within this factor of a limit is checked in a longer run."""
 FIRST_REQUESTS = 32_000
 """Requests of the runs that determine the answer; candidates that are still undecided are run longer if they cost
@@ -45,7 +54,7 @@ BATCH = 8
 """Number of candidates tested together, though the first may be the answer: the others are the next ones."""
 KINDS = 5
 """Number of kinds in the answer with its runners-up."""
-REACH = 1.5
+RUNNER_UP_COST_MAX = 1.5
 """Maximum cost of runners-up relative to the answer."""
 
 Key = tuple[float, float, str]
@@ -235,7 +244,7 @@ class Search:
             kind, key = one.candidate.family.kind, self.key(one.candidate)
             firsts[kind] = min(key, firsts.get(kind, key))
         ends = [sorted(firsts.values())[kinds - 1]] if len(firsts) >= kinds else []
-        ends += [(min(firsts.values())[0] * REACH, math.inf, "")] if firsts else []
+        ends += [(min(firsts.values())[0] * RUNNER_UP_COST_MAX, math.inf, "")] if firsts else []
         ends += [below] if below is not None else []
         return min(ends, default=(math.inf, math.inf, ""))
 
@@ -288,7 +297,7 @@ class Search:
         tested = []
         for one in self._at(candidates, self._first):
             misses = self._misses(one)
-            is_out = misses > FAR
+            is_out = misses > DECISIVE_MISS_FACTOR
             tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
 
@@ -305,7 +314,7 @@ class Search:
             pairs = list(zip(self._limits, one.known, strict=True))
             misses = max(off(limit, known) for limit, known in pairs)
             says = together([judged(limit, known) for limit, known in pairs])
-            is_out = misses > FILLING or says == "does not"
+            is_out = misses > CACHE_FILLING_FACTOR or says == "does not"
             tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
 
@@ -350,7 +359,7 @@ class Search:
         found = []
         for one in self._at(candidates, self._plain):
             figures = one
-            if 1 / NEAR < self._misses(one) < NEAR:
+            if 1 / RETEST_FACTOR < self._misses(one) < RETEST_FACTOR:
                 longer = min(GROWTH * self._plain, self.job.requests_max)
                 (figures,) = self._at([one.candidate], longer)
             found.append(self._kept(replace(figures, says="meets" if self._misses(figures) <= 1 else "does not")))

@@ -44,7 +44,7 @@ PRELOAD_MAX = 1_000_000
 """Maximum number of preload requests, which take 0.25 s."""
 PAGE_BYTES = 64 << 10
 """Page size of a controller's cache whose file does not state it: a random request occupies one."""
-FULL = 0.999
+FULL_CAPACITY_SHARE = 0.999
 """If more than this share of a system is used, all of it is: its capacity is only known up to roundings to stripes,
 which are below 0.1 %, and a range must not end beyond it."""
 REBUILDING = "a member is rebuilt"
@@ -162,7 +162,7 @@ class Simulated:
     def footprint_bytes(self, candidate: Candidate) -> int:
         """Returns the bytes of a system that the requests address: the size of the data, from its beginning on."""
         whole, stored = candidate.usable_bytes, self.job.stored_bytes
-        is_whole = self.job.spread or not stored or stored > FULL * whole
+        is_whole = self.job.spread or not stored or stored > FULL_CAPACITY_SHARE * whole
         return whole if is_whole else stored // 4096 * 4096
 
     def _options(self, ask: Ask, demand: Demand) -> list[tuple[str, str]]:

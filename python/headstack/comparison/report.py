@@ -27,7 +27,7 @@ def report_of(comparison: Compared) -> Report:
         Section(f"{both[:1].upper()}{both[1:]}", "", [curves(comparison)]),
         Section("Errors", "", [errors(comparison), _table(comparison)]),
     ]
-    answer, *remarks = _said(comparison)
+    answer, *remarks = _summary_lines(comparison)
     runs = _runs(comparison)
     return Report(
         title,
@@ -38,11 +38,11 @@ def report_of(comparison: Compared) -> Report:
         runs,
         version(),
         remarks="\n\n".join(remarks),
-        asked=partial(_asked, comparison),
+        asked=partial(_inputs_of, comparison),
     )
 
 
-def _said(comparison: Compared) -> list[str]:
+def _summary_lines(comparison: Compared) -> list[str]:
     """States the mean errors first, then their positions."""
     known = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
     told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in known.items() if name != "mb_per_s")
@@ -128,7 +128,7 @@ def _table(comparison: Compared) -> Table:
     return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
 
 
-def _asked(comparison: Compared) -> list[Asked]:
+def _inputs_of(comparison: Compared) -> list[Asked]:
     sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
     unknown = "the table that it is of does not hold what was run"
     return [

@@ -21,9 +21,9 @@ from types import FrameType
 from headstack import _native
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ONE_WISH_S = 0.3
+SAME_SIGNAL_S = 0.3
 """Signals within this time of the previous one count as the same."""
-PATIENCE = 2
+SIGNALS_MAX = 2
 """Number of signals accepted within ``held`` before the command is left without saving."""
 
 _heard: list[int] = []
@@ -92,13 +92,13 @@ def raising() -> Iterator[None]:
 def _hear(number: int, _: FrameType | None) -> None:
     global _last_s
     since_s, _last_s = time.monotonic() - _last_s, time.monotonic()
-    if since_s < ONE_WISH_S:
+    if since_s < SAME_SIGNAL_S:
         return
     _heard.append(number)
     _native.ask_to_end()
     if number == signal.SIGHUP:
         _leave_terminal()
-    if not _held or len(_heard) > PATIENCE:
+    if not _held or len(_heard) > SIGNALS_MAX:
         raise KeyboardInterrupt
 
 

@@ -39,9 +39,9 @@ class Prepared:
 
     def carry_out(self, course: Progress | None) -> _native.Results:
         """Runs the replays one after the other."""
-        return self.targets.replay(self.specs, None if course is None else self._told(course))
+        return self.targets.replay(self.specs, None if course is None else self._with_share(course))
 
-    def _told(self, course: Progress) -> Progress:
+    def _with_share(self, course: Progress) -> Progress:
         """Returns progress that is computed from completed and expected requests of a replay."""
 
         def tell(now: ProgressReport) -> object:

@@ -51,10 +51,10 @@ SIZE_MAX = 256 << 10
 def drawn(bench: Bench, axes: Axes) -> list[tuple[Environment, Spec]]:
     """Returns the random environments as predictions and as runs, with equal numbers of each kind."""
     random = Random(1998)
-    return [_one(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
+    return [_draw_environment(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
 
 
-def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environment, Spec]:
+def _draw_environment(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environment, Spec]:
     block = max(bench.block_bytes, min(axes.sizes_bytes))
     align = max(round(min(bench.alignments)), block) if random.random() < 0.5 else max(PAGE, block)
 

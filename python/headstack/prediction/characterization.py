@@ -102,7 +102,7 @@ class Characterization:
             },
             "errors": self.errors,
             "residuals": self.residuals,
-            "tables": {name: _told(table) for name, table in self.tables.items()},
+            "tables": {name: _stored_table(table) for name, table in self.tables.items()},
         }
         text = json.dumps(told, separators=(",", ":")) + "\n"
         if path is not None:
@@ -142,7 +142,7 @@ class Characterization:
             raise InputError(f"is a damaged characterization: {error!r}", file=name) from None
 
 
-def _told(table: Table) -> StoredTable:
+def _stored_table(table: Table) -> StoredTable:
     names = sorted(set(table.bottleneck))
     return {
         "axes": [(axis.name, axis.knots) for axis in table.axes],
@@ -226,7 +226,7 @@ def calibrated(
 ) -> Characterization:
     """Returns the characterization of these tables, with the errors of predictions on random environments."""
     # Use the stored form for predictions, so that a loaded file gives the same ones.
-    tables = {name: _table(_told(table)) for name, table in tables.items()}
+    tables = {name: _table(_stored_table(table)) for name, table in tables.items()}
     model = Model(tables, bench.capacity_bytes, bench.held_bytes)
     environments = drawn(bench, axes)
     ran, ended = _as_far([spec for _, spec in environments], bench, progress)

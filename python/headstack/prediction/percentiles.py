@@ -24,10 +24,10 @@ AROUND = {"p50": (0.4, 0.5, 0.6), "p99": (0.98, 0.99, 0.995)}
 accesses there are no times, and a few requests more or less of one kind move the percentile across. These levels are a
 choice; the resulting error is learned."""
 ALL_AROUND = sorted(level for around in AROUND.values() for level in around)
-SURE = 0.1
+UNCERTAINTY_MIN = 0.1
 """Minimum uncertainty, in logarithms: if times are similar, a percentile has the error of the mean. A choice among 0.05
 to 0.4 with the narrowest intervals for one drive's environments."""
-APART = 1e-6
+TIME_STEP_MIN = 1e-6
 """Minimum distance of equal times, in logarithms, so that shares increase strictly."""
 
 
@@ -56,7 +56,7 @@ def part(share: float, times: Sequence[float]) -> Part:
     logs: list[float] = []
     before = -inf
     for time in times:
-        before = max(before + APART, log(time) if time > 1 else 0.0)
+        before = max(before + TIME_STEP_MIN, log(time) if time > 1 else 0.0)
         logs.append(before)
     return share, logs
 

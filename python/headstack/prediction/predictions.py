@@ -132,7 +132,7 @@ def _on_all(environment: Environment, systems: Sequence[Characterization]) -> It
         found = _with_interval(environment, system, blend, error)
         gains = (None, None, None) if first is None else gain(environment, first, found)
         first = first or found
-        yield _told(environment, system, blend, found, gains)
+        yield _with_percentiles(environment, system, blend, found, gains)
 
 
 def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> Found:
@@ -271,7 +271,7 @@ def _logarithms(environment: Environment, found: Found) -> list[float]:
     return [math.log(one.iops) for one in found]
 
 
-def _told(
+def _with_percentiles(
     environment: Environment,
     system: Characterization,
     blend: Blend,

@@ -19,7 +19,7 @@ from headstack.prediction.percentiles import (
     AROUND,
     FIGURES,
     LEVELS,
-    SURE,
+    UNCERTAINTY_MIN,
     Part,
     Percentile,
     Percentiles,
@@ -80,7 +80,7 @@ class Responses:
     @staticmethod
     def _percentile(logs: Sequence[float], around: Sequence[float], mean: float) -> Percentile:
         below, at_level, above = (logs[ALL_AROUND.index(level)] for level in around)
-        return Percentile(at_level - log(mean), max(SURE, (above - below) / 2))
+        return Percentile(at_level - log(mean), max(UNCERTAINTY_MIN, (above - below) / 2))
 
     def at_depth(self, alike: Sequence[Alike], factor: Terms, depth: float) -> Percentiles:
         """Returns the percentiles of a closed loop."""

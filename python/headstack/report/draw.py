@@ -35,7 +35,7 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSl
 from matplotlib.figure import Figure  # isort: skip
 from matplotlib.ticker import FuncFormatter, NullFormatter  # isort: skip
 
-MANY = 30
+LOG_MAP_RATIO = 30
 """A map is logarithmic if its largest value is this many times its smallest."""
 
 
@@ -202,7 +202,7 @@ def _heat(data: Heat) -> Figure:
     figure = Figure(figsize=(8.4, 5.0), layout="constrained")
     axes = figure.add_subplot()
     known = [value for row in data.values for value in row if value] or [1.0]
-    is_log = min(known) > 0 and max(known) > MANY * min(known)
+    is_log = min(known) > 0 and max(known) > LOG_MAP_RATIO * min(known)
     low = min(known) if is_log else min(0.0, *known)
     scale = LogNorm if is_log else Normalize
     # Starts from a tint, so that a single request is visible.

@@ -63,7 +63,7 @@ def check_built() -> None:
 def _page(report: Report, *, is_inline: bool, simulator: Simulator | None = None) -> str:
     _check(report)
     decided = _decided(report)
-    given, plain = _given(decided, is_inline), body_of(decided, is_inline)
+    given, plain = _page_data(decided, is_inline), body_of(decided, is_inline)
     if simulator is None:
         return page_of(report.title, "bundle", as_json(given), plain, POLICY)
     # Before axes get their units: runs are identified by their figures.
@@ -79,7 +79,7 @@ def _decided(report: Report) -> Report:
     return replace(report, sections=sections)
 
 
-def _given(report: Report, is_inline: bool) -> dict[str, Any]:
+def _page_data(report: Report, is_inline: bool) -> dict[str, Any]:
     """Returns the data that the page reads: see ``Given`` in web/src/report.ts."""
     told = asdict(replace(report, asked=tuple))
     del told["asked"]

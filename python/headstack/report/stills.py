@@ -21,11 +21,11 @@ TOP, RIGHT, BOTTOM = 26, 14, 42
 CHARACTER = 6.6
 """Width of a character of an axis, in pixels."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
-APART = 0.7
+POINT_DISTANCE_MIN = 0.7
 """Minimum distance of a point from the previous one, in pixels; nearer points are left out."""
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 SHADES = ((207, 213, 239), (83, 100, 189), (12, 31, 51))
-MANY = 30
+LOG_MAP_RATIO = 30
 """A map is logarithmic if its largest value is this many times its smallest."""
 LEAST, MOST = 1e-307, 1e307
 """Limits of axes: there is no space around larger or smaller numbers."""
@@ -302,7 +302,7 @@ def _png(values: Sequence[Sequence[float]]) -> str:
     """Returns an image with one pixel per cell; cells of 0 are transparent."""
     known = [value for row in values for value in row if value] or [1.0]
     low, high = min(known), max(known)
-    of: Callable[[float], float] = math.log if low > 0 and high > MANY * low else float
+    of: Callable[[float], float] = math.log if low > 0 and high > LOG_MAP_RATIO * low else float
     floor = of(low) if of is math.log else min(0.0, low)
     span = (of(high) - floor) or 1.0
     cells = {value: _shade((of(value) - floor) / span) for value in set(known)} | {0: b"\0\0\0\0"}
@@ -370,7 +370,7 @@ def _at(point: Point, right: float = 0, down: float = 0) -> str:
 def _thinned(points: Iterable[Point]) -> Iterable[Point]:
     last = (-math.inf, -math.inf)
     for point in points:
-        if math.dist(last, point) >= APART:
+        if math.dist(last, point) >= POINT_DISTANCE_MIN:
             last = point
             yield point
 
@@ -379,7 +379,7 @@ def _path(points: Iterable[Point | None]) -> str:
     """Draws a line through points in order, with a gap at each missing one."""
     drawn, last = "", None
     for point in points:
-        if point is None or last is None or math.dist(last, point) >= APART:
+        if point is None or last is None or math.dist(last, point) >= POINT_DISTANCE_MIN:
             drawn += "" if point is None else f"{'M' if last is None else 'L'}{_px(point[0])} {_px(point[1])}"
             last = point
     return drawn

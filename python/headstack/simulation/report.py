@@ -32,7 +32,7 @@ LABELS = {
 }
 ROWS_MAX = 1000
 """Maximum number of table rows in a report."""
-TOLD_MAX = 40
+MODEL_ERROR_ROWS_MAX = 40
 """Number of rows shown with the model's error, which requires additional runs for a calibrated model."""
 
 
@@ -47,10 +47,10 @@ def figure(swept: SweptRuns, column: str, where: str | None = None) -> Lines | B
         raise InputError(f"{_too_many(lines)}; vary less, or state where", key="plot")
     varied = swept.varied
     y = axis_of(column)
-    title = f"{_what(column)} over {_what(over).lower()}"
+    title = f"{_column_title(column)} over {_column_title(over).lower()}"
     most, least = max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
     told = [f"{_value(row, column)} ({_place(row, varied)})" for row in (least, most)]
-    says = f"{_what(column)} from {' to '.join(told)}." if most is not least else ""
+    says = f"{_column_title(column)} from {' to '.join(told)}." if most is not least else ""
     note = f"Predicted by the model of headstack {version()}" + (f", where {where}." if where else ".")
     if isinstance(rows[0][over], int | float):
         counts = Counter(str(found[0]["system"]) for found in lines.values())
@@ -88,7 +88,7 @@ def _lines_of(
     others = [name for name in varied if name != over]
     lines: dict[str, Configurations] = {}
     for row in rows:
-        lines.setdefault(", ".join(_told(name, row[name]) for name in others) or column, []).append(row)
+        lines.setdefault(", ".join(_format_label(name, row[name]) for name in others) or column, []).append(row)
     return rows, over, lines
 
 
@@ -104,7 +104,7 @@ def axis_of(column: str) -> Axis:
     return Axis(f"{words[:1].upper()}{words[1:]} ({unit})" if unit else f"{words[:1].upper()}{words[1:]}")
 
 
-def _what(column: str) -> str:
+def _column_title(column: str) -> str:
     return axis_of(column).label.partition(" (")[0]
 
 
@@ -115,7 +115,7 @@ def _value(row: Mapping[str, Any], column: str) -> str:
 
 
 def _place(row: Mapping[str, Any], varied: Sequence[str]) -> str:
-    return ", ".join(_told(name, row[name]) for name in varied)
+    return ", ".join(_format_label(name, row[name]) for name in varied)
 
 
 def heat_map(swept: SweptRuns, column: str, where: str | None = None) -> Figure | None:
@@ -137,7 +137,7 @@ def heat_map(swept: SweptRuns, column: str, where: str | None = None) -> Figure 
     )
 
 
-def _told(name: str, value: Any) -> str:
+def _format_label(name: str, value: Any) -> str:
     if name == "system":
         return str(value)
     words, unit = words_of(name)
@@ -165,8 +165,10 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
         drawn, remark = ([figure(swept, column, where)], "") if is_drawn else ([], f"Not drawn: {_too_many(lines)}.")
     grid = heat_map(swept, column, where) if swept.is_grid else None
     drawn += [grid] if grid is not None else []
-    first = [row | between(row) for row in swept.rows_with_model_errors(column, descending, TOLD_MAX, where)]
-    rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[TOLD_MAX:]]
+    first = [
+        row | between(row) for row in swept.rows_with_model_errors(column, descending, MODEL_ERROR_ROWS_MAX, where)
+    ]
+    rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[MODEL_ERROR_ROWS_MAX:]]
     said = [_headline(swept, rows[0], column, descending, where)] if rows else []
     said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
     said += [f"Shown: where {where}."] if where else []
@@ -189,7 +191,7 @@ def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descendin
     width = _half_width(first, column)
     value = with_error(first[column], width) if width and low is None else number(first[column])
     between = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
-    said = f"{'Most' if descending else 'Least'} {_what(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
+    said = f"{'Most' if descending else 'Least'} {_column_title(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
     said += f" at {_place(first, swept.varied)}"
     more, less = (first, last) if first[column] >= last[column] else (last, first)
     if not less[column] or not more[column] > less[column]:

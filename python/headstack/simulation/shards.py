@@ -81,7 +81,7 @@ def _in_order(connection: DuckDBPyConnection, paths: Sequence[str]) -> list[str]
     """Returns the files of all shards of one sweep, in order."""
     if not paths:
         raise InputError("no shard is named; give the files of all of them")
-    told = {path: _told(connection, path) for path in paths}
+    told = {path: _read_identity(connection, path) for path in paths}
     first = told[paths[0]]
     found: dict[int, str] = {}
     for path, (sweep, shard) in told.items():
@@ -98,7 +98,7 @@ def _in_order(connection: DuckDBPyConnection, paths: Sequence[str]) -> list[str]
     return [found[number] for number in sorted(found)]
 
 
-def _told(connection: DuckDBPyConnection, path: str) -> tuple[str, Shard]:
+def _read_identity(connection: DuckDBPyConnection, path: str) -> tuple[str, Shard]:
     """Reads the sweep's hash and the shard from a file."""
     import duckdb  # start-up time
 

@@ -52,7 +52,7 @@ DESCRIBING_S = 2e-4
 JUST_BELOW_ONE = 1 - 2**-20
 """The share of an axis that selects its last value."""
 
-ASKED_MAX = 1000
+VARIABLE_RUNS_MAX = 1000
 """Maximum number of configurations whose curves can be varied in a report."""
 
 Named: TypeAlias = str | os.PathLike[str]
@@ -413,7 +413,7 @@ class SweptRuns:
         ['1', '4']
         """
         found = []
-        for row in self._asked_rows(None, False, ASKED_MAX, where, "*"):
+        for row in self._asked_rows(None, False, VARIABLE_RUNS_MAX, where, "*"):
             asked, values = self._plan.asked(row["place"] - 1)
             (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
             if "system" not in spec:

@@ -19,7 +19,7 @@ def backing(
         _rests(ground),
         "; ".join(chosen),
         tolerance,
-        _told(power, unit) if power is not None and ground.rests == Rests.RUNS else "",
+        _format_power(power, unit) if power is not None and ground.rests == Rests.RUNS else "",
         "; ".join(otherwise),
     )
     return tuple((what, text) for what, text in zip(BACKING, told, strict=True) if text)
@@ -31,7 +31,7 @@ def _rests(ground: Grounds) -> str:
     return f"runs, in {sum(ground.rows)} of {len(ground.rows)} rows"
 
 
-def _told(power: Power, unit: str) -> str:
+def _format_power(power: Power, unit: str) -> str:
     """Describes how a claim's figures differ from chance."""
     unit = unit if unit == "%" else f" {unit}".rstrip()
     order = f"; {power.pairs_right} of {power.pairs} pairs in order" if power.pairs else ""

@@ -82,7 +82,7 @@ def run(
     ]
     figures: list[Figure] = [draw(study, number, tables) for number in range(len(study.pictures))]
     runs = [run for grid in grids if grid.results is not None for run in _provenance(grid.results)]
-    return Outcome.of(study, judged, figures, shown, runs, tables.data(), partial(_asked, grids))
+    return Outcome.of(study, judged, figures, shown, runs, tables.data(), partial(_inputs_of, grids))
 
 
 def _finish_together(grids: list[list[Spec]], work: Work) -> None:
@@ -177,7 +177,7 @@ def _as_chosen(other: Carried, grid: Carried) -> Carried:
     return replace(other, grid=grid.grid, keys=keys)
 
 
-def _asked(grids: Sequence[Carried]) -> list[Asked]:
+def _inputs_of(grids: Sequence[Carried]) -> list[Asked]:
     """Returns the inputs of the grids' runs, so that they can be recomputed."""
     return [asked for grid in grids if grid.results is not None for asked in asked_for(grid.results)]
 

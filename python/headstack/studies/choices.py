@@ -62,7 +62,7 @@ class Question:
         options = dict(self.options)
         for key in FILES:
             if key in options:
-                options[key] = [_beside(study, one) for one in options[key]]
+                options[key] = [_study_path(study, one) for one in options[key]]
         if "drives" in options:
             options["drives"] = tuple(options["drives"])
         factors = options.pop("price_factors", {})
@@ -76,7 +76,7 @@ class Question:
         return choosing
 
 
-def _beside(study: Study, name: str) -> str:
+def _study_path(study: Study, name: str) -> str:
     return str(study.folder / name) if name.endswith((".toml", ".csv", ".parquet")) else name
 
 

@@ -215,7 +215,7 @@ def _check(study: Study, path: str, claim: Mapping[str, Any], found: Found, rows
     for number, row in enumerate(rows, 1):
         for name in needed:
             if row[name] is None:
-                raise study.error(f"{path}.sql", f"row {number} ({_told(row)}) has no {name}")
+                raise study.error(f"{path}.sql", f"row {number} ({_format_row(row)}) has no {name}")
             if name == "holds" and not isinstance(row[name], bool):
                 raise study.error(f"{path}.sql", f"holds is {row[name]!r}; true or false is allowed")
     return has_figures
@@ -297,5 +297,5 @@ def _is_wrong_sign(row: Row) -> bool:
     return "published" in row and row["published"] * row["found"] < 0
 
 
-def _told(row: Row) -> str:
+def _format_row(row: Row) -> str:
     return ", ".join(f"{value}" for key, value in row.items() if key not in ("found", "published", "low", "high"))

@@ -16,7 +16,7 @@ from headstack.studies.study import Study, query_of
 from headstack.studies.study_types import Claim
 from headstack.studies.tables import Tables
 
-FOUND = ("found", "holds")
+FOUND_COLUMNS = ("found", "holds")
 """Columns of values that are compared with published figures."""
 PUBLISHED = ("published", "low", "high")
 """Columns with published figures."""
@@ -87,7 +87,7 @@ def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
     return found
 
 
-def _evidence(tables: Tables, number: int, claim: Claim, names: Sequence[str] = FOUND) -> list[tuple[Any, ...]]:
+def _evidence(tables: Tables, number: int, claim: Claim, names: Sequence[str] = FOUND_COLUMNS) -> list[tuple[Any, ...]]:
     """Returns the columns of a claim's rows with these names."""
     found = tables.query(f"claims[{number}].sql", query_of(claim))
     kept = [place for place, name in enumerate(found.columns) if name in names]

@@ -91,7 +91,7 @@ class Outcome:
             question=self.question,
             summary=self.summary,
             sections=sections,
-            claims=[_shown(claim) for claim in self.claims],
+            claims=[_report_claim(claim) for claim in self.claims],
             runs=self.runs,
             version=self.version,
             sources=self.sources,
@@ -118,6 +118,6 @@ def _heads(columns: Sequence[str]) -> list[str]:
     return [" ".join(words_of(name)).rstrip() for name in columns]
 
 
-def _shown(claim: Judged) -> Claim:
+def _report_claim(claim: Judged) -> Claim:
     rows = Table(f"claim-{claim.id}", claim.says, _heads(claim.columns), claim.rows) if claim.rows else None
     return Claim(claim.id, claim.says, str(claim.verdict), claim.evidence, rows, claim.backing)

@@ -183,7 +183,7 @@ class Tables:
     def query(self, path: str, sql: str) -> Found:
         """Returns the result of a query; ``path`` is its key. Raises ``InputError`` with its line."""
         try:
-            return self._found(sql)
+            return self._run_query(sql)
         except self._wrong as error:
             raise self._study.error(path, _one_line(error)) from None
 
@@ -192,7 +192,7 @@ class Tables:
         names = [name for grid in self._study.grids for name in names_of(grid)]
         names += [*(CHOSEN if self._study.choices else ()), *(table["name"] for table in self._study.tables)]
         there = {row[0] for row in self._database.execute("show tables").fetchall()}
-        return {name: self._found(f"from {name}") for name in names if name in there}
+        return {name: self._run_query(f"from {name}") for name in names if name in there}
 
     def match(self, number: int, published: Mapping[str, Any]) -> None:
         """Rejects a published row without a run of its grid."""
@@ -219,7 +219,7 @@ class Tables:
         yield
         self._database.unregister("given")
 
-    def _found(self, sql: str) -> Found:
+    def _run_query(self, sql: str) -> Found:
         self._database.execute(sql)
         columns = [column[0] for column in self._database.description or []]
         return Found(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])

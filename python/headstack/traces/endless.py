@@ -29,7 +29,7 @@ from headstack.traces.report_types import ReuseReport, TraceReport
 
 CLOSED_SHARE = 0.9
 """Like synthetic traces, a closed loop has this share of its maximum number of requests in flight on average."""
-A_DECADE = 2
+STEPS_PER_DECADE = 2
 """Number of phase lengths, and of block frequencies, per decade that are tried: sums of exponentials cannot separate
 nearer ones.
 """
@@ -37,7 +37,7 @@ ROUNDS = 20_000
 """Iterations of the least squares: enough to converge, in half a second of one core."""
 LEAST_SHARE = 1e-4
 """Streams and classes with less than this share of the whole are left out."""
-SURELY = 10.0
+SUM_WEIGHT = 10.0
 """Weight of the constraint that the classes' shares add up to 1, relative to a point of the curve."""
 
 
@@ -111,8 +111,8 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
     bins_s = [scale["bin_ns"] / 1e9 for scale in scales]
     # Relative errors of each scale, since dispersion grows by orders of magnitude.
     near = [1 / scale["index_of_dispersion"] for scale in scales]
-    steps = round(math.log10(bins_s[-1] / bins_s[0]) * A_DECADE) if scales else -1
-    times_s = [bins_s[0] * 10 ** (step / A_DECADE) for step in range(steps + 1)]
+    steps = round(math.log10(bins_s[-1] / bins_s[0]) * STEPS_PER_DECADE) if scales else -1
+    times_s = [bins_s[0] * 10 ** (step / STEPS_PER_DECADE) for step in range(steps + 1)]
     rows = [
         [(1 + time_s / bin_s * math.expm1(-bin_s / time_s)) * weight for time_s in times_s]
         for bin_s, weight in zip(bins_s, near, strict=True)
@@ -196,7 +196,10 @@ def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
         stay += 2 * (larger - cache) / max(misses + fewer, 1 / references)
         stays.append(stay)
     # From blocks that are used consecutively to those of which the trace shows one use in a hundred.
-    means = [10 ** (step / A_DECADE) for step in range(math.ceil(A_DECADE * (math.log10(references) + 2)) + 1)]
+    means = [
+        10 ** (step / STEPS_PER_DECADE)
+        for step in range(math.ceil(STEPS_PER_DECADE * (math.log10(references) + 2)) + 1)
+    ]
 
     def missed(stay: float, mean: float) -> float:
         # Averaged over the trace, at whose beginning no block has stayed that long.
@@ -204,8 +207,8 @@ def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
         gone = math.exp(-stay / mean)
         return float((mean * (1 - gone) + (references - stay) * gone) / references)
 
-    rows = [[missed(stay, mean) for mean in means] for stay in stays] + [[SURELY] * len(means)]
-    shares = least_squares(rows, [misses for _, misses in curve[1:]] + [SURELY])
+    rows = [[missed(stay, mean) for mean in means] for stay in stays] + [[SUM_WEIGHT] * len(means)]
+    shares = least_squares(rows, [misses for _, misses in curve[1:]] + [SUM_WEIGHT])
     known = [(share, mean) for share, mean in zip(shares, means, strict=True) if share > LEAST_SHARE]
     whole = sum(share for share, _ in known)
     return [(share / whole, share / whole * mean) for share, mean in known]

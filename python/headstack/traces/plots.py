@@ -97,7 +97,7 @@ def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
     """Draws requests by time and address; darker means more."""
     heat, end_bytes = report["heat"], report["highest_end_bytes"]
     if heat is None or end_bytes is None or not heat[kind]:
-        _say(axes, "Addresses over time", "no requests with a time and a place on a device")
+        _draw_message(axes, "Addresses over time", "no requests with a time and a place on a device")
         return
     cells, cell_ns, cell_bytes = map_of(heat, kind)
     columns, rows = len(cells[0]), len(cells)
@@ -135,7 +135,7 @@ def _draw_rate(axes: Axes, report: TraceReport) -> None:
     # The last bin is shorter, so it is left out unless it is the only one.
     complete = bins[: report["duration_ns"] // width_ns] or bins
     if not complete:
-        _say(axes, "Rate", "no requests")
+        _draw_message(axes, "Rate", "no requests")
         return
     time_ns, time_unit = unit(report["duration_ns"], SPANS)
     edges = [index * width_ns / time_ns for index in range(len(complete) + 1)]
@@ -161,7 +161,7 @@ def _draw_sizes(axes: Axes, report: TraceReport) -> None:
     """Draws shares of sizes, exact if there are few."""
     sizes = report["sizes"]["sizes"]
     if not sizes:
-        _say(axes, "Sizes", "no requests that have a size")
+        _draw_message(axes, "Sizes", "no requests that have a size")
         return
     classes = size_classes(report)
     total = sum(entry["requests"] for entry in sizes)
@@ -188,7 +188,7 @@ def _draw_gaps(axes: Axes, report: TraceReport) -> None:
     arrivals = report["arrivals"]
     bins, gaps, variation = arrivals["gap_histogram_ns"], arrivals["gaps_ns"], arrivals["gap_variation"]
     if not bins or gaps is None or variation is None:
-        _say(axes, "Time between arrivals", "not recorded: below the clock's step, or a single request")
+        _draw_message(axes, "Time between arrivals", "not recorded: below the clock's step, or a single request")
         return
     total = sum(entry["count"] for entry in bins)
     least = min((entry["from"] for entry in bins if entry["from"]), default=1)
@@ -212,7 +212,7 @@ def _draw_reuse(axes: Axes, report: TraceReport) -> None:
     """Draws miss ratios of LRU caches of every size."""
     reuse = report["reuse"]
     if reuse is None or not reuse["references"]:
-        _say(axes, "Miss ratio", "re-use was not counted" if reuse is None else "no references")
+        _draw_message(axes, "Miss ratio", "re-use was not counted" if reuse is None else "no references")
         return
     curve, block_bytes = reuse["lru_curve"], reuse["block_bytes"]
     caches = [cache_size(point) for point in curve]
@@ -238,10 +238,10 @@ def _draw_mix(axes: Axes, report: TraceReport) -> None:
     """Draws the shares of sequential and random reads and writes."""
     found = report["environment"]
     if found["read_share"] is None:
-        _say(axes, "Sequential and random", "not recorded: the trace does not say what requests did")
+        _draw_message(axes, "Sequential and random", "not recorded: the trace does not say what requests did")
         return
     if found["random_share"] is None:
-        _say(axes, "Sequential and random", "not recorded: requests name objects")
+        _draw_message(axes, "Sequential and random", "not recorded: requests name objects")
         return
     shares = [("reads", found["read_share"], found["read_random_share"], READ)]
     shares.append(("writes", 1 - found["read_share"], found["write_random_share"], WRITE))
@@ -270,7 +270,7 @@ def _draw_depth(axes: Axes, report: TraceReport) -> None:
     """Draws the share of time by queue depth."""
     depth = report["depth"]
     if depth is None:
-        _say(axes, "Requests in flight", "not recorded")
+        _draw_message(axes, "Requests in flight", "not recorded")
         return
     names, heights = zip(*depth_classes(depth), strict=True)
     axes.bar(range(len(names)), heights, color=COLOURS[4], width=0.82)
@@ -339,7 +339,7 @@ def tinted(colour: str, share: float, towards: str = "#ffffff") -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def _say(axes: Axes, title: str, why: str) -> None:
+def _draw_message(axes: Axes, title: str, why: str) -> None:
     """Draws a message in a panel without data."""
     axes.set_title(title)
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=FAINT)

@@ -34,12 +34,12 @@ def of_disk(calibration: Calibration) -> Figure:
         _seeks(axes[0, 1], calibration, turn)
         _distributions(axes[0, 2], calibration)
         _firmware(axes[1, 0], calibration)
-        _beside(axes[1, 1], calibration)
+        _draw_agreement(axes[1, 1], calibration)
         _residuals(axes[1, 2], calibration)
         return figure
 
 
-def _say(axes: Axes, words: str) -> None:
+def _draw_message(axes: Axes, words: str) -> None:
     """Draws a message in place of a picture without data."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
@@ -50,7 +50,7 @@ def _phases(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None
     right.
     """
     if turn is None:
-        return _say(axes, "no rotation was measured")
+        return _draw_message(axes, "no rotation was measured")
     (asked,) = calibration.session.of(rotation.TEST)
     phase = asked.answers.completed_ns / turn.period_ns % 1
     order = np.argsort(asked.requests.offsets, kind="stable")
@@ -65,7 +65,7 @@ def _seeks(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None:
     """Draws responses over distance, and the description's curve with the band of the sample."""
     tests = calibration.session.of(seeks.TEST)
     if turn is None or not tests or not calibration.session.of(zones.TEST):
-        return _say(axes, "no seeks were measured")
+        return _draw_message(axes, "no seeks were measured")
     (asked,) = tests
     rates = zones.learn(calibration.session)
     capacity = calibration.session.device.capacity_bytes
@@ -95,7 +95,7 @@ def _distributions(axes: Axes, calibration: Calibration) -> None:
     random = np.random.default_rng(calibration.session.seed)
     tests = {depth: calibration.session.of(queue.name(depth)) for depth in queue.DEPTHS}
     if not all(tests.values()):
-        return _say(axes, "no queue was measured")
+        return _draw_message(axes, "no queue was measured")
     for colour, (depth, (asked,)) in zip(COLOURS, tests.items(), strict=False):
         measured = np.sort(asked.answers.response_ns) / 1e6
         axes.plot(measured, np.linspace(0, 1, len(measured)), color=colour, label=f"depth {depth}")
@@ -127,7 +127,7 @@ def _firmware(axes: Axes, calibration: Calibration) -> None:
     axes.set_title("The firmware's queue, and how sure it is", loc="left")
 
 
-def _beside(axes: Axes, calibration: Calibration) -> None:
+def _draw_agreement(axes: Axes, calibration: Calibration) -> None:
     """Draws mean and p99 of every test, described over measured: on the diagonal if they agree."""
     tests = [name for name, one in calibration.learnt.residuals.items() if one.requests >= LEAST]
     ends: list[float] = []
@@ -142,7 +142,7 @@ def _beside(axes: Axes, calibration: Calibration) -> None:
         axes.plot(measured, described, "o", color=colour, markersize=5, alpha=0.8, label=figure)
         ends += [end for end in (*measured, *described.tolist()) if 0 < end < np.inf]
     if not ends:
-        return _say(axes, f"no test of {LEAST} requests or more was measured")
+        return _draw_message(axes, f"no test of {LEAST} requests or more was measured")
     line = [0.7 * min(ends), 1.4 * max(ends)]
     axes.plot(line, line, color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xscale("log")
@@ -162,7 +162,7 @@ def _residuals(axes: Axes, calibration: Calibration) -> None:
     residuals = {name: one for name, one in calibration.learnt.residuals.items() if one.requests >= LEAST}
     names = list(residuals)
     if not names:
-        return _say(axes, f"no test of {LEAST} requests or more was measured")
+        return _draw_message(axes, f"no test of {LEAST} requests or more was measured")
     at = np.arange(len(names))
     for offset, figure, colour in ((-0.2, "mean", COLOURS[0]), (0.2, "p99", COLOURS[1])):
         values = [_percent(getattr(residuals[name], figure)) for name in names]

@@ -18,7 +18,7 @@ from headstack.twin.learning import DoesNotFitError, learn
 from headstack.twin.learnt import System
 from headstack.twin.volume_types import Latency, Volume
 
-NEAR: Final = 0.03
+GOOD_FIT_ERROR: Final = 0.03
 """A model whose rates are this close in all held-out workloads is good, regardless of the real device."""
 
 
@@ -36,7 +36,7 @@ class Stranger:
     @property
     def known(self) -> bool:
         """Whether no family accepted it with a wrong model."""
-        return all(off <= NEAR for off in self.off.values())
+        return all(off <= GOOD_FIT_ERROR for off in self.off.values())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,11 @@ from headstack._native import InputError
 
 MARKS = str.maketrans("", "", "®™©¹²³⁴⁵⁶⁷⁸⁹⁰†‡*\u200b")
 """Trade marks and footnote signs."""
-APART = (re.compile(r"\t+|\s*\|\s*"), re.compile(r"\s*:(?:\s+|$)|\s+=\s+|(?<=\w)=(?=\w)|：\s*"), re.compile(r"\s{2,}"))
+SEPARATORS = (
+    re.compile(r"\t+|\s*\|\s*"),
+    re.compile(r"\s*:(?:\s+|$)|\s+=\s+|(?<=\w)=(?=\w)|：\s*"),
+    re.compile(r"\s{2,}"),
+)
 """Separators between a label and its value, and between values of several models; the first one that a line contains is
 used.
 """
@@ -52,7 +56,7 @@ def lines_of(text: str, form: str = "", column: int | None = None) -> list[Line]
     for number, raw in enumerate(text.splitlines(), 1):
         cells = _cells(raw.translate(MARKS), form)
         if cells is not None:
-            found.append(Line(number, cells[0], _of(cells[1:], number, column)))
+            found.append(Line(number, cells[0], _select_value(cells[1:], number, column)))
     return found
 
 
@@ -72,18 +76,18 @@ def _cells(raw: str, form: str) -> list[str] | None:
     if form == "csv":
         cells = next(csv.reader([text], skipinitialspace=True))
     else:
-        apart = next((apart for apart in APART if apart.search(text)), None)
+        apart = next((apart for apart in SEPARATORS if apart.search(text)), None)
         if apart is None:
             # In text pasted from a page, a single space separates value and label.
             match = re.fullmatch(r"(.*?[A-Za-z)]\)?)\s+((?:up to\s+|[<>~≤±$]\s*)?\d.*)", text, re.IGNORECASE)
             cells = [*match.groups()] if match else []
         else:
-            cells = apart.split(text, maxsplit=1 if apart is APART[1] else 0)
+            cells = apart.split(text, maxsplit=1 if apart is SEPARATORS[1] else 0)
     cells = [cell.strip() for cell in cells]
     return cells if len(cells) > 1 and cells[0] and any(cells[1:]) else None
 
 
-def _of(values: list[str], number: int, column: int | None) -> str:
+def _select_value(values: list[str], number: int, column: int | None) -> str:
     """Returns the value of the selected model."""
     if len(values) == 1:
         return values[0]

@@ -26,9 +26,9 @@ ALPHA = 0.05
 """Family-wise error rate: probability that any of a comparison's questions shows a difference where there is none."""
 EQUAL_LEVEL = 0.9
 """Two one-sided tests at 5 %: the 90 % interval is within the bounds."""
-REACH = 200
+RUNS_MAX = 200
 """Practical maximum of runs per side."""
-AS_OTHER = 1e-3
+FOLLOWING_SHARE = 1e-3
 """Relative deviation below which a bandwidth follows the throughput and is no separate question."""
 
 
@@ -100,7 +100,7 @@ class Cell:
     more_runs: int | None = None
     """Number of further runs per side to detect the requested difference; ``None`` if the spread is unknown."""
     reach: float | None = None
-    """The smallest difference, as a share, that ``REACH`` runs per side would detect."""
+    """The smallest difference, as a share, that ``RUNS_MAX`` runs per side would detect."""
 
     @property
     def name(self) -> str:
@@ -145,9 +145,9 @@ class Cell:
             return f"too short: {could}; as many runs again would narrow it"
         more = f"{self.more_runs:,} more {agreed(self.more_runs, 'run', 'runs')}"
         asked = f"too short: {could}; {more} of each would tell {share_text(tell)}"
-        if self.reach is None or self.more_runs + min(self.estimate.counts) <= REACH:
+        if self.reach is None or self.more_runs + min(self.estimate.counts) <= RUNS_MAX:
             return asked
-        return f"{asked}, and {REACH} in all no less than {share_text(self.reach, up=True)}"
+        return f"{asked}, and {RUNS_MAX} in all no less than {share_text(self.reach, up=True)}"
 
 
 def share_text(share: float, up: bool = False) -> str:
@@ -260,7 +260,7 @@ def _with_sizes(cell: Cell, same: float, tell: float, strict: float) -> Cell:
         verdict = "same"
     needed = cell.estimate.runs_to_tell(tell, strict)
     more = None if needed is None else max(0, needed - min(cell.estimate.counts))
-    reach = None if needed is None else cell.estimate.told_by(REACH, strict)
+    reach = None if needed is None else cell.estimate.told_by(RUNS_MAX, strict)
     return replace(cell, verdict=verdict, least_seen=cell.estimate.least_seen(strict), more_runs=more, reach=reach)
 
 
@@ -277,4 +277,4 @@ def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
 def _is_alike(one: Cell, other: Cell) -> bool:
     sides = zip(one.values, other.values, strict=True)
     apart = [a - b for mine, yours in sides for a, b in zip(mine, yours, strict=True)]
-    return max(apart) - min(apart) < AS_OTHER
+    return max(apart) - min(apart) < FOLLOWING_SHARE

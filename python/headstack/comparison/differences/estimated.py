@@ -24,7 +24,7 @@ STORED = Stored("difference")
 Value: TypeAlias = str | int | float | bool | None
 """A cell of the table of questions."""
 
-ALIKE = 2.0
+CORRELATED_FACTOR = 2.0
 """Consecutive runs are correlated if their correlation is this many times the chance level."""
 
 FIELDS = (
@@ -248,7 +248,7 @@ class Estimated(Tabular):
 
     def _is_alike(self, cell: Cell) -> bool:
         correlation = cell.estimate.correlation
-        return correlation is not None and correlation > ALIKE / math.sqrt(min(cell.estimate.counts))
+        return correlation is not None and correlation > CORRELATED_FACTOR / math.sqrt(min(cell.estimate.counts))
 
     def figures(self) -> list[dict[str, Value]]:
         """Returns a row for each question.

@@ -23,7 +23,7 @@ ORDER_LEAST = 8
 """Minimum number of pairs, or of runs in total, for which the degree of freedom of a drift is affordable."""
 EXACT_MAX, DRAWS = 1 << 12, 1_999
 """Up to this number all permutations are tried; otherwise this many are drawn."""
-APART = 14.826
+OUTLIER_FACTOR = 14.826
 """Outlier threshold as a multiple of the median absolute deviation, as in hyperfine (10 standard deviations)."""
 BATCH_TAUS, BATCHES_LEAST = 5, 6
 """Batch length in correlation times, and minimum number of batches. 5 give 5 % of false alarms, 3 give 7 %, 1 gives 12
@@ -31,12 +31,12 @@ BATCH_TAUS, BATCHES_LEAST = 5, 6
 """
 POWER = 0.9
 """Probability with which the requested runs detect a difference;"""
-SEEN = 0.8
+DETECTION_POWER = 0.8
 """and the usual probability for the smallest difference that a design could have detected."""
-SURE = 0.8
+SPREAD_CONFIDENCE = 0.8
 """A few runs may be close by chance: runs are requested by the upper confidence limit of their spread, at this
 level;"""
-SURE_OF_TAILS = 0.95
+TAIL_SPREAD_CONFIDENCE = 0.95
 """and at this level with long tails, whose spreads vary more than those of normal distributions."""
 RUNS_MAX = 10_000
 
@@ -88,7 +88,9 @@ class Estimate:
         """Returns the smallest difference, as a share, that the design detects with a probability of 80 %."""
         if math.isinf(self.error):
             return math.inf
-        return math.expm1(min(700.0, (t_of(1 - alpha / 2, self.degrees) + t_of(SEEN, self.degrees)) * self.error))
+        return math.expm1(
+            min(700.0, (t_of(1 - alpha / 2, self.degrees) + t_of(DETECTION_POWER, self.degrees)) * self.error)
+        )
 
     def runs_to_tell(self, share: float, alpha: float) -> int | None:
         """Returns the number of runs per side that detect this difference; ``None`` if the spread is unknown."""
@@ -107,9 +109,9 @@ class Estimate:
 
     def _spreads(self) -> list[float]:
         """Returns upper limits of the spread: of all pairs, and with long tails, of the trimmed ones."""
-        known = [(self.spread, self.degrees, SURE)]
+        known = [(self.spread, self.degrees, SPREAD_CONFIDENCE)]
         if self.typical is not None:
-            known.append((*self.typical, SURE_OF_TAILS))
+            known.append((*self.typical, TAIL_SPREAD_CONFIDENCE))
         return [spread * math.sqrt(degrees / chi_square_of(1 - sure, degrees)) for spread, degrees, sure in known]
 
     def _size(self, spread: float, runs: int, alpha: float) -> float:
@@ -315,7 +317,7 @@ def outliers(values: Sequence[float]) -> list[int]:
     """Returns the indexes of outliers."""
     middle = median(values)
     apart = median(abs(value - middle) for value in values)
-    return [n for n, value in enumerate(values) if apart and abs(value - middle) > APART * apart]
+    return [n for n, value in enumerate(values) if apart and abs(value - middle) > OUTLIER_FACTOR * apart]
 
 
 def held(ps: Sequence[float]) -> list[float]:

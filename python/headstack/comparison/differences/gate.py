@@ -14,9 +14,9 @@ from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES
 from headstack.io.values import percent
 
 Kept = Literal["kept", "exceeded", "not told"]
-SLOWER = ("iops", "mean_ms", "elapsed_s")
+SLOWER_FIGURES = ("iops", "mean_ms", "elapsed_s")
 """Figures of ``slower``: less throughput, or longer times."""
-ALLOWED = {"slower": SLOWER, **{name: (figure,) for figure, name in NAMES.items()}}
+ALLOWED = {"slower": SLOWER_FIGURES, **{name: (figure,) for figure, name in NAMES.items()}}
 
 
 @dataclass(frozen=True)

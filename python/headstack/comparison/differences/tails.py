@@ -18,11 +18,11 @@ PAIRS_LEAST = 20
 """Minimum number of pairs: with fewer, long tails are detected by chance: with 10 normal ones 10 % of equal systems
 would differ.
 """
-GAIN = 2.0
+EFFICIENCY_MIN = 2.0
 """Trimming is used if all pairs together would need this many times the runs; for normal distributions the ratio is
 0.9.
 """
-FAR = 3 * 1.4826
+STALL_FACTOR = 3 * 1.4826
 """Multiple of the median absolute deviation: 3 standard deviations of a normal distribution, which 0.3 % exceed."""
 LOPSIDED = 0.05
 """Significance at which stalls are attributed to one side."""
@@ -66,10 +66,10 @@ def middle_of(ratios: Sequence[float], of_all: float) -> Middle | None:
     kept = ordered[cut : n - cut]
     winsorized = [kept[0]] * cut + kept + [kept[-1]] * cut
     spread = math.sqrt(variance(winsorized)) / (1 - 2 * cut / n)
-    if GAIN * spread**2 >= of_all**2:
+    if EFFICIENCY_MIN * spread**2 >= of_all**2:
         return None
     center = median(ratios)
-    far = FAR * median(abs(ratio - center) for ratio in ratios)
+    far = STALL_FACTOR * median(abs(ratio - center) for ratio in ratios)
     stalls = sum(ratio < center - far for ratio in ratios), sum(ratio > center + far for ratio in ratios)
     return Middle(fmean(kept), spread, len(kept) - 1.0, stalls)
 

@@ -58,7 +58,7 @@ def collect(targets: list[str], save: str | None, device_type: str | None) -> li
         if (files := saved_files(target)) is not None:
             parts.extend(_saved(target, files))
         else:
-            whole.append(_asked(sysfs.block_device(target), target, save, device_type))
+            whole.append(_read_device(sysfs.block_device(target), target, save, device_type))
     return sorted(assembled(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
 
 
@@ -156,7 +156,7 @@ def _parsed_object(data: Fields) -> list[Inspection]:
     return []
 
 
-def _asked(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
+def _read_device(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
     """Reads a device through the kernel and the installed programs."""
     raw = sysfs.record(name)
     parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]

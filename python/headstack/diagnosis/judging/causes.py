@@ -27,15 +27,15 @@ PAGE_BYTES, PAGES_MAX = 4096.0, 8.0
 """Bytes of each slow access, and the number of sequential ones before the others run in parallel: observed for one
 simulated drive, pm883-480gb.
 """
-UNEVEN = math.log(2.0)
+VARIATION_MIN = math.log(2.0)
 """Minimum increase of the variation between intervals if some reads take much longer than the rest."""
 HIDDEN = 0.5
 """Standard deviation of logarithms of write latencies behind a cache."""
 OUTLIER = 36.0
 """Maximum contribution of one latency to a sum of squares, so that an outlier does not decide between causes."""
-WORTH = 40.0
+EFFECTIVE_COUNT_MAX = 40.0
 """Maximum effective number of observations: errors of a pattern are correlated."""
-NEVER = 1e6
+IMPOSSIBLE_COST = 1e6
 """Cost of an event that did not occur."""
 UNKNOWN = "unknown"
 SHARE_MIN = 0.5
@@ -100,7 +100,7 @@ def _levels(slower: Array, _step: Array) -> tuple[Array, float]:
     """Returns the share of the load on an affected part of the disk, from the slowdown of each step, in fifths."""
     top = max(float(np.quantile(slower, 0.9)), 1e-9)
     if (slower < top / 5.0).mean() < 0.2:
-        return np.ones(len(slower)), NEVER
+        return np.ones(len(slower)), IMPOSSIBLE_COST
     return np.round(5.0 * np.clip(slower / top, 0.0, 1.0)) / 5.0, 0.5 * len(slower) * math.log(3.0)
 
 
@@ -119,7 +119,7 @@ def _periods(slower: Array, step: Array) -> tuple[Array, float]:
         price = math.log(len(step)) * (1.0 + 0.5 * min(period, 4)) + 4.0 * wrong
         if price < cost:
             best, cost = told.astype(float), price
-    return best, cost if math.isfinite(cost) else NEVER
+    return best, cost if math.isfinite(cost) else IMPOSSIBLE_COST
 
 
 PATTERNS = (
@@ -225,10 +225,10 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
         places = int(of_reads.argmin()), int(of_writes.argmin())
         amounts = max(sum(place > 0 for place in places), 1)
     squares = float(of_reads[places[0]] + of_writes[places[1]])
-    weight = min(1.0, WORTH / max(seen, 1))
+    weight = min(1.0, EFFECTIVE_COUNT_MAX / max(seen, 1))
     cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(seen, 2))
     # Longer waits vary more, too: with their square root for simulated disks. 33 % is chance.
-    expected = max(float(np.median(slower)), 0.0) / 2 + (UNEVEN if pattern.at_times else 0.0)
+    expected = max(float(np.median(slower)), 0.0) / 2 + (VARIATION_MIN if pattern.at_times else 0.0)
     far = math.log(worse) - expected
     cost += 0.5 * (far / 0.3) ** 2 if not pattern.at_times or far < 0 else 0.0
     reads_s, writes_s = (float(AMOUNTS_S[place]) for place in places)

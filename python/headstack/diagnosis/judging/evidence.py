@@ -43,7 +43,7 @@ BETS = np.arange(0.1, 1.0, 0.1)
 disk that is sick for 25 % of the time loses too much in between."""
 TAIL = 4.0
 """Power of the assumed tail above all residuals of health: quarters of an hour of real disks have lighter tails."""
-FAR = np.array([1e-2, 1e-3])
+TAIL_P_VALUES = np.array([1e-2, 1e-3])
 """P-values that the last test bets on. As in the others, no value counts for more than 0.001: a few bad, related
 quarters of an hour raise no alarm."""
 RATES = (*SHIFTS, 1.0, 1.0, 2.0 * LEVEL_REFERENCE, 30.0)
@@ -239,7 +239,7 @@ class Evidence:
         gains = np.empty((len(z), TESTS))
         gains[:, : len(SHIFTS)] = z[:, None] - np.array(SHIFTS) / 2
         gains[:, E_DETECTOR] = np.log(0.5 + 0.5 * (BETS * p[:, None] ** (BETS - 1.0)).mean(axis=1)) / times
-        gains[:, FAR_TAIL] = np.log(0.5 + 0.5 * ((tail[:, None] <= FAR) / FAR).mean(axis=1)) / times
+        gains[:, FAR_TAIL] = np.log(0.5 + 0.5 * ((tail[:, None] <= TAIL_P_VALUES) / TAIL_P_VALUES).mean(axis=1)) / times
         gains[:, LEVELS] = of_level - LEVEL_REFERENCE
         gains[:, DAYS] = of_day - self.level[:, DAYS]
         gains[~here] = 0.0

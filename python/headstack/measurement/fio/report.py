@@ -42,7 +42,7 @@ def report_of(found: Collection) -> Report:
     """Returns all results as a report."""
     sections = [
         Section("Over depth and jobs", "", [figure for group in groups(found.loads) for figure in _over(*group)]),
-        Section("Side by side", "", list(_beside(found.loads))),
+        Section("Side by side", "", list(_folder_bars(found.loads))),
         Section("Distributions", "", list(_distributions(found.loads))),
         Section("Over time", "", list(_courses(found.logs))),
         Section("Results", "", [_table(found.loads)] if found.loads else []),
@@ -120,7 +120,7 @@ def _most(by: dict[tuple[int, int], Load], figure: str, unit: str) -> str:
     return f"The most is {load.row[figure]:,.0f} {unit}, at depth {depth} of {jobs} job{'s' * (jobs > 1)}."
 
 
-def _beside(loads: Sequence[Load]) -> Iterable[Bars]:
+def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
     """Yields folders next to each other, load by load; error bars are the deviation between runs of the same load."""
     folders = list(dict.fromkeys(load.row["folder"] for load in loads))
     names = list(dict.fromkeys(load.name for load in sorted(loads, key=_place)))
@@ -135,7 +135,7 @@ def _beside(loads: Sequence[Load]) -> Iterable[Bars]:
             _side(
                 folder,
                 [
-                    [_of(load, figure) for load in loads if (load.row["folder"], load.name) == (folder, name)]
+                    [_figure_of(load, figure) for load in loads if (load.row["folder"], load.name) == (folder, name)]
                     for name in shown
                 ],
             )
@@ -151,7 +151,7 @@ def _place(load: Load) -> tuple[str, int, int]:
     return load.name.partition(", depth")[0], load.row["numjobs"], load.row["iodepth"]
 
 
-def _of(load: Load, figure: str) -> tuple[float, float | None]:
+def _figure_of(load: Load, figure: str) -> tuple[float, float | None]:
     return load.row[figure], load.row["iops_sd" if figure == "iops" else "sd_ms"]
 
 

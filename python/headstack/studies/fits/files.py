@@ -19,7 +19,7 @@ from headstack.studies.study import Study, table_name, wrong
 from headstack.studies.study_types import DerivedTable, Grid
 
 FILE = "fit.toml"
-FOUND = "found.json"
+RESULT_FILE = "found.json"
 """File next to it with the result, written by ``benches/fits.py``."""
 FOLDER = "fits"
 """Subfolder of a study, with a folder for each of its inverse studies."""

@@ -28,10 +28,10 @@ BAND = (0.05, 0.95)
 PARTS = 8
 """Number of equal parts of a prior, to draw the posterior."""
 
-EVEN = 1 + 1e-9
+ROUNDING_FACTOR = 1 + 1e-9
 """A figure at its tolerance is within it, independent of rounding."""
 
-WIDER = (1.0, 1.25, 1.5, 2.0, 3.0)
+TOLERANCE_FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 """Multiples of the tolerance for which the number of reproducing settings is reported."""
 
 
@@ -107,7 +107,7 @@ class Tried:
 
     def distance(self, figures: Iterable[Figure]) -> float:
         """Returns the largest error of the fitted figures."""
-        return max(abs(self.error(figure)) for figure in figures if not figure.held_out) / EVEN
+        return max(abs(self.error(figure)) for figure in figures if not figure.held_out) / ROUNDING_FACTOR
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,9 @@ class FitData:
             equal_weight=equal_weight,
             distance=distances[nearest] if math.isfinite(distances[nearest]) else None,
             nearest=dict(tried[nearest].setting),
-            wider=tuple((times, sum(distance <= times for distance in different.values())) for times in WIDER),
+            wider=tuple(
+                (times, sum(distance <= times for distance in different.values())) for times in TOLERANCE_FACTORS
+            ),
             unknowns=tuple(lefts),
             rows=tuple(_row(figure, tried, weights, tried[nearest]) for figure in figures),
             exclude=tuple(_exclude(figures, tried)),
@@ -335,15 +337,18 @@ def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], neare
         median=median,
         band_low=low,
         band_high=high,
-        is_within=abs(figure.error(told, tolerance)) <= EVEN,
-        share_within=math.fsum(weight for weight, error in zip(weights, errors, strict=True) if error <= EVEN),
+        is_within=abs(figure.error(told, tolerance)) <= ROUNDING_FACTOR,
+        share_within=math.fsum(
+            weight for weight, error in zip(weights, errors, strict=True) if error <= ROUNDING_FACTOR
+        ),
     )
 
 
 def _exclude(figures: Sequence[Figure], tried: Sequence[Tried]) -> Iterator[tuple[str, str]]:
     fitted = [figure for figure in figures if not figure.held_out]
     reached = {
-        figure.name: {place for place, one in enumerate(tried) if abs(one.error(figure)) <= EVEN} for figure in fitted
+        figure.name: {place for place, one in enumerate(tried) if abs(one.error(figure)) <= ROUNDING_FACTOR}
+        for figure in fitted
     }
     for one, other in combinations(reached, 2):
         if reached[one] and reached[other] and not reached[one] & reached[other]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headstack.studies.fits.files import FOUND, listed, load
+from headstack.studies.fits.files import RESULT_FILE, listed, load
 from headstack.studies.fits.found import Fitted
 from headstack.studies.fits.shown import finding, rows_table, unknowns_table
 from headstack.studies.scorecard import markdown_table
@@ -20,8 +20,8 @@ what is stored beside each inverse study; `make validate` carries all of them ou
 
 def stored() -> list[Fitted]:
     """Returns the stored results: ``benches/fits.py`` reports missing ones."""
-    fits = [fit for fit in map(load, listed()) if (fit.folder / FOUND).is_file()]
-    return [replace(Fitted.read(fit.folder / FOUND), summary=" ".join(fit.summary.split())) for fit in fits]
+    fits = [fit for fit in map(load, listed()) if (fit.folder / RESULT_FILE).is_file()]
+    return [replace(Fitted.read(fit.folder / RESULT_FILE), summary=" ".join(fit.summary.split())) for fit in fits]
 
 
 def page(found: Sequence[Fitted]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headstack.io.counts import agreed, counted
 from headstack.report.figures import Axis, Bars, Cell, Figure, Report, Section, Series, Table
-from headstack.studies.fits.fitted import EVEN, FitData, Left, RowFound
+from headstack.studies.fits.fitted import ROUNDING_FACTOR, FitData, Left, RowFound
 from headstack.studies.power import amount
 
 MISSED_MAX = 3
@@ -28,7 +28,7 @@ def finding(found: FitData) -> str:
     for row in fitted:
         if row.alone is None:
             parts.append(f"none gives {row.figure} at all")
-        elif row.alone > found.tolerance.amount * EVEN:
+        elif row.alone > found.tolerance.amount * ROUNDING_FACTOR:
             parts.append(f"{row.figure} alone is {amount(row.alone)}{_unit(found)} away at the nearest")
     if found.exclude:
         pairs = ", ".join(f"{one} with {other}" for one, other in found.exclude)
@@ -50,10 +50,10 @@ def _held_out(found: FitData) -> str:
 
 
 def _listed(rows: Sequence[RowFound]) -> str:
-    return ", ".join(f"{row.figure} {_told(row)} for {row.published}" for row in rows)
+    return ", ".join(f"{row.figure} {_format_found(row)} for {row.published}" for row in rows)
 
 
-def _told(row: RowFound) -> str:
+def _format_found(row: RowFound) -> str:
     """Formats the results of the settings."""
     if row.median is not None and row.band_low is not None and row.band_high is not None:
         return f"{amount(row.median)} ({amount(row.band_low)} to {amount(row.band_high)})"
@@ -90,7 +90,7 @@ def rows_table(found: FitData) -> tuple[list[str], list[list[str]]]:
             row.figure,
             "held out" if row.held_out else "fitted",
             row.published,
-            _told(row),
+            _format_found(row),
             "yes" if row.is_within else "no",
             f"{100 * row.share_within:.0f} %" if found.reproducing else "",
             "" if row.alone is None else f"{amount(round(row.alone, 2))}{_unit(found)}",
@@ -146,10 +146,10 @@ def _rows_picture(found: FitData) -> Figure:
     title = "Published figures, and what settings give"
     # With a tolerance in percent, the unit of each figure is part of its name.
     axis = Axis("Each figure in its unit" if found.tolerance.unit == "%" else f"Figures ({_unit(found).strip()})")
-    return Bars("figures", title, axis, groups, series, says=_says(found))
+    return Bars("figures", title, axis, groups, series, says=_headline(found))
 
 
-def _says(found: FitData) -> str:
+def _headline(found: FitData) -> str:
     """States how many figures the settings reproduce, and the worst one."""
     kinds = [("fitted", [row for row in found.rows if not row.held_out])]
     kinds.append(("held-out", [row for row in found.rows if row.held_out]))

@@ -23,7 +23,7 @@ UNITS: Final = (None, *(1 << power for power in range(13, 21)))
 """Candidate sizes that count as one request."""
 MERGED_USUAL: Final = 1 << 18
 """The size of Amazon's volumes on flash."""
-APART: Final = 1.2
+LIMIT_RATIO_MIN: Final = 1.2
 """Minimum ratio between two limits if only one is visible."""
 REFILL_S: Final = 3600.0
 BOUND: Final = 0.03
@@ -161,7 +161,7 @@ def _large(session: Session) -> int:
     unit = _unit(rates, small.before, limits.unlimited_per_s(session))
     top = max(size * rate for size, rate in rates.items())
     room = {size: small.after * size / _counted(size, unit) for size in rates}
-    enough = [size for size in rates if room[size] > APART * top]
+    enough = [size for size in rates if room[size] > LIMIT_RATIO_MIN * top]
     return min(enough) if enough else max(room, key=lambda size: (room[size], -size))
 
 

@@ -15,7 +15,7 @@ from headstack.twin.probes.zones import Rates
 from headstack.twin.session import Session
 
 TEST = "reads at a distance"
-FAR = (0.05, 0.09, 0.15, 0.22, 0.31, 0.42, 0.55, 0.7, 0.9)
+LONG_DISTANCES = (0.05, 0.09, 0.15, 0.22, 0.31, 0.42, 0.55, 0.7, 0.9)
 """Distances as shares of the way from rim to rim."""
 NEAR, NEAREST = 6, 0.0001
 """Number of further distances, evenly spaced in their logarithm, and the smallest one."""
@@ -23,7 +23,7 @@ NEAREST_TRACKS = 12
 """Smallest distance on a disk with few tracks: adjacent places have a fixed angle to each other."""
 JITTER, JITTER_TRACKS = 0.015, 1.2
 """Random variation of distances in either direction, as a share and in tracks: enough for any angle."""
-COUNT = NEAR + len(FAR)
+COUNT = NEAR + len(LONG_DISTANCES)
 LEAST, MOST = 12, 90
 """Range of reads per distance."""
 
@@ -37,8 +37,8 @@ class Distances:
     @property
     def shares(self) -> Floats:
         """Shares of the way from rim to rim."""
-        near = np.geomspace(max(NEAREST, NEAREST_TRACKS / self.tracks), FAR[0] / 2, NEAR)
-        return np.concatenate([near, FAR])
+        near = np.geomspace(max(NEAREST, NEAREST_TRACKS / self.tracks), LONG_DISTANCES[0] / 2, NEAR)
+        return np.concatenate([near, LONG_DISTANCES])
 
     @property
     def jitter(self) -> Floats:

@@ -24,7 +24,7 @@ MARKS: Final = 2000
 """Number of marks of a stream, which locate knees to a thousandth of it, or a twentieth of a cache of 2 %."""
 LEAST_MARKS: Final = 8
 """Minimum number of marks between two knees: rows of all dies are programmed in waves, which are not knees."""
-SLOWER: Final = 1.15
+SLOWDOWN_MIN: Final = 1.15
 """Factor by which a stream slows down at the end of a buffer or cache."""
 FOLD_S: Final = 30.0
 """Most drives fold within seconds of idle time; none is known to wait longer than this."""
@@ -83,7 +83,7 @@ def knees(accepted_ns: np.ndarray, piece: int) -> list[Knee]:
         (base, slope), (later_base, later_slope) = (
             _line(x[part], y[part]) for part in (slice(first, cut), slice(cut, last))
         )
-        if later_slope > SLOWER * slope:
+        if later_slope > SLOWDOWN_MIN * slope:
             cross = (later_base - base) / (slope - later_slope)
             found.append(Knee(float(cross), 1 / slope, 1 / later_slope))
     return found
@@ -96,7 +96,7 @@ def _cuts(x: np.ndarray, y: np.ndarray, first: int, last: int) -> list[int]:
     cut, left, whole = _best_cut(x[first:last], y[first:last])
     cut += first
     slopes = [_line(x[part], y[part])[1] for part in (slice(first, cut), slice(cut, last))]
-    if left > 0.5 * whole or slopes[1] < SLOWER * slopes[0]:
+    if left > 0.5 * whole or slopes[1] < SLOWDOWN_MIN * slopes[0]:
         return []
     return [*_cuts(x, y, first, cut), cut, *_cuts(x, y, cut, last)]
 

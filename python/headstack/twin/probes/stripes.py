@@ -25,7 +25,7 @@ CROWD: Final = {True: (6_000, 64), False: (40_000, 1024)}
 LONG: Final = 10_000
 LONG_DEPTH: Final = 256
 LONG_MOST: Final = 1 << 17
-SURE: Final = 8.0
+SIGNIFICANT_SIGMAS: Final = 8.0
 """Minimum significance of a correlation in standard deviations: over 396 layouts, the maximum by chance is 3."""
 LOOKED_AT: Final = 6_000
 """Number of answers with which the most likely layouts are selected."""
@@ -34,14 +34,14 @@ SHARED: Final = 0.3
 """Correlation with the requests outstanding at other places: at least 0.76 if a link is shared, at most 0.06 if not, in
 21 arrays of flash."""
 PAIRS: Final = 100
-APART: Final = 5
+READS_BETWEEN: Final = 5
 """Number of single reads that fit between two test requests."""
 SETTLED_NS: Final = 30_000_000
 """Time in ns after which flash has programmed one write."""
 RECONSTRUCTED: Final = 4
 """Up to this number of members, recomputing parity takes no more reads than updating it."""
 WRITES: Final = {True: 100, False: 300}
-BESIDE: Final = {True: 1, False: 8}
+READS_PER_WRITE: Final = {True: 1, False: 8}
 """Reads of each member during a write: of flash more, since few conflict on a die."""
 MIRRORED: Final = {True: 1.55, False: 1.2}
 """Response time ratio that detects mirrors: the later of two simultaneous reads over a single one, for flash over the
@@ -71,7 +71,7 @@ def probe(session: Session) -> Layout | None:
         where = places(session.random, LONG, capacity, size)
         session.ask("crowd, long", Requests.reads(where, size, depth=LONG_DEPTH))
         found = _gathered(session, found)
-    apart = int(max(APART * session.of("array, alone")[0].answers.response_ns.max(), SETTLED_NS))
+    apart = int(max(READS_BETWEEN * session.of("array, alone")[0].answers.response_ns.max(), SETTLED_NS))
     _ask_mirrors(session, found, block, apart)
     if found.level == "raid0" and session.device.may_write and found.members >= 3:
         _ask_parity(session, Layout("raid5", found.members, found.unit_bytes), block, apart)
@@ -97,7 +97,7 @@ def _ask_mirrors(session: Session, found: Layout, block: int, apart_ns: int) -> 
 def _ask_parity(session: Session, found: Layout, block: int, apart_ns: int) -> None:
     """Runs reads of every member at once, with and without a preceding write."""
     slow, rows = is_slow(session), found.rows(session.device.capacity_bytes)
-    count, beside = WRITES[slow], BESIDE[slow]
+    count, beside = WRITES[slow], READS_PER_WRITE[slow]
     written = session.random.integers(0, rows, count) * found.data_units * found.unit_bytes
     chosen = session.random.integers(0, rows, (found.members, beside, count))
     columns = [found.of_member(chosen[member, each], member, rows - 1)
@@ -190,7 +190,7 @@ def _striped(session: Session) -> Layout | None:
 
     likeliest = [layout for _, layout in scored(layouts(), LOOKED_AT)[:LIKELIEST]]
     sure, best = scored(likeliest, len(crowd.requests))[0]
-    return best if sure > SURE else None
+    return best if sure > SIGNIFICANT_SIGMAS else None
 
 
 def _first(answers: Answers, count: int) -> Answers:

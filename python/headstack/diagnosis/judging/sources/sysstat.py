@@ -73,7 +73,7 @@ def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
         time_s = None if stated is None else times.read(stated)
         if stated is not None and time_s is None:
             raise InputError(f"{path}: timestamp: {stated!r} is not understood; S_TIME_FORMAT=ISO iostat -t writes one")
-        host = how.host or _said(header, "nodename") or stem(path)
+        host = how.host or _header_value(header, "nodename") or stem(path)
         yield from _block(
             host, ((one.get("disk_device", ""), one) for one in element.get("disk", [])), time_s, clock, how
         )
@@ -124,7 +124,7 @@ def sadf(paths: list[Path], how: How) -> Iterator[Row]:
             raise InputError(f"{path}: timestamp: {text!r} is not understood; allowed: date and time, such as sadf -jU")
         if length_s >= LONG_S:
             how.remarks[LONG.format(length_s)] = 1
-        host = how.host or _said(header, "nodename") or stem(path)
+        host = how.host or _header_value(header, "nodename") or stem(path)
         disks = {disk["disk-device"]: disk for disk in element["disk"]}
         for name in judged(disks, how):
             yield _row(host, name, end_s - length_s, length_s, disks[name])
@@ -160,14 +160,14 @@ def _row(host: str, disk: str, start_s: float, length_s: float, fields: Mapping[
     return Row(host, disk, start_s, length_s, found)
 
 
-def _said(header: str, key: str) -> str | None:
+def _header_value(header: str, key: str) -> str | None:
     found = re.findall(rf'"{key}"\s*:\s*"([^"]*)"', header)
     return found[-1] if found else None
 
 
 def _date(header: str) -> float | None:
     """Returns the day on which iostat was started, for blocks without times."""
-    text = _said(header, "date")
+    text = _header_value(header, "date")
     for form in ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%d.%m.%Y"):
         try:
             return datetime.strptime(text or "", form).replace(tzinfo=UTC).timestamp()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean, median
 
-LEAST_POINTS = 3
+POINTS_MIN = 3
 """Minimum number of points of a plateau; fewer could be outliers."""
 PENALTY = 3.0
 """Penalty of a step, in variances times the logarithm of the number of points (2 is that of the Bayesian criterion)."""
@@ -43,7 +43,7 @@ def plateaus(values: Sequence[float]) -> list[Plateau]:
     The best partition into constant parts is found exactly (optimal partitioning, Jackson et al. 2005). It is accepted
     if neighbouring levels differ by more than the noise, and a straight slope would not fit as well.
     """
-    if len(values) < 2 * LEAST_POINTS:
+    if len(values) < 2 * POINTS_MIN:
         return []
     noise = _noise(values)
     parts = _divided(values, PENALTY * noise**2 * math.log(len(values)))
@@ -98,8 +98,8 @@ def _divided(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
 
     best: list[float] = [-penalty] + [math.inf] * len(values)
     begins = [0] * (len(values) + 1)
-    for end in range(LEAST_POINTS, len(values) + 1):
-        for first in range(end - LEAST_POINTS + 1):
+    for end in range(POINTS_MIN, len(values) + 1):
+        for first in range(end - POINTS_MIN + 1):
             cost = best[first] + error(first, end) + penalty
             if cost < best[end]:
                 best[end], begins[end] = cost, first

@@ -18,7 +18,7 @@ from headstack.measurement.tests.conditioning.records import Line, ModuleRecord
 JUDGED_SHARE = 0.5
 """An interval shorter than this share of the normal length is merged with the previous one: the last one of a pass or
 session may take milliseconds, in which a few blocks determine the rate."""
-SLOWER = 1.2
+HOLDING_UP_FACTOR = 1.2
 """A device is reported as limiting its module if the others could be faster by this factor without it."""
 SLOW_NS = 36_000_000
 """Block times from here on exceed rotation and a single seek: the drive has retried, or slept."""
@@ -258,7 +258,12 @@ def _holding_up(one: Pass, lane: int, block_bytes: int) -> str | None:
     """
     own, *others = (one.devices[number].own_mb_per_s(block_bytes) for number in _first(lane, len(one.devices)))
     next_slowest = min((rate for rate in others if rate is not None), default=None)
-    if own is None or next_slowest is None or next_slowest < SLOWER * own or one.devices[lane].held_share < 0.5:
+    if (
+        own is None
+        or next_slowest is None
+        or next_slowest < HOLDING_UP_FACTOR * own
+        or one.devices[lane].held_share < 0.5
+    ):
         return None
     return f"holds the module up: {own:,.1f} MB/s by itself, all others {next_slowest:,.1f} or more"
 

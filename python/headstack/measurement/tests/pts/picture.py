@@ -43,7 +43,7 @@ def overview(report: Outcomes) -> Figure:
             FIGURES[test](line[2], outcome)
         if not outcomes:
             for axes, words in zip(panels[0], ("", "nothing was measured", ""), strict=True):
-                _say(axes, words)
+                _draw_message(axes, words)
         figure.suptitle(f"PTS: {report.target}\n\n", x=0.012, ha="left", weight="bold", size=13)
         words = "conforms to the specification" if not report.deviations else "does not conform to the specification: "
         told = f"{format_bytes(report.capacity_bytes)}; {words}{'; '.join(report.deviations)}"
@@ -56,7 +56,7 @@ def overview(report: Outcomes) -> Figure:
     return figure
 
 
-def _say(axes: Axes, words: str) -> None:
+def _draw_message(axes: Axes, words: str) -> None:
     """Draws a message in a panel without data."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
@@ -156,7 +156,7 @@ def _draw_window(axes: Axes, outcome: Outcome) -> None:
     if window is None or not window.is_measured:
         axes.set_title("Measurement window", loc="left")
         rounds = f"{5 * plan.group} rounds are needed; there are {len(outcome.rounds)}"
-        return _say(axes, rounds if window is None else "no request completed in it")
+        return _draw_message(axes, rounds if window is None else "no request completed in it")
     numbers = range(window.first, window.last + 1)
     half, line = RANGE_MAX / 2 * window.mean, [window.slope * number + window.intercept for number in numbers]
     axes.axhspan(window.mean - half, window.mean + half, color="#edf2f7", zorder=0)
@@ -189,7 +189,7 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
     axes.tick_params(length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
     if not known:
-        return _say(axes, "no request completed in it")
+        return _draw_message(axes, "no request completed in it")
     low, high = min(known), max(known)
     axes.imshow(cells, aspect="auto", cmap=SHADES, norm=LogNorm(low / 1.2, high * 1.2))
     for row, line in enumerate(cells):
