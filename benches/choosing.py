@@ -63,15 +63,15 @@ HOSTS = {
     "md-raid10-8-nvme": (2000, ("raid10", "raid5", "raid6"), NVME),
     "zfs-raidz2-12": (1600, ("raidz1", "raidz2", "raidz3"), DISKS | FLASH),
 }
-"""Hosts, with prices about which those of a job are drawn, levels, and the drives that they take."""
+"""Hosts with the prices around which those of a job are drawn, levels, and the drives that they accept."""
 SEEDS = (101, 102, 103, 104)
 STUDENT_3 = 3.182
 """The 97.5 % point of Student's t for three degrees of freedom (tables)."""
 LENGTHS = (32_000, 128_000, 262_144)
-"""Of each of the four runs; the first is enough for most."""
+"""Requests of each of the four runs; the first length is sufficient for most."""
 PILOT = 8_000
 HOPELESS = 2.5
-"""What misses a limit by so much in a pilot is not simulated at length."""
+"""Systems that miss a limit by this factor in a pilot are not simulated at length."""
 HOLDS_LEAST = 400_000
 SMOKE_REQUESTS = 2_000
 
@@ -79,7 +79,7 @@ Row = dict[str, Any]
 
 
 def row(name: str, value: float, unit: str, bar: float | None = None, bar_is: str | None = None) -> Row:
-    """A row of target/validate.json."""
+    """Returns a row of target/validate.json."""
     met = None if bar is None else value >= bar if bar_is == "at least" else value <= bar
     return {"name": f"choose: {name}", "value": value, "unit": unit, "bar": bar, "bar_is": bar_is, "bar_met": met}
 
@@ -88,7 +88,7 @@ def row(name: str, value: float, unit: str, bar: float | None = None, bar_is: st
 
 
 def _mix(random_: random.Random, folder: Path) -> str:
-    """A workload with a size, a share of reads and places at random."""
+    """Returns a random workload with a size and a share of reads."""
     kib, reads = random_.choice((4, 8, 16, 64)), random_.choice((0, 25, 50, 67, 75, 90, 100))
     path = folder / f"mix-{kib}-{reads}.toml"
     told = f'size = "{kib}KiB"\nshare_percent = 100\nread_percent = {reads}\nrandom_percent = 100'
@@ -97,7 +97,7 @@ def _mix(random_: random.Random, folder: Path) -> str:
 
 
 def _space(random_: random.Random, folder: Path, small: bool) -> dict[str, Any]:
-    """Drives, hosts, levels and prices to choose among."""
+    """Returns random drives, hosts, levels and prices to choose among."""
     is_nvme = random_.random() < 0.2
     if is_nvme:
         hosts = ["md-raid10-8-nvme"]
@@ -134,7 +134,7 @@ def _space(random_: random.Random, folder: Path, small: bool) -> dict[str, Any]:
 
 
 def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> Choosing:
-    """The job of a number: a limit near what one of its systems does, which is taken at random."""
+    """Returns the job of a number: its limit is near the figure of one of its systems, selected at random."""
     random_ = random.Random(f"{seed} {number} {small}")
     own = folder / f"{number}"
     own.mkdir(exist_ok=True)
@@ -159,7 +159,7 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
             continue
         if pivot.name not in {one.name for one in some}:
             continue
-        # What the system can do, and how fast it is at a share of that.
+        # Throughput of the system, and response time at a share of it.
         depth = 2 * pivot.drives
         full = asked([workload], depth=depth, limits=["mean=1h"], capacity=capacity, **options)
         (busy,) = Simulated(full.job).rows([Ask(pivot, 4000, seed=11)])
@@ -177,12 +177,12 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
 
 
 def _members(found: Candidates) -> list[Candidate]:
-    """All systems that do by what is stated, by cost."""
+    """Returns all systems that satisfy the stated requirements, by cost."""
     every = [one for _, members in found.families for one in members]
     return sorted(every, key=lambda one: (cost_of(one, found.job), one.usd, one.name))
 
 
-# What long runs say
+# Verdicts of long runs
 
 
 @dataclass
@@ -193,11 +193,11 @@ class Long:
     _runs: dict[float | None, Simulated] = field(default_factory=dict)
 
     def says(self, candidate: Candidate, job: Job) -> Says:
-        """Of all limits together."""
+        """Returns the verdict on all limits together."""
         return together([judged(limit, self.known(candidate, limit, job)) for limit in job.limits])
 
     def known(self, candidate: Candidate, limit: Limit, job: Job) -> Known:
-        """Student's interval of four runs, as long as it takes."""
+        """Returns Student's interval of four runs, lengthened as necessary."""
         runs = self.of(job)
         (pilot,) = runs.known(limit, [candidate], max(PILOT, limit.requests_min))
         if off(limit, pilot) > HOPELESS:
@@ -210,7 +210,7 @@ class Long:
                 return Known(None, None, None, requests, "piles up", True)
             mean, half = _interval(values)
             if told := next((one.sampling for one in rows if one.sampling), ""):
-                # A cache still fills: what is so far is not how it is in service, however alike the four are.
+                # A cache still fills: the results so far are not those in service, however similar the four runs are.
                 found = Known(mean, None, None, requests * len(values), told)
                 continue
             found = Known(mean, mean - half, mean + half, requests * len(values))
@@ -219,8 +219,8 @@ class Long:
         return found
 
     def first(self, job: Job, below: tuple[float, float, str] | None) -> tuple[Candidate | None, list[Candidate]]:
-        """The cheapest that meets, of those that cost less than ``below``, and those before it of which even long runs
-        do not tell."""
+        """Returns the cheapest system that meets the limits, among those that cost less than ``below``, and cheaper
+        ones that are undecided even in long runs."""
         some = candidates(self.choosing.space, job, self.choosing.book)
         ties: list[Candidate] = []
         for one in _members(some):
@@ -234,7 +234,7 @@ class Long:
         return None, ties
 
     def of(self, job: Job) -> Simulated:
-        """The runs under a load."""
+        """Returns the runs under a load."""
         key = job.demand.rate_per_s
         own = self._runs.setdefault(key, Simulated(job))
         own.job = job
@@ -245,7 +245,7 @@ class Long:
 
 
 def optimum_and_binding(seed: int, numbers: Sequence[int], folder: Path, requests: int, binding: bool) -> Iterator[Row]:
-    """The first and the third bar, on the same jobs."""
+    """Yields rows for the first and the third bar, on the same jobs."""
     right, misses, ties, none = 0, 0, 0, 0
     bound_right, bound_open, bound_wrong, constraints = 0, 0, 0, Counter[str]()
     for number in numbers:
@@ -263,7 +263,7 @@ def optimum_and_binding(seed: int, numbers: Sequence[int], folder: Path, request
         if wins is not None:
             what = f"MISS: {wins.name} does ({_why(wins.name, answer)})"
             is_undecided = wins.name in {one.name for one in answer.undecided}
-            # What the answer itself says that it cannot tell, is a tie within the interval that it states.
+            # A system that the answer itself lists as undecided is a tie within the stated interval.
             what, is_right = (f"tie: {wins.name} stated as undecided", True) if is_undecided else (what, False)
             ties += is_undecided
         elif own == "does not":
@@ -305,7 +305,7 @@ def _job(choosing: Choosing) -> str:
 
 
 def _why(name: str, answer: Answer) -> str:
-    """What the search knows of a system that it did not take."""
+    """Returns the search's reason against a system."""
     for one in answer.looked_at:
         if one.name == name:
             told = "; ".join(
@@ -318,8 +318,8 @@ def _why(name: str, answer: Answer) -> str:
 
 
 def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Of each constraint whether what the answer says of it is so: whether something does that is cheaper than the
-    cheapest that long runs found to do without."""
+    """Yields for each constraint whether the answer's statement is right: whether without it a system is cheaper than
+    the cheapest in long runs."""
     cost = (best.usd, best.usd, best.name)
     jobs = {name: job for name, _, job in relaxations(choosing)}
     for relaxed in answer.relaxed:
@@ -335,8 +335,8 @@ def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) ->
 
 
 def _bottleneck(long: Long, named: str, best: Candidate) -> tuple[str, str]:
-    """Whether the component that is named is the one whose relief shortens the response most, in long runs with other
-    seeds, by Student's interval of what the reliefs differ by."""
+    """Returns whether the named component is the one whose speedup shortens the response most, in long runs with other
+    seeds, by Student's interval of the differences."""
     job, eased = long.choosing.job, with_eased_controller(best)
     assert eased is not None
     runs, limit = long.of(job), job.limits[0]
@@ -361,7 +361,7 @@ def _bottleneck(long: Long, named: str, best: Candidate) -> tuple[str, str]:
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean of four runs, and half of Student's interval of 95 %."""
+    """Returns the mean of four runs, and the half-width of Student's 95 % interval."""
     mean = sum(values) / len(values)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
     return mean, STUDENT_3 * deviation / math.sqrt(len(values))
@@ -370,7 +370,7 @@ def _interval(values: Sequence[float]) -> tuple[float, float]:
 def statements(
     seed: int, numbers: Sequence[int], folder: Path, requests: int, holds_least: int = HOLDS_LEAST
 ) -> Iterator[Row]:
-    """The second bar."""
+    """Yields rows for the second bar."""
     held, met, open_, none, far = 0, 0, 0, 0, []
     for number in numbers:
         began = time.monotonic()
@@ -412,12 +412,13 @@ def statements(
 
 
 def _figure(value: float | None) -> str:
-    """Four digits, or that a run knows no such figure, as it knows no interval while erased flash is used up."""
+    """Formats a value with four digits, or states that it is unknown, as are intervals while erased flash is used
+    up."""
     return "unknown" if value is None else f"{value:.4g}"
 
 
 def _open(tests: Sequence[Tested], limits: Sequence[Limit]) -> str:
-    """Why these cannot be told."""
+    """Returns the reasons why these are undecided."""
     whys: Counter[str] = Counter()
     for one in tests:
         for limit, known, model in zip(limits, one.known, one.models or [None] * len(limits), strict=True):
@@ -426,7 +427,9 @@ def _open(tests: Sequence[Tested], limits: Sequence[Limit]) -> str:
 
 
 def speed(count: int, seed: int, folder: Path) -> Iterator[Row]:
-    """The fourth bar: a space of so many systems and a workload of a minute, with all that the answer tells."""
+    """Yields rows for the fourth bar: the time for a space of ``count`` systems and a workload of a minute, including
+    the complete answer.
+    """
     units, question = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "32KiB", "16KiB", "2MiB", "4MiB", "8MiB"], None
     for more in range(len(units) + 1):
         question = asked(

@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def bursts(seed: int) -> None:
-    """Another user of the machine."""
+    """Simulates another user of the machine."""
     draw = random.Random(seed)
     while True:
         until = time.monotonic() + draw.expovariate(1)
@@ -88,7 +88,7 @@ def bursts(seed: int) -> None:
 
 
 def measured(count: int) -> dict[str, object]:
-    """So many pairs of each."""
+    """Measures this number of pairs of each kind."""
     path, before = Path(f"/dev/shm/headstack-differences-{os.getpid()}"), os.getloadavg()
     kept: dict[str, object] = {}
     try:
@@ -109,7 +109,9 @@ def measured(count: int) -> dict[str, object]:
 
 
 def pairs(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
-    """First and second, in the order ABBA; without those of which one stood still for all of its time."""
+    """Returns pairs of first and second runs, in the order ABBA; without those of which one stalled for all of its
+    time.
+    """
     both = [pair for pair in zip(runs[::2], runs[1::2], strict=True) if all(run.outcomes[""].figures for run in pair)]
     return [(a, b) if n % 2 == 0 else (b, a) for n, (a, b) in enumerate(both)]
 
@@ -122,7 +124,7 @@ def judged(chosen: Sequence[tuple[Run, Run]], paired: bool = True, figures: str 
 
 
 def told_apart(name: str, runs: Sequence[Run], count: int, paired: bool) -> None:
-    """How often a difference is said of runs that are alike."""
+    """Prints how often a difference is reported between equal runs."""
     every = pairs(runs)
     all_found = [judged(every[n : n + count], paired) for n in range(0, len(every) - count + 1, count)]
     said = sum(any(cell.verdict == "differs" for cell in found) for found in all_found)
@@ -132,7 +134,7 @@ def told_apart(name: str, runs: Sequence[Run], count: int, paired: bool) -> None
 
 
 def dealt(runs: Sequence[Run], comparisons: int) -> None:
-    """How often a difference is said of more pairs, whose sides are dealt by chance."""
+    """Prints how often a difference is reported for more pairs, whose sides are assigned at random."""
     every, draw, said, tails = pairs(runs), random.Random(2), 0, 0
     for _ in range(comparisons):
         start = draw.randrange(len(every) - DEALT + 1)
@@ -148,7 +150,7 @@ def dealt(runs: Sequence[Run], comparisons: int) -> None:
 
 
 def found(runs: Sequence[Run], figure: str) -> None:
-    """How often a slowdown is found in a figure with as many runs as a pilot asked for."""
+    """Prints how often a slowdown of a figure is detected with the number of runs that a pilot requested."""
     every, draw, name = pairs(runs), random.Random(1), NAMES[figure]
     tries: list[bool] = []
     of_reach: list[bool] = []
@@ -176,10 +178,10 @@ def found(runs: Sequence[Run], figure: str) -> None:
 
 
 def drawn(draw: random.Random, every: Sequence[tuple[Run, Run]], count: int, share: float) -> list[tuple[Run, Run]]:
-    """A stretch of so many pairs, from any pair on and round, of which the first is slower."""
+    """Returns this number of consecutive pairs from a random start, cyclically, of which the first is slower."""
     start = draw.randrange(len(every))
     chosen = [every[(start + n) % len(every)] for n in range(count)]
-    # Where a stretch goes round, its runs are in the order of the stretch.
+    # If the selection wraps around, its runs get consecutive times.
     timed = [
         tuple(replace(run, at_s=2.0 * n + (run is not min(pair, key=at))) for run in pair)
         for n, pair in enumerate(chosen)
@@ -200,7 +202,7 @@ def middle(values: Sequence[float]) -> float:
 
 
 def fresh() -> None:
-    """The same with new runs for each try, of which the first is offered 3 % less."""
+    """Repeats it with new runs for each try, of which the first is offered 3 % fewer requests."""
     seeds = iter(range(1, 1_000_000))
 
     def pair() -> tuple[Run, Run]:
@@ -229,7 +231,7 @@ def of(figure: str, one: Difference) -> Cell:
 
 
 def slower(run: Run, share: float) -> Run:
-    """The run as it would be on a device that is slower by this share."""
+    """Returns the run as on a device that is slower by this share."""
     changed = {
         name: value * (1 - share if name in ("iops", "mb_per_s") else 1 / (1 - share))
         for name, value in run.outcomes[""].figures.items()
@@ -238,7 +240,7 @@ def slower(run: Run, share: float) -> Run:
 
 
 def wilson(count: int, of: int) -> tuple[float, float]:
-    """Where a share lies, with 95 %."""
+    """Returns the 95 % confidence interval of a share."""
     z = 1.96
     middle = (count + z * z / 2) / (of + z * z)
     half = z / (of + z * z) * math.sqrt(count * (of - count) / of + z * z / 4)

@@ -25,7 +25,7 @@ from headstack.results.explorer import ENGINE
 WEB = Path(__file__).parents[1] / "web"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "chromium")
 SYSTEMS = (("cheetah-x15-36lp", "spindle speed", 12), ("nearline-24-raid6", "drives", 12))
-"""What is dragged of each, and how often."""
+"""The parameter that is dragged for each system, and the number of steps."""
 REQUESTS, DEPTHS, RUNS = 30_000, ("1", "4", "16", "64"), 6
 
 
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def asked(system: str) -> dict[str, Any]:
-    """A curve, as the page asks for it."""
+    """Returns a curve's request, as the page makes it."""
     fields = ["depth", "requests"]
     return {
         "system": {"name": system, "part": None, "blueprint": _native.system_blueprint(system, [])},
@@ -69,14 +69,14 @@ def asked(system: str) -> dict[str, Any]:
 
 
 def native_ms(chunk: dict[str, Any]) -> float:
-    """Processor time of the same in the program."""
+    """Returns the processor time of the same request in the program."""
     began = time.process_time()
     _native.run_chunks([json.dumps(chunk)])
     return 1e3 * (time.process_time() - began)
 
 
 def in_node(script: str, *arguments: object) -> Any:
-    """What a script of web/test prints."""
+    """Returns the output of a script in web/test."""
     command = ["node", str(WEB / "test" / script), *map(str, arguments)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 

@@ -1,6 +1,6 @@
-"""Files created and looked at a second, one thread, beside fio's engines for that, in the same folder and run.
+"""File creation and stat rates with one thread, compared with fio's engines for them, in the same folder and run.
 
-python benches/file_workloads.py [FOLDER]      FOLDER is /dev/shm unless said otherwise
+python benches/file_workloads.py [FOLDER]      FOLDER is by default /dev/shm
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TREE = "fsd=t,anchor={anchor},depth=1,width=1,files={files},size=4k\n"
 
 
 def ours(folder: Path) -> tuple[float, float]:
-    """Files created, and looked at, a second."""
+    """Returns the files created per second, and those looked up."""
     text = TREE.format(anchor=folder / "ours", files=FILES)
     text += "fwd=c,fsd=t,operation=create,fileselect=once\nfwd=s,fsd=t,operation=getattr,fileselect=once\n"
     text += "rd=c,fwd=c,fwdrate=max,format=directories,elapsed=60,interval=1\n"
@@ -36,7 +36,7 @@ def ours(folder: Path) -> tuple[float, float]:
 
 
 def fios(folder: Path) -> tuple[float, float]:
-    """The same by fio."""
+    """Returns the same rates for fio."""
     rates = []
     place = folder / "fio"
     place.mkdir()
@@ -54,7 +54,7 @@ def fios(folder: Path) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Both in turn, and the medians."""
+    """Alternates both, and prints the medians."""
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else "/dev/shm") as name:
         folder = Path(name)
         rounds = [(ours(folder), fios(folder)) for _ in range(ROUNDS)]

@@ -18,14 +18,14 @@ from pathlib import Path
 import headstack as hs
 from headstack.io.atomic_files import write_text
 from headstack.studies.fits import Fitted, finding
-from headstack.studies.fits.files import FOUND, listed, load
+from headstack.studies.fits.files import RESULT_FILE, listed, load
 from headstack.studies.fits.page import page, stored
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "inverse-findings.md"
 
 
 def main() -> int:
-    """Carries them out."""
+    """Runs them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", metavar="STUDY/NAME", help="store what comes of one, and renew the page")
     parser.add_argument("--smoke", action="store_true", help="try two settings of one study")
@@ -35,7 +35,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.write:
         found = hs.studies.fit(given.write, settings=given.settings, seed=given.seed, store=given.store)
-        write_text(load(given.write).folder / FOUND, found.to_json())
+        write_text(load(given.write).folder / RESULT_FILE, found.to_json())
         write_text(PAGE, page(stored()))
         print(f"{found.fit}: {finding(found)}")
         return 0
@@ -46,11 +46,11 @@ def main() -> int:
         return 0
     others = 0
     for name in listed():
-        if not (load(name).folder / FOUND).is_file():
+        if not (load(name).folder / RESULT_FILE).is_file():
             print(f"{name}: nothing is stored of it: python benches/fits.py --write {name}")
             others += 1
             continue
-        before = Fitted.read(load(name).folder / FOUND)
+        before = Fitted.read(load(name).folder / RESULT_FILE)
         found = hs.studies.fit(name, settings=before.settings, seed=before.seed, store=given.store)
         print(f"{name}: {finding(found)}", flush=True)
         for row in rows(found):
@@ -62,14 +62,14 @@ def main() -> int:
 
 
 def told(found: Fitted) -> dict[str, object]:
-    """What has to be the same in every version that simulates the same."""
+    """Returns the values that must be equal in all versions with equal simulations."""
     everything: dict[str, object] = json.loads(found.to_json())
     del everything["version"]
     return everything
 
 
 def rows(found: Fitted) -> list[dict[str, object]]:
-    """Rows of target/validate.json."""
+    """Returns rows of target/validate.json."""
     held = [row for row in found.rows if row.held_out]
     counts = [
         ("settings tried", found.tried),

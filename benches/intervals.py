@@ -33,13 +33,13 @@ from headstack.results.intervals.workloads import load_of
 REPOSITORY = Path(__file__).resolve().parent.parent
 REQUESTS = 40_000
 STALL_MS = 29_000.0
-"""libata resets a device that has not answered for 30 s: rows with such a stall tell of that."""
+"""libata resets a device that has not answered for 30 s: rows with such a stall are recognised by this maximum."""
 
 Cell = dict[str, Any]
 
 STORAGEREVIEW = REPOSITORY / "python/headstack/studies/shipped/storagereview/published.csv"
 CHOSEN_ON = "cheetah-x15-36lp"
-"""Three constants of drives of its time were chosen on it."""
+"""Three constants of drives of its time were tuned on it."""
 
 DISKS = {
     "spinpoint-f1-1tb": ["SATA_AHCI_SAMSUNGF1_1TB_7K2RPM"],
@@ -48,7 +48,7 @@ DISKS = {
 }
 HOST = "HPMICROSERVERG10"
 TAGS = 32
-"""Of native command queueing."""
+"""Queue depth of native command queueing."""
 
 SSDS = {
     "d3-s4610-480gb": {
@@ -67,7 +67,7 @@ FITTED_HOSTS = "the hosts' times, to this drive's rates on them"
 
 
 def cells(workload: str, load: calibration.Load, measured: dict[str, float], predicted: dict[str, float]) -> list[Cell]:
-    """The scores of a load, of the figures that were measured."""
+    """Returns the scores of a load, for the measured figures."""
     return [
         {
             "workload": workload,
@@ -82,18 +82,18 @@ def cells(workload: str, load: calibration.Load, measured: dict[str, float], pre
 
 
 def named(device: str, described: hs.Drive, found: list[Cell]) -> dict[str, Any]:
-    """A device with its scores."""
+    """Returns a device with its scores."""
     year = described.summary["year"]
     return {"device": device, "year": year, "stated_share": stated_share(described), "cells": found}
 
 
 def figures_of(row: dict[str, Any]) -> dict[str, float]:
-    """What was simulated."""
+    """Returns the simulated figures."""
     return {"rate": row["iops"], "mean": row["mean_ms"], "p50": row["p50_ms"], "p99": row["p99_ms"]}
 
 
 def of_storagereview() -> Iterator[dict[str, Any]]:
-    """Seven drives under Iometer: rates, and the means that follow from them by Little's law."""
+    """Yields seven drives under Iometer: rates, and the means that follow from them by Little's law."""
     with open(STORAGEREVIEW, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for drive in dict.fromkeys(row["system"] for row in rows):
@@ -113,7 +113,7 @@ def of_storagereview() -> Iterator[dict[str, Any]]:
 def measured_by_fio(
     rows: list[dict[str, str]], systems: Iterable[str], rw: str, one_job: bool
 ) -> dict[int, dict[str, float]]:
-    """By requests outstanding, the mean of all ways to deal them to jobs."""
+    """Returns figures by queue depth, averaged over all distributions of requests over jobs."""
     found: dict[int, list[dict[str, float]]] = defaultdict(list)
     for row in rows:
         jobs, outstanding = int(row["numjobs"]), int(row["iodepth"]) * int(row["numjobs"])
@@ -128,7 +128,7 @@ def measured_by_fio(
 
 
 def with_keys(text: str, section: str, keys: dict[str, str | None]) -> str:
-    """A drive's file with other keys of a section; those that are None are left out."""
+    """Returns a drive's file with other keys in a section; keys with None are removed."""
     lines, inside = [], False
     for line in text.splitlines():
         inside = line == f"[{section}]" if line.startswith("[") else inside
@@ -141,7 +141,7 @@ def with_keys(text: str, section: str, keys: dict[str, str | None]) -> str:
 
 
 def without_own_measurements(disk: str) -> str:
-    """A disk's file as one would write it who has measured the other two alone."""
+    """Returns a disk's file as it would be without its own measurements, from those of the other two."""
     others = [hs.Drive.load(other).description["queue"] for other in DISKS if other != disk]
 
     def mean(key: str) -> float:
@@ -160,7 +160,7 @@ def without_own_measurements(disk: str) -> str:
 
 
 def of_fio_disks(rows: list[dict[str, str]], folder: Path) -> Iterator[dict[str, Any]]:
-    """Three disks under fio on an AHCI host."""
+    """Yields three disks under fio on an AHCI host."""
     for disk, systems in DISKS.items():
         path = folder / f"{disk}.toml"
         path.write_text(without_own_measurements(disk), encoding="utf-8")
@@ -175,7 +175,7 @@ def of_fio_disks(rows: list[dict[str, str]], folder: Path) -> Iterator[dict[str,
 
 
 def of_traces(folder: Path) -> Iterator[dict[str, Any]]:
-    """Five drives whose parameters others extracted, replayed one request at a time."""
+    """Yields five drives with parameters extracted by others, replayed at queue depth 1."""
     for score in hs.validate(folder):
         lines = (folder / f"{score.name}.trace").read_text(encoding="utf-8").split("\n")
         recorded = [line.split() for line in lines if line.strip()]
@@ -198,7 +198,7 @@ def of_traces(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def of_fio_ssds(rows: list[dict[str, str]]) -> Iterator[dict[str, Any]]:
-    """Two solid-state drives under fio on their hosts, one job."""
+    """Yields two SSDs under fio on their hosts, one job."""
     for drive, hosts in SSDS.items():
         found: list[Cell] = []
         for host, system in hosts.items():
@@ -213,7 +213,7 @@ def of_fio_ssds(rows: list[dict[str, str]]) -> Iterator[dict[str, Any]]:
 
 
 def written(classes: dict[str, list[dict[str, Any]]]) -> str:
-    """The file, a device a line."""
+    """Formats the file, one device per line."""
     of_classes = []
     for name, devices in classes.items():
         lines = ",\n".join(json.dumps(device, separators=(",", ":")) for device in devices)
@@ -222,7 +222,7 @@ def written(classes: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def tell(name: str, scores: calibration.ClassScores) -> None:
-    """What was learnt: mean and worst error of each device, and the interval at each depth."""
+    """Prints the result: mean and worst error of each device, and the interval at each depth."""
     for device in scores.devices:
         by_figure: dict[tuple[str, str], list[float]] = defaultdict(list)
         for cell in device.cells:

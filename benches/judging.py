@@ -1,7 +1,7 @@
-"""`headstack judge` on real disks, and beside what others do: `judging.py failslow.parquet`.
+"""`headstack judge` on real disks, compared with other methods: `judging.py failslow.parquet`.
 
-The file (host, ts_s, disk, throughput, latency; of the Perseus data set, which this repository ships none of) has
-36 disks of three hosts over two weeks. Two are known to be slow, from the start on.
+The file (host, ts_s, disk, throughput, latency; from the Perseus data set, no part of which is shipped with this
+repository) has 36 disks of three hosts over two weeks. Two are known to be slow from the start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Found = set[tuple[str, str]]
 
 
 def observations(path: Path) -> Observations:
-    """The file as observations: bytes a second and microseconds, as far as sizes suggest."""
+    """Returns the file as observations: bytes per second and microseconds, as the magnitudes suggest."""
     of = pl.col
     frame = pl.read_parquet(path).with_columns(
         disk=of("disk").cast(pl.String),
@@ -37,18 +37,18 @@ def observations(path: Path) -> Observations:
 
 
 def own(frame: pl.DataFrame, peers: str) -> Found:
-    """What this project calls slow."""
+    """Returns the disks that this project calls slow."""
     verdicts = judge(Observations(frame, "fail-slow data"), peers=peers).verdicts  # type: ignore[arg-type]
     return {(verdict.host, verdict.disk) for verdict in verdicts if verdict.kind == "slow"}
 
 
 def alone(frame: pl.DataFrame) -> Found:
-    """Each disk as if there were no other, in a judgement of its own."""
+    """Judges each disk separately, as if there were no other."""
     return set().union(*(own(part, "none") for part in frame.partition_by("host", "disk")))
 
 
 def ratio(frame: pl.DataFrame) -> Found:
-    """Above twice the host's median in more than half of some five minutes."""
+    """Detects disks above twice the host's median in more than half of some five minutes."""
     of = pl.col
     over = frame.with_columns(over=of("latency_s") > 2 * of("latency_s").median().over("host", "start_s"))
     windows = over.group_by("host", "disk", (of("start_s") // 300).alias("window")).agg(of("over").mean(), pl.len())
@@ -56,8 +56,8 @@ def ratio(frame: pl.DataFrame) -> Found:
 
 
 def iaso_like(frame: pl.DataFrame) -> Found:
-    """A score of slow answers by additive increase and multiplicative decrease, over ten minutes, against the 30th
-    percentile of peers: ours after the paper's description; timeouts are answers of more than three times the
+    """Detects disks by a score with additive increase and multiplicative decrease, over ten minutes, against the 30th
+    percentile of peers: our implementation of the paper's description; timeouts are latencies above three times the
     host's median."""
     of = pl.col
     late = frame.with_columns(late=of("latency_s") > 3 * of("latency_s").median().over("host", "start_s"))
@@ -75,8 +75,8 @@ def iaso_like(frame: pl.DataFrame) -> Found:
 
 
 def fence(frame: pl.DataFrame) -> Found:
-    """The median of three hours above the third quartile of all and twice the distance of quartiles, and twice the
-    host's."""
+    """Detects disks whose median over three hours is above the third quartile of all plus twice the interquartile
+    range, and above twice the host's median."""
     of = pl.col
     windows = frame.group_by("host", "disk", (of("start_s") // 10_800).alias("window")).agg(of("latency_s").median())
     within = of("latency_s").quantile(0.75).over("window")
@@ -86,9 +86,9 @@ def fence(frame: pl.DataFrame) -> Found:
 
 
 def perseus_like(frame: pl.DataFrame) -> Found:
-    """A polynomial of latency over throughput for each host and day, with the upper bound of 99.9 %; slow where the
-    median of latency over the bound of a five-minute window is above 1 in at least an hour of a day. No PCA: the
-    fit leaves out what is above the 95th percentile."""
+    """Detects disks by a polynomial of latency over throughput for each host and day, with the upper bound of 99.9 %:
+    slow if the median of latency over the bound in five-minute windows is above 1 for at least an hour of a day.
+    Without PCA: the fit excludes values above the 95th percentile."""
     of = pl.col
     found: Found = set()
     for _, day in frame.with_columns(day=of("start_s") // DAY_S).group_by("host", "day", maintain_order=True):

@@ -1,10 +1,10 @@
-"""How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER] [DRIVE…]`.
+"""How often the cause of a slow disk is identified: `judging_causes.py [--chosen] [--keep FOLDER] [DRIVE…]`.
 
-`--healthy` makes the tables of healthy disks only, for `judging_fleet.py`: it takes a minute a drive.
+`--healthy` only makes the tables of healthy disks for `judging_fleet.py`, which takes a minute per drive.
 
-Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held
-against the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the
-drives of `HELD` and their seeds were not looked at before.
+Hosts have five simulated disks of one model, of which one has a known fault from the fourth hour on; it is compared
+with the other four. The method was tuned on the drives of `CHOSEN` (`--chosen` shows them); the drives of `HELD` and
+their seeds were not used before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PEERS = 4
 
 
 def table(drive: str, kept: Path | None, is_healthy: bool) -> pl.DataFrame:
-    """Hosts of a drive, one for each fault: `host` is the fault, disk `x` has it."""
+    """Returns hosts of a drive, one for each fault: `host` is the fault, disk `x` has it."""
     path = kept / f"{'healthy' if is_healthy else 'causes'}-{drive}.parquet" if kept else None
     if path and path.is_file():
         return pl.read_parquet(path)
@@ -64,7 +64,7 @@ def main() -> int:
         tables = list(pool.map(table, drives, [kept] * len(drives), [is_healthy] * len(drives)))
     right = told = faults = 0
     for drive, frame in zip(drives, tables, strict=True):
-        # The half day in which it is slow once again, so that what is slow a quarter of the time has time to show.
+        # Repeat the half day in which it is slow, so that intermittent slowness has time to show.
         begin_s = HEALTHY * STEP_S
         again = frame.filter(pl.col("start_s") >= begin_s).with_columns(pl.col("start_s") + SLOW * STEP_S)
         verdicts = judge(Observations(pl.concat([frame, again]), "simulated"), peers="host").verdicts

@@ -1,12 +1,12 @@
-"""Injects slowness with feedback on the rate, counts disks found: `judging_feedback.py failslow.parquet [TABLE…]`.
+"""Detection of injected slowness with feedback on the rate: `judging_feedback.py failslow.parquet [TABLE…]`.
 
 `--peers`, `--alone` and `--alike`, `--differ` run a part of it.
 
-Into the steps of real disks of `judging.py`, and of simulated ones (TABLE, as of `judging_fleet.py`), a slowdown is
-injected. Open clients go on to ask for as much, closed ones for as much less as it is slower, half-closed ones for the
-root of that. Beside it stands a rule of one line: the daily median of a disk's latency is more than 1.2 times that of
-its host. The real hosts have loads that are alike; a host with loads that differ between its disks shows what the rule
-costs in false alarms.
+A slowdown is injected into the steps of real disks from `judging.py`, and of simulated ones (TABLE, as for
+`judging_fleet.py`). The rate of open clients is unchanged, that of closed ones falls in proportion, that of half-closed
+ones with the square root. It is compared with a simple rule: the daily median of a disk's latency is more than 1.2
+times that of its host. The real hosts have similar loads; a host whose disks have different loads shows the false
+alarms of the rule.
 """
 
 from __future__ import annotations
@@ -29,41 +29,42 @@ FACTORS = (1.3, 1.5, 2.0, 10.0, 100.0)
 FEEDBACK = {"open": 0.0, "half-closed": 0.5, "closed": 1.0}
 DAY_S, TWO_HOURS = 86_400.0, 8
 BEFORE_S = {True: 5 * DAY_S, False: 9 * DAY_S}
-"""Health before the onset, with peers and alone: a past is 96 steps, of which real disks have twelve a day."""
+"""Healthy time before the onset, with peers and without: a past is 96 steps, of which real disks have twelve per
+day."""
 EVERY = 3
-"""One disk of so many is made slow, each in a run of its own."""
+"""One of this many disks is made slow, each in a run of its own."""
 DEPTH = 3
-"""The column of what is in flight."""
+"""The column of the queue depth."""
 RULE = math.log(1.2)
 
 
 def injected(step: Step, place: int, factor: float, feedback: str) -> Step:
-    """The step with one disk that is slower."""
+    """Returns the step with one slower disk."""
     slower, less = math.log(factor), FEEDBACK[feedback] * math.log(factor)
     latency, features = step.log_latency.copy(), step.features.copy()
     latency[place] += slower
     features[place, :, 0] -= less
     known = features[place, :, DEPTH] != 0.0
-    # By Little's law; what is in flight while busy is at least 1.
+    # By Little's law; the queue depth while busy is at least 1.
     features[place, known, DEPTH] = np.maximum(features[place, known, DEPTH] + slower - less, 0.0)
     return step._replace(log_latency=latency, features=features)
 
 
 def alarms(fleet: Fleet) -> set[int]:
-    """Disks that are called slow."""
+    """Returns the disks that are called slow."""
     by = {place: fleet.judged_by(place) for place in range(len(fleet.disks))}
     return {place for place, method in by.items() if method and fleet.alarmed(place, method)}
 
 
 def ruled(day: list[Step]) -> set[int]:
-    """Disks that the rule of one line calls slow."""
+    """Returns the disks that the simple rule calls slow."""
     latency = np.array([np.fmax.reduce(step.log_latency, axis=1) for step in day])
     medians = np.nanmedian(latency, axis=0)
     return set(np.flatnonzero(medians - np.nanmedian(medians) > RULE).tolist())
 
 
 def hosts_of(frame: pl.DataFrame) -> list[tuple[str, list[str], list[Step]]]:
-    """Disks and steps of each host."""
+    """Returns disks and steps of each host."""
     found = []
     for (host,), part in frame.partition_by("host", as_dict=True, maintain_order=True).items():
         disks = sorted(set(part["disk"]))
@@ -72,8 +73,8 @@ def hosts_of(frame: pl.DataFrame) -> list[tuple[str, list[str], list[Step]]]:
 
 
 def uneven(steps: list[Step], seed: int) -> list[Step]:
-    """The same disks with loads that differ: of each disk another moment of the day, so that its rate and latency go
-    together as they do."""
+    """Returns the same disks with different loads: each disk gets another time of day, so that its rate and latency
+    remain consistent."""
     shift = np.random.default_rng(seed).integers(len(steps), size=len(steps[0].log_latency))
     rows = np.arange(len(shift))
     found = []
@@ -93,7 +94,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(steps: list[Step], before_s: float) -> Parts:
-    """Cuts after so many seconds of health. Without a whole day after them both parts are empty."""
+    """Splits the steps after ``before_s`` seconds of health. Without a complete day after them both parts are empty."""
     begin_s = steps[0].start_s + before_s
     day = [step for step in steps if begin_s <= step.start_s < begin_s + DAY_S]
     is_whole = steps[-1].start_s + STEP_S >= begin_s + DAY_S or any(s.start_s >= begin_s + DAY_S for s in steps)
@@ -101,17 +102,17 @@ def parts_of(steps: list[Step], before_s: float) -> Parts:
 
 
 class Outcome(NamedTuple):
-    """When a disk with injected slowness was found, and by what."""
+    """The detection of a disk with injected slowness."""
 
     after: float
     """Steps until the alarm."""
     is_called_fine: bool
-    """True if it was called fine later than two hours after the onset."""
+    """Whether it was called fine more than two hours after the onset."""
     by_rule: bool
 
 
 class Host(NamedTuple):
-    """A host with the disks that are known to be slow."""
+    """A host with its known slow disks."""
 
     name: str
     disks: list[str]
@@ -128,7 +129,7 @@ class Host(NamedTuple):
 
 
 def judged(fleet: Fleet, steps: list[Step]) -> set[int]:
-    """Judges steps; which disks were alarmed."""
+    """Judges steps; returns the alarmed disks."""
     found: set[int] = set()
     for step in steps:
         take(fleet, step._replace(log_latency=step.log_latency.copy()), {}, FALSE_ALARMS)
@@ -146,13 +147,13 @@ def outcome(kept: Fleet, host: Host, place: int, factor: float, feedback: str) -
         if place in alarms(fleet):
             after = number
             break
-        # Two hours later the verdict must not rest on what was before.
+        # After two hours the verdict must not depend on earlier data.
         is_called_fine |= number > TWO_HOURS and fleet.judged_by(place) is not None
     return Outcome(after, is_called_fine, by_rule)
 
 
 def show(name: str, hosts: list[Host], peers: bool) -> None:
-    """Prints what is found of the disks of some hosts."""
+    """Prints the detections for several hosts."""
     wrong, rule, found = 0, 0, dict[tuple[float, str], list[Outcome]]()
     for host in hosts:
         fleet = host.fleet(peers)

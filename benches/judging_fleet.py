@@ -1,13 +1,13 @@
-"""False alarms of healthy drive-years, and delays of fleets in virtual time.
+"""False alarms of healthy drive-years, and detection delays of fleets in virtual time.
 
 `judging_fleet.py TABLE… [--failslow FILE] [--years N] [--drives N] [--runs STEPS/DAY,…] [--peers | --alone]`. Use
 `--years 0` to skip the drive-years; without a TABLE the fleets are skipped.
 
-TABLE is what `judging_causes.py --healthy --keep FOLDER` left of a drive: quarters of an hour from the simulator. A
-thousand drive-years are not simulated: residuals of healthy disks, of the simulator and (with `--failslow`) of real
-ones, are drawn again in runs of two hours, so that tails and correlation stay. To them come what such short series
-lack: differences between disks for good, a wander over days, and hours in which everything is three times as noisy.
-That is of peers: false alarms against the own past come from loads, which are in the fleets alone.
+TABLE is the output of `judging_causes.py --healthy --keep FOLDER` for a drive: quarters of an hour from the simulator.
+A thousand drive-years cannot be simulated: residuals of healthy disks, from the simulator and (with `--failslow`) of
+real ones, are resampled in runs of two hours, which preserves tails and correlation. Properties that such short series
+lack are added: permanent differences between disks, a drift over days, and hours with three times the noise. This is
+for peers: false alarms against the own past are caused by loads, which only the fleets have.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from headstack.diagnosis.judging.steps import FEATURES, STEP_S, STREAMS, Step, s
 
 Array = npt.NDArray[np.float64]
 RUNS = "8/96,12/12"
-"""Steps of a run and of a day: all day long in runs of two hours, and an evening a day, which stays whole."""
+"""Steps of a run and of a day: continuous days in runs of two hours, and one evening per day, which is kept whole."""
 YEAR = 35_064
 PARTS = 4
-"""A drive-year is a quarter of a year of so many drives."""
+"""A drive-year is a quarter of a year of this many drives."""
 LEARNT = 96
-"""Steps that health is learnt from, as in ``Peers``."""
+"""Number of steps from which health is learned, as in ``Peers``."""
 OFFSET, WANDER, NOISY = 0.02, 0.02, 0.02
 DRIVES, A_HOST = 1_000, 10
 ONSET = 120
 AFTER = {True: 97, False: 673}
-"""With peers a day after the onset, with the own past alone a week."""
+"""Onset: with peers after a day, with only the own past after a week."""
 
 
 def healthy_of_peers(frame: pl.DataFrame) -> Array:
-    """Residuals of disks of one host, over steps."""
+    """Returns residuals of disks of one host, over steps."""
     places = {key: at for at, key in enumerate(frame.select("host", "disk").unique().sort("disk").iter_rows())}
     steps, found = steps_of(frame, places), []
     for stream in range(len(STREAMS)):
@@ -63,7 +63,7 @@ def healthy_of_peers(frame: pl.DataFrame) -> Array:
         for step in steps:
             peers.learn(step.number, step.log_latency[:, stream], step.features[:, stream], stream)
         of = [peers.compare(s.log_latency[:, stream], s.features[:, stream], stream) for s in steps]
-        # Lower bounds are trusted less, which a surrogate does not know.
+        # Lower bounds are trusted less, which a surrogate does not include.
         found.append(np.array([np.where(one.two_sided, one.residuals, math.nan) for one in of]).T)
     return np.concatenate(found)
 
@@ -78,19 +78,19 @@ class Counted(NamedTuple):
     level: float
     """The median of the bounds of levels, as a factor."""
     day: float
-    """The same of means of days; infinite where only one day was learnt from."""
+    """The median of the bounds of days, as a factor; infinite if only one day was learned from."""
 
 
 def false_alarms(series: Array, drive_years: int, run_steps: int, a_day: int, seed: int) -> Counted:
-    """Alarms in so many drive-years of residuals that are drawn again in runs of so many steps, of a log that has so
-    many quarters of an hour a day. A group of ``A_HOST`` disks teaches its health, as in ``Peers``."""
+    """Counts alarms in drive-years of residuals that are resampled in runs of ``run_steps`` steps, for a log with
+    ``a_day`` quarters of an hour per day. Health is learned from a group of ``A_HOST`` disks, as in ``Peers``."""
     draw = np.random.default_rng(seed)
     drives, length = PARTS * drive_years, series.shape[1] - run_steps + 1
     keep = math.exp(-run_steps / a_day)
     wander, offset = draw.normal(0.0, WANDER, drives), draw.normal(0.0, OFFSET, drives)
 
     def run(is_noisy: bool) -> Array:
-        """Residuals of the next run of all disks."""
+        """Returns residuals of the next run of all disks."""
         nonlocal wander
         wander = keep * wander + draw.normal(0.0, WANDER * math.sqrt(1 - keep**2), drives)
         rows, begin = draw.integers(len(series), size=drives), draw.integers(length, size=drives)
@@ -142,7 +142,7 @@ CASES = (
 
 
 def slower(case: str, after: int, draw: np.random.Generator) -> tuple[float, float]:
-    """The logarithms by which reads and writes are slower, so many steps after the onset."""
+    """Returns the logarithms of the slowdown of reads and writes, this many steps after the onset."""
     match case:
         case "1.3 times" | "2 times" | "5 times" | "2 times, closed" | "100 times, closed":
             factor = math.log(float(case.split()[0]))
@@ -159,7 +159,7 @@ def slower(case: str, after: int, draw: np.random.Generator) -> tuple[float, flo
 
 
 def delays(tables: list[pl.DataFrame], drives: int, peers: bool, seed: int) -> None:
-    """A fleet of drives, of which ten a fault (or fewer in a small one) become slow, one of a host."""
+    """Simulates a fleet in which ten drives per fault (or fewer in a small one) become slow, at most one per host."""
     draw = np.random.default_rng(seed)
     libraries = []
     for table in tables:
@@ -181,7 +181,7 @@ def delays(tables: list[pl.DataFrame], drives: int, peers: bool, seed: int) -> N
     for number in range(ONSET + AFTER[peers]):
         shape = (drives, len(STREAMS))
         latency, features = np.full(shape, math.nan), np.full((*shape, len(FEATURES)), math.nan)
-        # Loads shift: by a little each quarter of an hour, and to anything once in two hours.
+        # Loads shift: slightly each quarter of an hour, and to a random value every two hours on average.
         position = np.where(draw.random(len(hosts)) < 1 / 8, draw.random(len(hosts)), position)
         for host in range(len(hosts)):
             library, residuals = libraries[host % len(libraries)]
@@ -202,10 +202,10 @@ def delays(tables: list[pl.DataFrame], drives: int, peers: bool, seed: int) -> N
                 more = slower(case, number - ONSET, draw)
                 latency[place, :2] += more
                 if case.endswith("closed"):
-                    # What is in flight stays, so the rate falls.
+                    # The queue depth is constant, so the rate falls.
                     features[place, :2, 0] -= max(more)
                 else:
-                    # In an open loop what is in flight grows with the time that it takes.
+                    # In an open loop the queue depth grows with latency.
                     features[place, :2, 3] += 0.5 * max(more)
         take(fleet, Step(number, latency, np.full(shape, math.nan), features), {}, FALSE_ALARMS)
         for place in range(drives):

@@ -1,7 +1,7 @@
-"""What monitoring would say of simulated disks, healthy and not: tables for `judging_causes.py` and `judging_fleet.py`.
+"""Monitoring data of simulated disks, healthy and faulty: tables for `judging_causes.py` and `judging_fleet.py`.
 
-A quarter of an hour is 100 s of virtual time, in ten intervals of 10 s. The members of a host have the same load, which
-changes with each quarter: rate, size, share of reads, and the part of the disk that is in use.
+A quarter of an hour is 100 s of virtual time, in ten intervals of 10 s. All members of a host have the same load, which
+changes each quarter: rate, size, share of reads, and the part of the disk in use.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from headstack.diagnosis.judging.steps import STEP_S
 INTERVALS, INTERVAL_S = 10, 10.0
 SIZES_KIB = (4, 8, 16, 32, 64, 128)
 FLAT = 0.25
-"""The part of a disk that is in use in a quarter of an hour."""
+"""Share of a disk that is in use in a quarter of an hour."""
 
 
 class Ill(NamedTuple):
-    """What is wrong with a disk."""
+    """A fault of a disk."""
 
     cause: str
-    """As ``causes.CAUSES`` calls it, or ``healthy``."""
+    """The name in ``causes.CAUSES``, or ``healthy``."""
     fault: Callable[[bool, int], str] | None = None
-    """The schedule, of a spinning disk or not, in a quarter of an hour."""
+    """A function that returns the fault schedule for an HDD or not, in a quarter of an hour."""
     options: Mapping[str, str] = MappingProxyType({})
     link: float | None = None
-    """Which share of its link is left."""
+    """Remaining share of the link's rate."""
     spinning: bool | None = None
-    """Of which drives alone it is; ``None`` of all."""
+    """The kind of drives that may have it; ``None`` for all."""
 
 
 def _fault(what: str, **keys: str) -> str:
@@ -82,17 +82,17 @@ for _name, _ms, _us in ((ZONED[0], 12.0, 400.0), (ZONED[1], 25.0, 900.0)):
 
 
 class Load(NamedTuple):
-    """What is asked of all disks of a host in a quarter of an hour."""
+    """The load of all disks of a host in a quarter of an hour."""
 
     share: float
-    """Of what a disk can do."""
+    """Share of a disk's maximum throughput."""
     size_kib: int
     read_percent: int
     begin_percent: int
 
 
 def load(draw: random.Random) -> Load:
-    """One at random."""
+    """Draws a random load."""
     return Load(
         draw.uniform(0.08, 0.6),
         draw.choice(SIZES_KIB),
@@ -111,7 +111,7 @@ class Runs:
         self.folder = tempfile.TemporaryDirectory()
 
     def most(self, size_kib: int, read_percent: int) -> float:
-        """Requests a second of 4 at a time."""
+        """Returns the requests per second at queue depth 4."""
         key = (size_kib, 10 * round(read_percent / 10))
         if key not in self._most:
             (row,) = hs.run(self.drive, size=f"{size_kib}KiB", read=str(key[1]), depth=4, time="20s", warm_up="10s")
@@ -119,7 +119,7 @@ class Runs:
         return self._most[key]
 
     def quarter(self, host: str, disk: str, step: int, load: Load, ill: str, seed: int) -> pl.DataFrame:
-        """The intervals of a quarter of an hour."""
+        """Returns the intervals of a quarter of an hour."""
         trouble = ILLS[ill]
         system: Any = self.drive
         folder = Path(self.folder.name)
@@ -152,14 +152,14 @@ class Runs:
         return _intervals(pl.read_parquet(trace), host, disk, self.drive, step)
 
     def _zone(self, ms: float, us: float) -> str:
-        """A tenth of the disk, all of whose accesses take longer."""
+        """Returns a fault that slows all accesses to 10 % of the disk."""
         length = hs.Drive.load(self.drive).capacity_bytes // 10**9
         ranges = ZONE.format(at=int(0.4 * length), length=int(0.1 * length))
         return _fault("fail-slow", time=_time(self.spinning, ms, us), ranges=ranges)
 
 
 def _slower_link(text: str, share: float) -> str:
-    """A description whose link passes on a share of what it did."""
+    """Returns a description whose link has this share of its rate."""
     head, interface = text.split("[interface]\n", 1)
     slower = re.sub(
         r"^((?:read|write)_ns_per_byte) = ([\d.]+)",
@@ -175,7 +175,7 @@ def _intervals(trace: pl.DataFrame, host: str, disk: str, model: str, step: int)
     ends = (of("arrival_ns") + of("response_ns")) / 1e9
     trace = trace.with_columns(end_s=ends, at_s=of("arrival_ns") / 1e9, latency_s=of("response_ns") / 1e9)
     trace = trace.sort("at_s").with_columns(before_s=of("end_s").cum_max().shift(1).fill_null(0.0))
-    # What of a request's time no earlier one covers: their sum is the time in which something is outstanding.
+    # The part of a request's time not covered by earlier ones: their sum is the time with requests outstanding.
     alone = (of("end_s") - pl.max_horizontal("at_s", "before_s")).clip(0.0)
     trace = trace.with_columns(alone_s=alone, interval=(of("end_s") / INTERVAL_S).floor())
     trace = trace.filter(of("interval") < INTERVALS)

@@ -1,8 +1,8 @@
 """The zero-latency path of a live export compared with nbdkit's memory plugin: `nbd.py [ROUNDS [SECONDS]]` prints JSON.
 
-Both servers stand ready all the time, their memory written; fio asks one after the other, so that what else the machine
-does meets both. Processor time is the server's own, of user and system, from /proc. Exits with 77 if fio, its engine
-nbd or nbdkit is not installed.
+Both servers are always ready, with written memory; fio alternates between them, so that other load of the machine
+affects both. Processor time is the server's own, user and system, from /proc. Exits with 77 if fio, its engine nbd or
+nbdkit is not installed.
 """
 
 import json
@@ -30,7 +30,7 @@ def processor_s(process: int) -> float:
 
 
 def fio(socket: Path, *options: str) -> dict[str, float]:
-    """Runs fio against a server; I/Os, and how many of them in a second."""
+    """Runs fio against a server; returns the number of I/Os, and IOPS."""
     uri = f"--uri=nbd+unix:///?socket={socket}"
     common = ["fio", "--name=live", "--ioengine=nbd", uri, "--output-format=json", f"--size={CAPACITY_BYTES}"]
     done = subprocess.run([*common, *options], check=True, capture_output=True, text=True)

@@ -1,8 +1,8 @@
-"""What a request over NBD costs its client, against fio's engine nbd: `nbd_client.py [ROUNDS]` prints JSON.
+"""Processor time of NBD clients per request, compared with fio's engine nbd: `nbd_client.py [ROUNDS]` prints JSON.
 
-Both ask one server, one after the other, at the same depth and block size; the server answers after a fixed time, so
-that both make as many requests a second. Processor time is the client's own process, of user and system. What starting
-takes is left out: each client runs for a short and a longer time, and the differences count.
+Both use one server alternately, at equal depth and block size; the server answers after a fixed time, so that both have
+the same request rate. Processor time is that of the client process, user and system. Start-up is excluded: each client
+runs for a short and a longer time, and the differences are used.
 """
 
 import json
@@ -25,7 +25,7 @@ SERVERS = {
 
 
 def asked(command: list[str]) -> float:
-    """Seconds of processor time that a command has used."""
+    """Returns the seconds of processor time that a command has used."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -35,7 +35,7 @@ def asked(command: list[str]) -> float:
 
 
 def by_fio(uri: str, kind: str, size: int, depth: int, seconds: int, out: Path) -> tuple[float, int]:
-    """Seconds of processor time, and requests."""
+    """Returns the seconds of processor time, and the requests, of fio."""
     rw = {"read": "randread", "write": "randwrite"}[kind]
     load = [f"--rw={rw}", f"--bs={size}", f"--iodepth={depth}", f"--size={CAPACITY_BYTES}"]
     timed = ["--time_based", f"--runtime={seconds}", "--output-format=json", f"--output={out}"]
@@ -46,7 +46,7 @@ def by_fio(uri: str, kind: str, size: int, depth: int, seconds: int, out: Path) 
 
 
 def by_headstack(uri: str, kind: str, size: int, depth: int, seconds: int, out: Path) -> tuple[float, int]:
-    """The same."""
+    """Returns the seconds of processor time, and the requests, of headstack."""
     share = {"read": "100", "write": "0"}[kind]
     load = ["--size", str(size), "--read", share, "--random", "100", "--depth", str(depth), "--time", f"{seconds}s"]
     used_s = asked([*HEADSTACK, "measure", uri, *load, "--destroy", uri, "-q", "--json", str(out)])
@@ -58,14 +58,14 @@ CLIENTS = {"headstack": by_headstack, "fio": by_fio}
 
 
 def measure_round(client: str, uri: str, workload: tuple[str, int, int], out: Path) -> tuple[float, float]:
-    """Requests a second, and microseconds of processor time for each."""
+    """Returns requests per second, and microseconds of processor time per request."""
     short_s, few = CLIENTS[client](uri, *workload, SHORT_S, out)
     long_s, many = CLIENTS[client](uri, *workload, LONG_S, out)
     return (many - few) / (LONG_S - SHORT_S), (long_s - short_s) * 1e6 / (many - few)
 
 
 def compare(server: str, uri: str, workload: tuple[str, int, int], rounds: int, out: Path) -> dict[str, object]:
-    """Medians of alternating rounds."""
+    """Returns medians of alternating rounds."""
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in CLIENTS}
     for _ in range(rounds):
         for name in CLIENTS:

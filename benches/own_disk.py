@@ -1,9 +1,9 @@
-"""The machine's own disk through a file: calibrated for a minute, then twelve workloads that no probe asks, in three
-rounds. Takes two to three minutes and 2 GiB under target/, which are given back; the quieter the machine, the nearer
-its rounds are to each other.
+"""The machine's own disk through a file: calibrated for a minute, then compared on twelve workloads that no probe runs,
+in three rounds. This takes two to three minutes and temporarily 2 GiB under target/; on a quiet machine the rounds are
+more consistent.
 
-`benches/own_disk.py` only reads; with `--write`, it writes to the file as well. `benches/own_disk.py --smoke`
-only creates a small file and inspects it.
+`benches/own_disk.py` only reads; with `--write`, it writes to the file as well. `benches/own_disk.py --smoke` only
+creates a small file and inspects it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> int:
     smoke = "--smoke" in sys.argv[1:]
     size_bytes = PIECE_BYTES if smoke else SIZE_BYTES
     try:
-        # Bytes that nothing on the way makes shorter, and blocks that the file system has handed out.
+        # Incompressible bytes in allocated blocks.
         with path.open("wb") as file:
             for _ in range(size_bytes // PIECE_BYTES):
                 file.write(os.urandom(PIECE_BYTES))

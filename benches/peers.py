@@ -1,8 +1,8 @@
-"""Peers of the import of a CSV of MSR's shape: `peers.py duckdb|polars FROM.csv TO.parquet` prints seconds and rows.
+"""Other importers of a CSV in MSR's format: `peers.py duckdb|polars FROM.csv TO.parquet` prints seconds and rows.
 
-Neither the start of Python nor the loading of the library counts. `peers.py polars-read FILE SEPARATOR` reads a file
-without header into memory, on one core where POLARS_MAX_THREADS=1, and prints seconds of processor time and rows: the
-peer of `crates/trace/benches/reading.rs`. Exits with 77 if the library is not installed.
+The start of Python and the import of the library are excluded. `peers.py polars-read FILE SEPARATOR` reads a file
+without header into memory, on one core if POLARS_MAX_THREADS=1, and prints seconds of processor time and rows: the
+counterpart of `crates/trace/benches/reading.rs`. Exits with 77 if the library is not installed.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Predictions a second of a system: `predict.py SYSTEM [--smoke]` prints a line of JSON.
+"""Predictions per second of a system: `predict.py SYSTEM [--smoke]` prints a line of JSON.
 
-Predicts environments drawn at random and divides by the processor time of one core, without the start of Python. The
-system is characterized first, unless that was done before. `--smoke` characterizes and predicts as little as it can.
+It predicts random environments and divides by the processor time of one core, without the start of Python. The system
+is characterized first if necessary. `--smoke` characterizes and predicts as little as possible.
 """
 
 import json
@@ -16,7 +16,7 @@ from headstack.prediction.grid import Bench
 from headstack.prediction.predictions import predicted
 from headstack.prediction.predictor import Axes, characterization_of
 
-# The fewest knots that a table can be interpolated between.
+# The fewest knots between which a table can be interpolated.
 SMOKE = Axes(
     depths=(1, 4),
     sizes_bytes=(4096, 65536),
@@ -45,7 +45,7 @@ system = load_system(name)
 with tempfile.TemporaryDirectory() as folder:
     tested = characterization_of(system, axes=axes, store=folder if smoke else None)
 environments = [one for one, _ in drawn(Bench.of(system), replace(axes, environments=COUNT))]
-predicted(environments[:1], [tested])  # The tables are made ready.
+predicted(environments[:1], [tested])  # Initializes the tables.
 asked = {"closed": environments, "open": [one.at_rate(20) for one in environments[: COUNT // 10]]}
 figures = {}
 for loops, ones in asked.items():

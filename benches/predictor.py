@@ -1,9 +1,9 @@
-"""Predictions held against full simulations, on traces that nothing was fitted to: `predictor.py [SYSTEM...]`.
+"""Predictions compared with full simulations, on traces that the method was not fitted to: `predictor.py [SYSTEM...]`.
 
-Traces recorded on a Cheetah 9LP, and real ones where there are any in $HEADSTACK_SHARED/traces, are predicted from
-their environments and replayed with 1 to 64 requests outstanding. Prints, for each trace, system and depth, the mean
-absolute error of the throughput (that of response times is its counterpart: their product is the depth), and the share
-of simulations within the 90 % intervals; then the gains over the first system.
+Traces recorded on a Cheetah 9LP, and real ones if there are any in $HEADSTACK_SHARED/traces, are predicted from their
+environments and replayed at queue depths of 1 to 64. Prints, for each trace, system and depth, the mean absolute error
+of the throughput (that of response times is its counterpart: their product is the depth), and the share of simulations
+within the 90 % intervals; then the speedups over the first system.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ RECORDED = {
     "neds-effects": {"time": "10s"},
     "neds-dual-stream": {"time": "10s"},
 }
-# Places at terabytes are folded, for the prediction as for the replay; other traces go to the systems that hold them.
+# Addresses at terabytes are folded, for the prediction as for the replay; other traces go to systems that are large
+# enough.
 REAL = {
     "cloudphysics": ("cloudphysics/cloudPhysicsIO.vscsi", []),
     "msr": ("msr/msr-cambridge1-sample.csv", []),
@@ -74,7 +75,7 @@ Held = tuple[str, str, int, float, Prediction]
 
 
 def traces(folder: Path) -> dict[str, hs.Trace]:
-    """Recorded ones, and real ones where they are."""
+    """Returns recorded traces, and real ones if available."""
     found = {}
     for name, options in RECORDED.items():
         path = folder / f"{name}.parquet"
@@ -90,7 +91,7 @@ def traces(folder: Path) -> dict[str, hs.Trace]:
 
 
 def held(name: str, trace: hs.Trace, environment: Environment, systems: list[Characterization]) -> list[Held]:
-    """One trace on all systems."""
+    """Compares one trace on all systems."""
     rows = []
     span_bytes = trace.info()["summary"]["total"]["highest_end_byte"]
     for system in systems:
@@ -109,7 +110,7 @@ def held(name: str, trace: hs.Trace, environment: Environment, systems: list[Cha
 
 
 def show(title: str, groups: dict[object, list[Held]]) -> None:
-    """A line for each group: mean absolute error, bias, coverage."""
+    """Prints a line for each group: mean absolute error, bias, coverage."""
     print(f"\n{title:22}   runs   MAE %  bias %  within %")
     for name, rows in groups.items():
         errors = [prediction.iops / iops - 1 for *_, iops, prediction in rows]
@@ -120,7 +121,7 @@ def show(title: str, groups: dict[object, list[Held]]) -> None:
 
 
 def by(rows: list[Held], column: int) -> dict[object, list[Held]]:
-    """The rows in groups."""
+    """Returns the rows in groups."""
     groups = defaultdict(list)
     for row in rows:
         groups[row[column]].append(row)
@@ -128,7 +129,7 @@ def by(rows: list[Held], column: int) -> dict[object, list[Held]]:
 
 
 def show_gains(rows: list[Held]) -> None:
-    """Gains over the first system: how many have the right sign, and how far off they are, as logarithms."""
+    """Prints speedups over the first system: how many have the right sign, and their errors, as logarithms."""
     first = {(name, depth): (iops, p.iops) for name, system, depth, iops, p in rows if system == rows[0][1]}
     gains = [
         (math.log(iops / first[name, depth][0]), math.log(p.iops / first[name, depth][1]))

@@ -1,12 +1,12 @@
-"""Predictions of recordings held against their replays: `predictor_traces.py [SYSTEM...]`.
+"""Predictions of traces compared with their replays: `predictor_traces.py [SYSTEM...]`.
 
-Twenty traces: real ones where there are any in $HEADSTACK_SHARED/traces, and generated ones that come in bursts of
-every length, in closed loops, by the hour, in several sorts at a time, from many volumes. Each is predicted from its
-own arrivals and replayed as recorded (timed) on the same simulated system. Generated ones are slowed down or sped up so
-that every system gets the same share of what it can do.
+Twenty traces: real ones if there are any in $HEADSTACK_SHARED/traces, and generated ones with bursts of every length,
+closed loops, daily cycles, several sorts of requests, and many volumes. Each is predicted from its own arrivals and
+replayed as recorded (timed) on the same simulated system. Generated ones are slowed down or sped up so that every
+system gets the same share of its maximum load.
 
-Prints a line for each trace and system: what came of it, and whether the replay lies within the prediction's interval;
-then how many do, of the half that the method was tried on while it was made (`seen`) and of the other one (`held out`).
+Prints a line for each trace and system with the result, and whether the replay is within the prediction's interval;
+then the number within it, for the half on which the method was developed (`seen`) and for the other one (`held out`).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ REQUESTS = 24_000
 SPAN_BYTES = 300 << 30
 FILE_TIME = 128_166_372_000_000_000
 Arrivals = Iterator[tuple[float, int]]
-"""When, in any unit, and which of the sorts of requests."""
+"""Times, in any unit, and the sorts of requests."""
 
 
 @dataclass(frozen=True)
 class Sort:
-    """Requests of one sort: how large, what share of them reads, and whether they continue each other."""
+    """Requests of one sort: their size, share of reads, and whether they are sequential."""
 
     size_bytes: int
     reads: float
@@ -47,14 +47,14 @@ class Made:
     """A generated trace."""
 
     load: float
-    """Mean arrivals over the most that the system does."""
+    """Mean arrival rate relative to the system's maximum."""
     arrivals: Callable[[Random], Arrivals]
     sorts: tuple[Sort, ...]
     volumes: int = 1
 
 
 def poisson(random: Random) -> Arrivals:
-    """Random arrivals: what predictions of open loops are of."""
+    """Generates random arrivals, like those of open-loop predictions."""
     now = 0.0
     while True:
         now += random.expovariate(1.0)
@@ -62,7 +62,7 @@ def poisson(random: Random) -> Arrivals:
 
 
 def on_off(on: float, share: float, pareto: bool = False) -> Callable[[Random], Arrivals]:
-    """So many arrivals in a burst, in the mean, which lasts that share of the time."""
+    """Generates bursts with a mean number of arrivals, which last that share of the time."""
 
     def arrivals(random: Random) -> Arrivals:
         start = 0.0
@@ -77,7 +77,7 @@ def on_off(on: float, share: float, pareto: bool = False) -> Callable[[Random], 
 
 
 def daily(peak: float, days: int) -> Callable[[Random], Arrivals]:
-    """A rate that goes up and down, at its height so many times the mean."""
+    """Generates a rate that varies over the day, with this peak relative to the mean."""
 
     def arrivals(random: Random) -> Arrivals:
         now, length = 0.0, REQUESTS / days
@@ -90,7 +90,7 @@ def daily(peak: float, days: int) -> Callable[[Random], Arrivals]:
 
 
 def cascade(bias: float) -> Callable[[Random], Arrivals]:
-    """A b-model: of each interval one half gets that share of the arrivals, on every scale (self-similar)."""
+    """Generates a b-model: one half of each interval gets that share of the arrivals, on every scale (self-similar)."""
 
     def arrivals(random: Random) -> Arrivals:
         levels = 13
@@ -108,7 +108,7 @@ def cascade(bias: float) -> Callable[[Random], Arrivals]:
 
 
 def closed(outstanding: int, think: float) -> Callable[[Random], Arrivals]:
-    """Clients that wait for an answer, which takes as long as a request in the mean, and think."""
+    """Generates clients that wait for an answer, which takes as long as a request on average, and think."""
 
     def arrivals(random: Random) -> Arrivals:
         clients = [random.random() * think for _ in range(outstanding)]
@@ -124,7 +124,7 @@ def closed(outstanding: int, think: float) -> Callable[[Random], Arrivals]:
 
 
 def with_batches(every: float, requests: int, faster: float) -> Callable[[Random], Arrivals]:
-    """Random arrivals, and every so often a batch of the second sort."""
+    """Generates random arrivals, with periodic batches of the second sort."""
 
     def arrivals(random: Random) -> Arrivals:
         now, batch = 0.0, every / 2
@@ -139,7 +139,7 @@ def with_batches(every: float, requests: int, faster: float) -> Callable[[Random
 
 
 def together(count: int, of: Callable[[Random], Arrivals]) -> Callable[[Random], Arrivals]:
-    """Many sources, each by itself."""
+    """Merges many independent sources."""
 
     def arrivals(random: Random) -> Arrivals:
         sources = [of(Random(random.random())) for _ in range(count)]
@@ -168,7 +168,7 @@ GENERATED = {
     "backup": Made(0.3, with_batches(6000, 3000, 2.0), (Sort(64 * K, 0.7), Sort(256 * K, 1.0, follows=True))),
     "volumes": Made(0.4, together(16, on_off(100, 0.1)), (BLOCKS, PAGES), volumes=16),
 }
-# Places at terabytes are folded, for the prediction as for the replay.
+# Addresses at terabytes are folded, for the prediction as for the replay.
 REAL = {
     "cloudphysics": ("cloudphysics/cloudPhysicsIO.vscsi", ["first=60000"]),
     "msr": ("msr/msr-cambridge1-sample.csv", []),
@@ -183,11 +183,11 @@ SEEN = {
     "poisson", "on-off-long", "on-off-short", "daily", "closed", "checkpoints",
     "cloudphysics", "msr", "loop-poisson", "mqsim-tpcc",
 }  # fmt: skip
-"""The others were not looked at while the method was made."""
+"""The others were not used during development."""
 
 
 def write(made: Made, path: Path, seed: int) -> None:
-    """The trace in the format of MSR Cambridge, a time unit a tenth of a millisecond."""
+    """Writes the trace in the format of MSR Cambridge, with time units of 0.1 ms."""
     random = Random(seed)
     ends = [0] * made.volumes
     part = SPAN_BYTES // made.volumes
@@ -205,7 +205,7 @@ def write(made: Made, path: Path, seed: int) -> None:
 
 
 def traces(folder: Path, system: Characterization) -> Iterator[tuple[str, hs.Trace]]:
-    """All of them, as they are for a system."""
+    """Yields all traces, scaled for a system."""
     for seed, (name, made) in enumerate(GENERATED.items()):
         path = folder / f"{name}.csv"
         if not path.exists():
@@ -213,7 +213,7 @@ def traces(folder: Path, system: Characterization) -> Iterator[tuple[str, hs.Tra
         steps = [f"stack={SPAN_BYTES // made.volumes}B"] if made.volumes > 1 else []
         environment = load_environment(hs.Trace(path, steps=steps)).at_depth(1)
         most = system.model.rates(system.model.blend(environment)).most
-        # A unit is a tenth of a millisecond, and 10,000 units a second are one arrival each.
+        # A unit is 0.1 ms, so 10,000 units per second are one arrival each.
         yield name, hs.Trace(path, steps=[*steps, f"time-scale={10_000 / (made.load * most):.6g}"])
     shared = Path(os.environ.get("HEADSTACK_SHARED", "../shared")) / "traces"
     for name, (file, steps) in REAL.items():
@@ -243,8 +243,8 @@ FIGURES = {"mean": "mean_ms", "p50": "p50_ms", "p99": "p99_ms"}
 
 
 def held(title: str, trace: hs.Trace, system: Characterization) -> dict[str, str]:
-    """One trace on one system: of each figure whether it is within, beside or refused. Of a system that cannot keep up
-    it is the throughput, in place of response times, that is held against the interval."""
+    """Compares one trace on one system: each figure is within, outside or refused. For a saturated system, throughput
+    is compared instead of response times."""
     line = f"{system.system:18}{title:19}"
     try:
         found: Prediction = predicted([load_environment(trace)], [system])[0]

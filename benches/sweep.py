@@ -45,7 +45,7 @@ asyncio.run(serve())
 
 
 def carried_out(points: int, requests: int, executor: str = "local") -> dict[str, Any]:
-    """Runs a sweep with an empty store, and returns how long it took."""
+    """Runs a sweep with an empty store, and returns its duration."""
     with tempfile.TemporaryDirectory() as folder:
         started, before = time.monotonic(), processor_s()
         swept = hs.sweep(
@@ -67,19 +67,21 @@ def carried_out(points: int, requests: int, executor: str = "local") -> dict[str
 
 
 def processor_s(process: int | str = "self") -> float:
-    """What a process has taken so far."""
+    """Returns the processor time of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def configurations(points: int, requests: int) -> dict[str, Any]:
-    """The figures of one sweep here."""
+    """Returns the figures of one local sweep."""
     found = carried_out(points, requests)
     return found | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def cluster(points: int, requests: int, pairs: int) -> dict[str, Any]:
-    """Sweeps here and on a cluster in turns: the price is the median over the pairs, since the machine drifts."""
+    """Alternates local sweeps and those on a cluster: the overhead is the median over the pairs, since the machine's
+    speed drifts.
+    """
     if importlib.util.find_spec("distributed") is None:
         print("dask.distributed is not installed", file=sys.stderr)
         sys.exit(LACKING)

@@ -1,7 +1,9 @@
-"""How near twins of traces come to them: `synthesize.py FOLDER`, a table; FOLDER holds the sample traces.
+"""Similarity of synthetic traces to their originals: `synthesize.py FOLDER`, a table; FOLDER contains the sample
+traces.
 
-Of each real trace with enough requests, a twin of the same length; what its halves differ by; a twin ten times as long
-on twice the footprint that is learnt from the first half, and held against that half and the other; and a scenario.
+For each real trace with enough requests: a synthetic trace of the same length; the difference between its halves; a
+synthetic trace ten times as long with twice the footprint, learned from the first half, and compared with both halves;
+and a scenario.
 """
 
 import sys
@@ -24,7 +26,7 @@ HEADS = ("trace", "requests", "misses, worst", "dispersion, worst", "mean, worst
 
 
 def show(name: str, requests: int, card: dict) -> None:
-    """A line of the table."""
+    """Prints a line of the table."""
     misses = card["misses"]["max_error"]
     dispersion = max((abs(row["twin"] / row["trace"] - 1) for row in card["dispersion"]), default=0.0)
     worst = [
@@ -46,7 +48,7 @@ def show(name: str, requests: int, card: dict) -> None:
 
 
 def second_of(whole: Path, first: Path) -> hs.Trace:
-    """What comes after the first half."""
+    """Returns the requests after the first half."""
     ended_ns = hs.Trace(first).analyze(reuse=None).report["duration_ns"]
     return hs.Trace(whole, steps=[f"time={ended_ns + 1}ns-"])
 

@@ -134,7 +134,7 @@ def built_programs() -> dict[tuple[str, str], str]:
 
 
 def studies(is_smoke: bool) -> Found:
-    """Claims of each study by verdict."""
+    """Returns claims of each study by verdict."""
     found = Found()
     if is_smoke:
         with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +151,7 @@ SMALLEST_STUDY = "mark5c-2012"
 
 
 def claims(folder: Path, names: Sequence[str]) -> list[Row]:
-    """Claims of each study by verdict."""
+    """Returns claims of each study by verdict."""
     rows = []
     for name in names:
         stored = folder / name / "outcome.json"

@@ -1,8 +1,9 @@
-"""A trace of many volumes: split in one pass, beside polars' partitioned write, and analysed in parts beside one pass.
+"""A trace of many volumes: split in one pass, compared with polars' partitioned write, and analysed in parts, compared
+with one pass.
 
-`python benches/volumes.py [REQUESTS [DEVICES]]` makes the trace in a temporary folder and prints, of each figure,
-seconds of processor time (all threads and the kernel), which stay comparable on a loaded machine, and seconds by the
-clock. polars is of the extra `dev`.
+`python benches/volumes.py [REQUESTS [DEVICES]]` makes the trace in a temporary folder and prints for each step seconds
+of processor time (all threads and the kernel), which are comparable on a loaded machine, and seconds of wall-clock
+time. polars is part of the extra `dev`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ COLUMNS = ["device", "op", "offset", "length", "at"]
 
 
 def made(path: Path, requests: int, devices: int) -> None:
-    """Requests to devices of which some are busy and many are not, each with 4 MiB that it comes back to."""
+    """Makes requests to devices of which some are busy and many are not, each with 4 MiB that it revisits."""
     row = pl.int_range(requests, eager=False, dtype=pl.UInt64)
 
     def draw(seed: int) -> pl.Expr:
@@ -39,7 +40,7 @@ def made(path: Path, requests: int, devices: int) -> None:
 
 
 def timed(what: str, work: Callable[[], object]) -> float:
-    """Says what it took; the processor time."""
+    """Prints the time of a step, and returns its processor time."""
     clock, processor = time.perf_counter(), time.process_time()
     work()
     took = time.process_time() - processor

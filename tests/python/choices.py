@@ -1,4 +1,4 @@
-"""Answers of choices, made by hand: what people are shown of an answer is tested without a search."""
+"""Handmade answers of choices, to test their output without a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests share: the command line as a process, and short runs."""
+"""Shared fixtures and helpers of the tests: the command line, short runs, and requirements of the machine."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("HEADSTACK_SHARED", REPOSITORY.parent / "shared"))
 
 INSTALLED = Path(os.environ["HEADSTACK_INSTALLED"]).resolve() if "HEADSTACK_INSTALLED" in os.environ else None
-"""An environment that packages.py has installed, in which the README is tried instead of the checkout."""
+"""An environment installed by packages.py, in which the README is tested instead of the checkout."""
 
 CHEETAH, ATLAS = "cheetah-x15-36lp", "atlas-10k-iii-73"
 SHORT = ("--requests", "2000", "--warm-up", "100")
 
 
 class Done(NamedTuple):
-    """A command that has ended."""
+    """A finished command."""
 
     returncode: int
     stdout: str
     stderr: str
 
     def check_returncode(self) -> None:
-        """Fails unless the command ended well."""
+        """Fails unless the command succeeded."""
         assert self.returncode == 0, self.stderr
 
 
@@ -51,7 +51,7 @@ Attach = Callable[[Path], str]
 
 
 NEEDS = ("root", "loop", "programs", "kernel", "data", "stores")
-"""What a machine may lack, as ``HEADSTACK_REQUIRE`` names it: a list such as ``loop,root``."""
+"""Requirements that a machine may lack, by their names in ``HEADSTACK_REQUIRE``: a list such as ``loop,root``."""
 
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
@@ -59,8 +59,8 @@ import leftovers  # noqa: E402
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets what tests rely on, wherever they are started: signals (``nohup`` ignores one), umask, locale, time zone,
-    and a home that can be written."""
+    """Sets the environment of tests, wherever they are started: signals (``nohup`` ignores one), umask, locale, time
+    zone, and a writable home."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault(name, str(home / folder))
         config.stash[HOME] = tempfile.TemporaryDirectory(prefix="home-")
         os.environ.update(HOME=config.stash[HOME].name, LC_ALL="C.UTF-8", TZ="UTC")
-        # Fonts are looked up once, and not by each process.
+        # Fonts are looked up once, not by each process.
         os.environ.setdefault("MPLCONFIGDIR", str(REPOSITORY / "target" / "matplotlib"))
         for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "LANGUAGE", "SOURCE_DATE_EPOCH"):
             os.environ.pop(name, None)
@@ -91,7 +91,7 @@ HOME = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Ends what a test leaves behind, and fails it for that unless it has failed already."""
+    """Ends processes that a test leaves behind, and fails it for them unless it has failed already."""
     folder = tmp_path_factory.getbasetemp()
     kept, mounted = leftovers.children(), leftovers.mounts_below(folder) + leftovers.loops_below(folder)
     yield
@@ -107,7 +107,7 @@ WRITE_DURATIONS = os.environ.get("HEADSTACK_WRITE_DURATIONS")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Gives each worker a test at a time, or all tests of a file that share a fixture, in the order of collection."""
+    """Gives each worker one test at a time, or all tests of a file that share a fixture, in the order of collection."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -129,14 +129,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def unit_of(nodeid: str) -> str:
-    """Returns what xdist schedules as one: a file whose tests share fixtures or are marked ``together``, or a test."""
+    """Returns the unit that xdist schedules: a file whose tests share fixtures or are marked ``together``, or a
+    test."""
     file = nodeid.partition("::")[0]
     return file if shares_fixtures(Path(file).name) else nodeid
 
 
 @cache
 def shares_fixtures(name: str) -> bool:
-    """Returns true if the file has a module fixture or the mark ``together``."""
+    """Whether the file has a module fixture or the mark ``together``."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     return 'scope="module"' in text or "pytest.mark.together" in text
 
@@ -145,12 +146,12 @@ _took: dict[str, float] = {}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Adds up set-up, call and tear-down."""
+    """Adds up the times of set-up, call and tear-down."""
     _took[report.nodeid] = _took.get(report.nodeid, 0) + report.duration
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Renews the durations where that is wanted."""
+    """Updates the durations if requested."""
     if WRITE_DURATIONS and not hasattr(session.config, "workerinput"):
         long = sorted((took, name) for name, took in _took.items() if took >= 0.5)
         Path(WRITE_DURATIONS).write_text(
@@ -159,26 +160,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 IS_TEST_ALL = "HEADSTACK_TEST_ALL" in os.environ
-"""True under `make test-all`; tests of random cases then try all of them."""
+"""Whether `make test-all` runs; tests of random cases then try all of them."""
 
 
 def slow(reason: str) -> pytest.MarkDecorator:
-    """Leaves a test, or a case of one, to `make test-all`."""
+    """Restricts a test, or a case of one, to `make test-all`."""
     return pytest.mark.slow(reason=reason)
 
 
 def slow_but(cases: Iterable[Any], *kept: Any, reason: str) -> list[Any]:
-    """The cases of a test, all but some of which are left to `make test-all`."""
+    """Returns the cases of a test, of which all but some are restricted to `make test-all`."""
     return [case if case in kept else pytest.param(*as_values(case), marks=slow(reason)) for case in cases]
 
 
 def as_values(case: Any) -> tuple[Any, ...]:
-    """The values of a case, one or several."""
+    """Returns the values of a case as a tuple."""
     return case if isinstance(case, tuple) else (case,)
 
 
 def is_privileged() -> bool:
-    """Returns true if this process can mount file systems and attach loop devices; root in a container often cannot."""
+    """Whether this process can mount file systems and attach loop devices; root in a container often cannot."""
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     effective = re.search(r"^CapEff:\s*(\w+)", status, re.MULTILINE)
     cap_sys_admin = 21
@@ -186,13 +187,13 @@ def is_privileged() -> bool:
 
 
 def needs_quiet_machine() -> None:
-    """Skips a test of durations unless ``HEADSTACK_QUIET_MACHINE`` says that nothing else runs."""
+    """Skips a test of durations unless ``HEADSTACK_QUIET_MACHINE`` states that no other load runs."""
     if "HEADSTACK_QUIET_MACHINE" not in os.environ:
         pytest.skip("needs a quiet machine: set HEADSTACK_QUIET_MACHINE=1")
 
 
 def lacks(need: str, what: str) -> NoReturn:
-    """Skips the calling test for lack of something; it fails where ``HEADSTACK_REQUIRE`` names the need."""
+    """Skips the calling test for a missing requirement; fails it if ``HEADSTACK_REQUIRE`` names the requirement."""
     required = [name.strip() for name in os.environ.get("HEADSTACK_REQUIRE", "").split(",") if name.strip()]
     unknown = sorted({need, *required} - set(NEEDS))
     assert not unknown, f"HEADSTACK_REQUIRE: {', '.join(unknown)}: none of {', '.join(NEEDS)}"
@@ -202,8 +203,8 @@ def lacks(need: str, what: str) -> NoReturn:
 
 
 def nvme(serial: str) -> str:
-    """What the kernel calls the NVMe drive of that serial number, such as ``nvme0``; it counts them as they answer. One
-    that is not there is called ``nvme-missing``."""
+    """Returns the kernel's name of the NVMe drive with that serial number, such as ``nvme0``, which depends on the
+    order of detection. The name of a missing drive is ``nvme-missing``."""
     for path in Path("/sys/class/nvme").glob("nvme*/serial"):
         if path.read_text(encoding="ascii").strip() == serial:
             return path.parent.name
@@ -211,8 +212,8 @@ def nvme(serial: str) -> str:
 
 
 def environment_of(installed: Path | None) -> dict[str, str]:
-    """The variables for a program of such an environment, in whose shell ``headstack`` is found: nothing leads from an
-    installed one to the checkout, Rust or Node."""
+    """Returns the variables for a program of such an environment, in whose shell ``headstack`` is found: no path of an
+    installed one leads to the checkout, Rust or Node."""
     if installed is None:
         return os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -221,13 +222,15 @@ def environment_of(installed: Path | None) -> dict[str, str]:
 
 
 def needs_program(program: str) -> None:
-    """Skips the calling test where a program is not installed."""
+    """Skips the calling test if a program is not installed."""
     if shutil.which(program) is None:
         lacks("programs", f"{program} is not installed")
 
 
 def chromium() -> str:
-    """Chromium, which Node drives to view pages; skips the calling test without them or the packages of ``npm ci``."""
+    """Returns Chromium, which Node drives to view pages; skips the calling test without them or the packages of ``npm
+    ci``.
+    """
     needs_program("node")
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
@@ -239,9 +242,9 @@ def chromium() -> str:
 
 @pytest.fixture
 def headstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Headstack:
-    """Runs the command line in an empty folder, or in the one below it that the test has gone to, within this process:
-    what users see, without half a second of start-up.
-    Use ``headstack_process`` for signals, pipes, threads of its own and whatever outlives a command."""
+    """Runs the command line in an empty folder, or in the folder below it to which the test has changed, within this
+    process: users' output without half a second of start-up. Use ``headstack_process`` for signals, pipes, threads, and
+    anything that outlives a command."""
 
     def call(*arguments: str | Path, **environment: str) -> Done:
         words = [str(word) for word in arguments]
@@ -282,7 +285,7 @@ def redirected() -> Iterator[tuple[Captured, Captured]]:
 
 
 class Captured:
-    """A standard stream that a temporary file receives until ``restore`` is called."""
+    """Redirects a standard stream to a temporary file until ``restore`` is called."""
 
     def __init__(self, number: int, name: str) -> None:
         self.number, self.name = number, name
@@ -294,7 +297,7 @@ class Captured:
         setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
     def restore(self) -> None:
-        """Puts the stream back, with all that was written in the file."""
+        """Restores the stream, after all output was written to the file."""
         getattr(sys, self.name).flush()
         setattr(sys, self.name, self.before)
         os.dup2(self.saved, self.number)
@@ -310,7 +313,7 @@ class Captured:
 
 @pytest.fixture
 def headstack_process(tmp_path: Path) -> Headstack:
-    """Runs the command line as a process of its own, in an empty folder."""
+    """Runs the command line as a separate process, in an empty folder."""
 
     def call(*arguments: str | Path, **environment: str) -> Done:
         done = subprocess.run(
@@ -327,7 +330,7 @@ def headstack_process(tmp_path: Path) -> Headstack:
 
 
 def interrupt(process: subprocess.Popen[Any], after_s: float = 1) -> None:
-    """Ctrl-C, once a process has been at work for a while: with threads beside the interpreter's own."""
+    """Sends Ctrl-C after a process has worked for a while, with threads in addition to the interpreter's own."""
     while process.poll() is None and len(os.listdir(f"/proc/{process.pid}/task")) == 1:
         time.sleep(0.001)
     time.sleep(after_s)
@@ -335,12 +338,12 @@ def interrupt(process: subprocess.Popen[Any], after_s: float = 1) -> None:
 
 
 def load_script(path: Path) -> ModuleType:
-    """Loads a script of the checkout as a module, by the name of its file."""
+    """Loads a script of the checkout as a module with the name of its file."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up there.
+    # Dataclasses look up their module there.
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
@@ -348,13 +351,13 @@ def load_script(path: Path) -> ModuleType:
 
 @pytest.fixture(scope="session")
 def results() -> hs.Results:
-    """A saturation curve of two systems."""
+    """Returns a saturation curve of two systems."""
     return hs.curve([CHEETAH, f"{ATLAS}@36.7GB"], "file-server", depth=[1, 4, 16], requests=2000)
 
 
 @pytest.fixture(scope="session")
 def validation_folder() -> Path:
-    """Measured traces with DiskSim's parameters."""
+    """Returns measured traces with DiskSim's parameters."""
     folder = SHARED / "validation" / "disksim"
     if not folder.is_dir():
         lacks("data", f"no validation data in {folder}")
@@ -363,7 +366,7 @@ def validation_folder() -> Path:
 
 @pytest.fixture
 def attach() -> Iterator[Attach]:
-    """Makes a block device of a file, for as long as the test lasts."""
+    """Returns a function that creates a block device for a file, until the end of the test."""
     if not is_privileged():
         lacks("root", "loop devices need root")
     needs_program("losetup")
@@ -385,7 +388,7 @@ def attach() -> Iterator[Attach]:
 
 @pytest.fixture
 def loop_device(attach: Attach, tmp_path: Path) -> tuple[str, Path]:
-    """A block device of 16 MiB, and the file behind it."""
+    """Returns a block device of 16 MiB, and the file behind it."""
     backing = tmp_path / "backing"
     backing.write_bytes(os.urandom(1 << 24))
     return attach(backing), backing

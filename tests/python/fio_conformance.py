@@ -1,13 +1,13 @@
-"""Whether job files do the same here as in fio: both programs carry out the same jobs under strace on equal files, and
-what they asked of the kernel, the files that they leave, their JSON and their exit codes are compared.
+"""Compares job files here with fio: both programs run the same jobs under strace on equal files, and their system
+calls, the files that they leave, their JSON and their exit codes are compared.
 
-    python tests/python/fio_conformance.py             renews the table of docs/fio.md
-    python tests/python/fio_conformance.py NAME...     says of these cases how they compare
+    python tests/python/fio_conformance.py             updates the table of docs/fio.md
+    python tests/python/fio_conformance.py NAME...     prints the comparison of these cases
     python tests/python/fio_conformance.py --smoke     compares the first case, to see that the comparison runs
 
-Compared are, kind by kind: how many requests, how long, in what order, which blocks they cover, how they are spread,
-which flushes, and how often the page cache is dropped. Both engines are psync, whose requests strace sees. Of JSON:
-names and groups of jobs, options, error numbers, all keys, and requests of each kind.
+For each kind of request it compares number, lengths, order, covered blocks, distribution, flushes, and how often the
+page cache is dropped. Both use the engine psync, whose requests strace sees. In JSON it compares names and groups of
+jobs, options, error numbers, all keys, and the requests of each kind.
 """
 
 from __future__ import annotations
@@ -33,39 +33,41 @@ EXAMPLES = Path(os.environ.get("HEADSTACK_FIO_EXAMPLES", "/usr/share/doc/fio/exa
 BLOCK = 4096
 FILE_BYTES = 4 << 20
 STEPS_MIN = 8
-"""Fewer requests of a kind have no order to speak of."""
+"""Minimum requests of a kind whose order is compared."""
 ALPHA = 0.001
-"""Of each statistical comparison: so often two equal laws are called unequal."""
+"""Significance level of each statistical comparison."""
 CALLS = "pread64,pwrite64,preadv,pwritev,preadv2,pwritev2,fsync,fdatasync,fallocate,ioctl,fadvise64,sync_file_range"
 TIME_LIMIT_S = 60
 
 
 @dataclass(frozen=True)
 class Case:
-    """A job file, of which ``FILE`` is the first file or device and ``OTHER`` the second."""
+    """A job file, with ``FILE`` for the first file or device and ``OTHER`` for the second."""
 
     text: str
     on_device: bool = False
-    """On a loop device: fio trims nothing else."""
+    """Whether it runs on a loop device: fio trims nothing else."""
     same_bytes: bool = False
     """Whether both must leave the same contents."""
     ranks: bool = False
-    """A skewed law, whose popular blocks may lie anywhere: how often the popular are asked for is compared."""
+    """Whether its distribution is skewed, with popular blocks anywhere: the frequencies of the most popular are
+    compared.
+    """
     by_time: bool = False
-    """Ends when something has been slow for long enough: how many requests there are until then is not compared."""
+    """Whether it ends when a limit was exceeded for some time: the number of requests until then is not compared."""
     unseen: bool = False
-    """Its requests go by calls that strace does not show."""
+    """Whether its requests use system calls that strace does not show."""
     differs: str = ""
-    """Why it differs, where that is meant."""
+    """The reason of an intended difference."""
 
 
 def one(options: str, **how: object) -> Case:
-    """One job of 1 MiB on one file."""
+    """Returns one job of 1 MiB on one file."""
     return Case(f"[job]\nfilename=FILE\nsize=1m\nbs=4k\n{options.replace(' ', chr(10))}\n", **how)  # type: ignore[arg-type]
 
 
 def two(first: str, second: str, **how: object) -> Case:
-    """Two jobs at once, each on a file of its own."""
+    """Returns two concurrent jobs, each on a file of its own."""
     lines = [options.replace(" ", "\n") for options in (first, second)]
     text = "[global]\nsize=1m\nbs=4k\n[a]\nfilename=FILE\n{}\n[b]\nfilename=OTHER\n{}\n".format(*lines)
     return Case(text, **how)  # type: ignore[arg-type]
@@ -221,17 +223,17 @@ SHORT = (
     "unified_rw_reporting=1", "group_reporting", "buffer_pattern, mixed", "max_latency",
     "gtod_reduce", "disable_clat", "flags with values",
 )  # fmt: skip
-"""Those that every run of the tests compares."""
+"""The cases that every run of the tests compares."""
 
 
 @dataclass
 class Asked:
-    """What a program asked of the kernel."""
+    """The requests of a program to the kernel."""
 
     requests: list[tuple[str, str, int, int]] = field(default_factory=list)
     """Kind, file, offset and length, in order."""
     threads: list[str] = field(default_factory=list)
-    """Which thread made each of them: the order of requests is that of each thread."""
+    """The thread of each of them: the order of requests is compared per thread."""
     flushes: Counter[str] = field(default_factory=Counter)
     drops: int = 0
     contents: list[bytes] = field(default_factory=list)
@@ -242,16 +244,16 @@ class Asked:
     code: int = 0
 
     def of(self, kind: str) -> list[tuple[str, int, int]]:
-        """File, offset and length of one kind's requests."""
+        """Returns file, offset and length of one kind's requests."""
         return [request[1:] for request in self.requests if request[0] == kind]
 
     def threads_of(self, kind: str) -> list[str]:
-        """The threads of one kind's requests."""
+        """Returns the threads of one kind's requests."""
         known = self.threads or [""] * len(self.requests)
         return [thread for request, thread in zip(self.requests, known, strict=True) if request[0] == kind]
 
 
-# What strace says.
+# strace's output.
 
 LINE = re.compile(r"^(\d+)\s+(.*)$")
 CALL = re.compile(r"^(\w+)\((\d+)<([^>]*)>(.*)\) += (-?\d+)")
@@ -261,7 +263,7 @@ RANGE = re.compile(r", (\d+), (\d+)$")
 
 
 def read_trace(text: str, names: dict[str, str]) -> Asked:
-    """Requests for the files of ``names``, in order of their calls."""
+    """Returns requests for the files of ``names``, in order of their calls."""
     asked = Asked()
     begun: dict[str, str] = {}
     for line in text.splitlines():
@@ -295,12 +297,12 @@ def read_trace(text: str, names: dict[str, str]) -> Asked:
             asked.requests.append(("trim", path, numbers[-2], numbers[-1]))
         elif name == "ioctl" and "BLKFLSBUF" in arguments:
             if asked.drops == 0:
-                # What was read of a device before was the guard's look at what it carries.
+                # Earlier reads of a device are the safety check of its contents.
                 asked.requests.clear()
                 asked.threads.clear()
             asked.drops += 1
         elif name == "fadvise64" and "DONTNEED" in arguments and not parsed[3].startswith("/dev/"):
-            # Of a device the guard says so too, before it looks for signatures.
+            # For a device the safety check does the same, before it looks for signatures.
             asked.drops += 1
         if len(asked.requests) > before:
             asked.threads.append(pid)
@@ -312,17 +314,17 @@ def read_trace(text: str, names: dict[str, str]) -> Asked:
 
 
 def headstack() -> list[str]:
-    """The command, of this very environment."""
+    """Returns the command of this environment."""
     return [sys.executable, "-c", "from headstack.cli.main import main; main()"]
 
 
 @contextmanager
 def places(case: Case, folder: Path) -> Iterator[list[str]]:
-    """Two files, or a loop device in place of the first, with the same contents for each program."""
+    """Yields two files, or a loop device in place of the first, with the same contents for each program."""
     files = [folder / "file", folder / "other"]
     for number, file in enumerate(files):
         contents = bytes((number * 7 + at // BLOCK) % 251 for at in range(0, FILE_BYTES, BLOCK)).ljust(FILE_BYTES, b"x")
-        # A device that holds data takes another permission, which is not what is compared.
+        # A device with data needs another permission, which is not compared.
         file.write_bytes(bytes(FILE_BYTES) if case.on_device else contents)
     if not case.on_device:
         yield [str(file) for file in files]
@@ -335,7 +337,7 @@ def places(case: Case, folder: Path) -> Iterator[list[str]]:
 
 
 def run(command: Sequence[str], folder: Path, names: dict[str, str]) -> tuple[Asked, int, str]:
-    """What a command asked for, its exit code, and what it said on stderr."""
+    """Returns the requests of a command, its exit code, and its stderr."""
     out = folder / "strace"
     traced = ["strace", "-f", "--seccomp-bpf", "-y", "-s", "0", "-e", f"trace={CALLS}", "-o", str(out), *command]
     done = subprocess.run(traced, cwd=folder, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
@@ -343,7 +345,7 @@ def run(command: Sequence[str], folder: Path, names: dict[str, str]) -> tuple[As
 
 
 def carry_out(case: Case, program: str) -> tuple[Asked, int, str]:
-    """One program on files of its own."""
+    """Runs one program on files of its own."""
     with tempfile.TemporaryDirectory(prefix="headstack-conformance-") as name, places(case, Path(name)) as paths:
         folder = Path(name)
         text = case.text.replace("FILE", paths[0]).replace("OTHER", paths[1])
@@ -362,7 +364,7 @@ def carry_out(case: Case, program: str) -> tuple[Asked, int, str]:
         asked.document = document_of(output)
         own = {"job.fio", "output.json", "strace", "file", "other"}
         created = {path.name: path.stat().st_size for path in folder.iterdir() if path.name not in own}
-        # fio notes what it has verified (verify_state_save), as docs/fio.md says of the option.
+        # fio records what it has verified (verify_state_save); see the option in docs/fio.md.
         asked.created = {name: size for name, size in created.items() if not name.endswith("-verify.state")}
         if case.same_bytes:
             asked.contents = [Path(path).read_bytes() for path in paths]
@@ -370,7 +372,7 @@ def carry_out(case: Case, program: str) -> tuple[Asked, int, str]:
 
 
 def document_of(output: Path) -> dict[str, Any] | None:
-    """The JSON that a program wrote, behind lines in which fio reports errors."""
+    """Returns the JSON of a program, after lines in which fio reports errors."""
     text = output.read_text() if output.exists() else ""
     begin = re.search(r"^\{", text, flags=re.M)
     document: dict[str, Any] | None = None if begin is None else json.loads(text[begin.start() :])
@@ -382,17 +384,17 @@ def document_of(output: Path) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Order:
-    """The order of a kind's requests, by their steps from one to the next within a file."""
+    """The order of a kind's requests, by the steps between them within a file."""
 
     word: str
     steps: int
     runs: int
-    """Steps to what lies behind."""
+    """Number of steps to the end of the previous request."""
     repeats: int
-    """Steps to the same place."""
+    """Number of steps to the same place."""
 
     def is_like(self, other: Order) -> bool:
-        """Whether both may be of one law."""
+        """Whether both may have the same distribution."""
         if min(self.steps, other.steps) < STEPS_MIN:
             return True
         if self.word != other.word:
@@ -408,7 +410,7 @@ class Order:
 
 
 def order_of(requests: Sequence[tuple[str, int, int]], threads: Sequence[str]) -> Order:
-    """Sequential, strided or random."""
+    """Returns the order: sequential, strided or random."""
     last: dict[tuple[str, str], tuple[int, int]] = {}
     steps: Counter[int] = Counter()
     repeats = 0
@@ -430,7 +432,7 @@ def order_of(requests: Sequence[tuple[str, int, int]], threads: Sequence[str]) -
 
 
 def kolmogorov_smirnov(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two samples may be of one law, at ``ALPHA``."""
+    """Whether two samples may have the same distribution, at ``ALPHA``."""
     n, m = len(one), len(other)
     if not n or not m:
         return n == m
@@ -448,7 +450,7 @@ def kolmogorov_smirnov(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def chi_square(one: Counter[int], other: Counter[int]) -> bool:
-    """Whether two counts of sizes may be of one law: each cell within 3.9 standard deviations."""
+    """Whether two counts of sizes may have the same distribution: each cell within 3.9 standard deviations."""
     n, m = one.total(), other.total()
     for size in one.keys() | other.keys():
         share = (one[size] + other[size]) / (n + m)
@@ -459,13 +461,16 @@ def chi_square(one: Counter[int], other: Counter[int]) -> bool:
 
 
 def near(one: int, other: int, total: int) -> bool:
-    """Whether two counts of ``total`` draws may be of one share: within 4 standard deviations of their difference."""
+    """Whether two counts among ``total`` draws may have the same probability: within 4 standard deviations of their
+    difference.
+    """
     share = min(1.0, (one + other) / max(1, 2 * total))
     return abs(one - other) <= 4 * math.sqrt(2 * total * share * (1 - share)) + 1
 
 
 def deviation_of_count(sizes: Counter[int]) -> float:
-    """How far two counts of requests of these sizes lie apart by chance, where their bytes are given."""
+    """Returns the standard deviation of the difference between two counts of requests of these sizes, for equal
+    bytes."""
     count = sizes.total()
     mean_bytes = sum(size * n for size, n in sizes.items()) / count
     variance = sum(n * (size - mean_bytes) ** 2 for size, n in sizes.items()) / count
@@ -473,7 +478,7 @@ def deviation_of_count(sizes: Counter[int]) -> float:
 
 
 def touches(requests: Iterable[tuple[str, int, int]]) -> Counter[tuple[str, int]]:
-    """How often each block is asked for."""
+    """Counts the requests to each block."""
     counts: Counter[tuple[str, int]] = Counter()
     for path, offset, length in requests:
         for block in range(offset // BLOCK, (offset + max(length, 1) - 1) // BLOCK + 1):
@@ -482,14 +487,14 @@ def touches(requests: Iterable[tuple[str, int, int]]) -> Counter[tuple[str, int]
 
 
 def ranks(requests: Sequence[tuple[str, int, int]]) -> list[float]:
-    """Of each request, the rank of its block by popularity."""
+    """Returns for each request the rank of its block by popularity."""
     counts = touches(requests)
     rank = {block: number for number, (block, _) in enumerate(counts.most_common())}
     return [float(rank[path, offset // BLOCK]) for path, offset, _ in requests]
 
 
 def compare(case: Case, fio: Asked, ours: Asked) -> list[str]:
-    """What differs, in words."""
+    """Returns the differences, in words."""
     found: list[str] = []
 
     def differs(what: str, theirs: object, own: object) -> None:
@@ -535,7 +540,7 @@ def compare(case: Case, fio: Asked, ours: Asked) -> list[str]:
         if not mixed and not near(len(covered[0]), len(covered[1]), 0 if is_once(covered) else blocks):
             differs(f"blocks of {kind}s", len(covered[0]), len(covered[1]))
     alternations = [sum(a[0] != b[0] for a, b in itertools.pairwise(r)) for r in (fio.requests, ours.requests)]
-    # Who is behind a rate takes what is due, and that depends on time.
+    # Requests that are behind their rate depend on time.
     if "rate" not in case.text and not near(alternations[0], alternations[1], max(1, total - 1)):
         differs("changes of kind", *alternations)
     for name in fio.flushes.keys() | ours.flushes.keys():
@@ -554,11 +559,11 @@ def compare(case: Case, fio: Asked, ours: Asked) -> list[str]:
 
 
 OF_PATHS = ("filename", "read_iolog")
-"""Options that name files, which are not the same for the two programs."""
+"""Options with file names, which differ between the two programs."""
 
 
 def compare_files(case: Case, fio: Asked, ours: Asked, differs: Callable[[str, object, object], None]) -> None:
-    """Compares exit codes, the files that were left, and JSON."""
+    """Compares exit codes, the remaining files, and JSON."""
     if bool(fio.code) != bool(ours.code):
         differs("exit code", fio.code, ours.code)
     if fio.created != ours.created:
@@ -582,7 +587,7 @@ def compare_files(case: Case, fio: Asked, ours: Asked, differs: Callable[[str, o
 def compare_jobs(
     case: Case, theirs: dict[str, Any], own: dict[str, Any], differs: Callable[[str, object, object], None]
 ) -> None:
-    """Compares what JSON says of a job."""
+    """Compares the JSON of a job."""
     name = theirs["jobname"]
     for key in ("jobname", "groupid", "error", "desc", "total_err", "first_error"):
         if theirs.get(key) != own.get(key):
@@ -599,7 +604,7 @@ def compare_jobs(
         counts = [job[kind]["total_ios"] for job in (theirs, own)]
         sizes = [job[kind]["io_bytes"] / max(1, count) for job, count in zip((theirs, own), counts, strict=True)]
         is_mixed = kind != "mixed" and theirs[kind]["total_ios"] < total
-        # What is verified in JSON as in the requests; lengths that vary are compared by those.
+        # Verified requests are compared in JSON as well; of varying lengths only the lengths.
         is_varied = any(size != int(size) for size in sizes) or re.search(r"bssplit|bsrange|bs=\S+,", case.text)
         tolerated = is_mixed and near(counts[0], counts[1], total)
         if counts[0] != counts[1] and not (tolerated or is_varied or case.by_time):
@@ -611,7 +616,7 @@ def _stated(options: dict[str, str]) -> dict[str, str]:
 
 
 def _keys(value: object, way: str = "") -> set[str]:
-    """All keys of a document, with those above them; bins and percentiles of kinds without requests have none."""
+    """Returns all keys of a document with their paths; bins and percentiles of kinds without requests have none."""
     if not isinstance(value, dict):
         return set()
     found = set()
@@ -623,18 +628,18 @@ def _keys(value: object, way: str = "") -> set[str]:
 
 
 def is_once(covered: Sequence[Counter[tuple[str, int]]]) -> bool:
-    """Whether every block was asked for equally often, so that chance has no part in how many there are."""
+    """Whether every block was requested equally often, so that the number of requests is not random."""
     return all(len(set(counts.values())) <= 1 for counts in covered)
 
 
 def mean(requests: Sequence[tuple[str, int, int]]) -> float:
-    """Of their offsets."""
+    """Returns the mean of their offsets."""
     return sum(offset for _, offset, _ in requests) / len(requests)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case compares."""
+    """The result of comparing a case."""
 
     word: str
     """``same``, ``differs``, ``refused`` (here) or ``fails in fio``."""
@@ -642,7 +647,7 @@ class Outcome:
 
 
 def outcome(case: Case) -> Outcome:
-    """Carries out a case in both programs."""
+    """Runs a case in both programs."""
     ours, code, said = carry_out(case, "headstack")
     lines = [line for line in said.splitlines() if line.startswith("headstack: ")]
     if code == 2:
@@ -658,7 +663,7 @@ def outcome(case: Case) -> Outcome:
     return Outcome("differs", "; ".join(found)) if found else Outcome("same", "")
 
 
-# fio's own examples, made small.
+# Reduces fio's own examples.
 
 CUT = re.compile(r"^\s*(filename|directory|filesize|size|io_size|io_limit|runtime|timeout|time_based|ramp_time|nrfiles|"
                  r"ioengine|startdelay|iodepth|numjobs|cpus_allowed|numa_\w+|steadystate\w*|ss\w*|write_\w+_log|"
@@ -675,7 +680,9 @@ SMALL = "filename=FILE\nsize=1m\nnumber_ios=200\n"
 
 
 def example(path: Path) -> Case:
-    """An example on a file of 1 MiB and with at most 200 requests a job: what decides on requests stays as it is."""
+    """Returns an example on a file of 1 MiB with at most 200 requests per job; options that determine requests are
+    unchanged.
+    """
     lines = [line for line in path.read_text(errors="replace").splitlines() if not CUT.match(line.split(";")[0])]
     text = "\n".join(line for line in lines if not line.startswith("exec_"))
     text = re.sub(r"^\s*(\[(?!global\]).*\])\s*$", rf"\1\n{SMALL}", text, flags=re.M)
@@ -683,7 +690,7 @@ def example(path: Path) -> Case:
 
 
 def examples() -> dict[str, Case]:
-    """Those whose engine is for files."""
+    """Returns the examples whose engine is for files."""
     engine = re.compile(r"^\s*ioengine\s*=\s*(\w+)", re.M)
     files = {"libaio", "io_uring", "psync", "sync", "vsync", "pvsync", "pvsync2", "posixaio", "null", "mmap"}
     found = sorted(EXAMPLES.glob("*.fio"))
@@ -691,7 +698,7 @@ def examples() -> dict[str, Case]:
 
 
 def missing(case: Case | None = None) -> tuple[str, str] | None:
-    """What this machine lacks: the need, as ``lacks`` takes it, and what is missing."""
+    """Returns a requirement that this machine lacks, as ``lacks`` takes it, and what is missing."""
     programs = [name for name in ("fio", "strace") if shutil.which(name) is None]
     if programs:
         return "programs", f"{' and '.join(programs)} not installed"
@@ -723,7 +730,7 @@ def write(section: str, outcomes: dict[str, Outcome], cases: dict[str, Case]) ->
 
 
 def main(names: Sequence[str]) -> int:
-    """Compares, and renews the document where all is compared."""
+    """Compares, and updates the document if all cases are compared."""
     lacking = missing(Case("", on_device=True))
     if lacking is not None:
         print(f"skipped: what fio asks of the kernel is not compared: {lacking[1]}")

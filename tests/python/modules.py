@@ -1,4 +1,4 @@
-"""Which module uses which, in the crates and in the package."""
+"""Dependency graphs of modules, in the crates and in the package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? 
 
 
 def of_crate(source: Path) -> Graph:
-    """The modules of a crate, each with those that it uses. What is re-exported counts as used where it is defined."""
+    """Returns the modules of a crate, each with those that it uses. Re-exported items count for the module that defines
+    them.
+    """
     texts = {
         _module(path.relative_to(source)): _code(path.read_text(encoding="utf-8"))
         for path in source.rglob("*.rs")
@@ -29,7 +31,7 @@ def of_crate(source: Path) -> Graph:
     }
 
     def defined(module: Module, names: Module) -> Module | None:
-        """The module that defines what ``module`` calls so; none where that is another crate's."""
+        """Returns the module that defines a name used in ``module``; ``None`` for another crate's."""
         at: Module = ()
         match names[0]:
             case "crate":
@@ -55,7 +57,7 @@ def of_crate(source: Path) -> Graph:
 
     graph: Graph = {}
     for module, text in texts.items():
-        # Whoever passes something on needs nothing of it.
+        # Re-exporting a name does not count as using it.
         paths = [names for public, tree in USE.findall(text) if not public for _, names in _paths(tree)]
         paths += [tuple(path.split("::")) for path in INLINE.findall(USE.sub("", text))]
         graph[module] = {found for names in paths if (found := defined(module, names)) is not None} - {module}
@@ -68,12 +70,12 @@ def _module(path: Path) -> Module:
 
 
 def _code(text: str) -> str:
-    """A file without its comments and its tests, which are its last module."""
+    """Returns a file without its comments and its tests, which are its last module."""
     return re.sub(r"//.*", "", TESTS.split(text)[0])
 
 
 def _paths(tree: str, before: Module = ()) -> Iterator[tuple[str, Module]]:
-    """``a::{b, c::d as e}`` as ``a::b`` and ``a::c::d``, each after the name that it has here."""
+    """Yields ``a::{b, c::d as e}`` as ``a::b`` and ``a::c::d``, each after its local name."""
     depth, parts = 0, [""]
     for sign in re.sub(r"\s+", " ", tree):
         depth += (sign == "{") - (sign == "}")
@@ -92,8 +94,8 @@ def _paths(tree: str, before: Module = ()) -> Iterator[tuple[str, Module]]:
 
 
 def of_package(package: Path) -> Graph:
-    """The modules of a package of Python, each with those that it imports: as it is loaded, in a function, or for its
-    types alone."""
+    """Returns the modules of a Python package, each with those that it imports: on loading, in a function, or only for
+    types."""
     files = {
         _module(path.relative_to(package)): path for path in package.rglob("*.py*") if path.suffix in (".py", ".pyi")
     }
@@ -122,7 +124,7 @@ def of_package(package: Path) -> Graph:
 
 
 def cycles(graph: Mapping[Module, set[Module]]) -> list[list[Module]]:
-    """The groups of modules each of which leads to all others of its group (Tarjan's strongly connected components)."""
+    """Returns groups of modules that all depend on each other (Tarjan's strongly connected components)."""
     order: dict[Module, int] = {}
     lowest: dict[Module, int] = {}
     path: list[Module] = []

@@ -1,4 +1,4 @@
-"""A client of NBD as small as a test needs: simple replies, one request at a time or many."""
+"""A minimal NBD client for tests: simple replies, one request at a time or many."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Client:
                 self.capacity = struct.unpack(">Q", told[2:10])[0]
 
     def take(self, length: int) -> bytes:
-        """So many bytes."""
+        """Receives this number of bytes."""
         got = b""
         while len(got) < length:
             part = self.socket.recv(length - len(got))
@@ -47,7 +47,7 @@ class Client:
         self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, flags, command, cookie, offset, length) + data)
 
     def reply(self) -> tuple[int, int]:
-        """The next reply: its cookie and its error."""
+        """Receives the next reply: its cookie and its error."""
         magic, error, cookie = struct.unpack(">IIQ", self.take(16))
         assert magic == 0x67446698
         return cookie, error
@@ -75,6 +75,6 @@ class Client:
             raise OSError(error, "flush")
 
     def close(self) -> None:
-        """Says goodbye."""
+        """Disconnects."""
         self.send(DISCONNECT, 0, 0)
         self.socket.close()

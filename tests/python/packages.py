@@ -21,7 +21,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 TARGET = str(REPOSITORY / "target")
 RUST, NODE = ("cargo", "rustc"), ("node", "npm")
-# As `make test` builds it: not another time for the wheel.
+# Like `make test`, so that the wheel needs no further build.
 TESTED = ["--profile", "dev", "--features", "tested"]
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     without(folder / "programs", *RUST, *NODE)
     without(folder / "no-node", *NODE)
     if shutil.which("npm") is None:
-        # As `make` builds it here.
+        # Like `make` here.
         os.environ["HEADSTACK_WITHOUT_REPORTS"] = "1"
     sdist = build_sdist(folder)
     # `--touch` sets today's dates: all files of an sdist have the same date, and cargo rebuilds by dates.
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def without(folder: Path, *programs: str) -> None:
-    """A folder which, in front of the others, hides these programs."""
+    """Creates a folder that, placed first in the PATH, hides these programs."""
     folder.mkdir(parents=True)
     for name in programs:
         (folder / name).write_text(f"#!/bin/sh\necho 'there is no {name} here' >&2\nexit 127\n")
@@ -52,12 +52,12 @@ def without(folder: Path, *programs: str) -> None:
 
 
 def path_to_build(*first: Path) -> str:
-    """The folders to look for programs in, maturin among them."""
+    """Returns the PATH for builds, including maturin."""
     return os.pathsep.join([*map(str, first), str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def run(command: list[str], cwd: Path, *first: Path) -> None:
-    """Carries out a command, which is heard of only where it fails."""
+    """Runs a command, whose output is shown only if it fails."""
     environment = {"CARGO_TARGET_DIR": TARGET} | os.environ | {"PATH": path_to_build(*first)}
     done = subprocess.run(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
@@ -67,7 +67,7 @@ def run(command: list[str], cwd: Path, *first: Path) -> None:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Builds the wheel as pip does, with the installed maturin and the profile of the tests."""
+    """Builds the wheel like pip, with the installed maturin and the profile of the tests."""
     settings = f"--config-settings=build-args={shlex.join(TESTED)}"
     run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), settings, "."], REPOSITORY)
     (wheel,) = folder.glob("headstack-*.whl")
@@ -75,7 +75,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def build_sdist(folder: Path) -> Path:
-    """Builds the sdist as every front end does."""
+    """Builds the sdist like any front end."""
     call = "import sys; sys.path.insert(0, 'packaging'); import backend; backend.build_sdist(sys.argv[1])"
     run([sys.executable, "-c", call, str(folder)], REPOSITORY)
     (sdist,) = folder.glob("headstack-*.tar.gz")
@@ -83,7 +83,7 @@ def build_sdist(folder: Path) -> Path:
 
 
 def install(environment: Path, package: str, first: Path) -> None:
-    """Installs the package, and from the network what it needs."""
+    """Installs the package, with its dependencies from the network."""
     run([sys.executable, "-m", "venv", "--without-pip", str(environment)], environment.parent)
     run([*PIP, "--python", str(environment / "bin" / "python"), "install", package], environment.parent, first)
 

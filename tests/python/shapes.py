@@ -1,4 +1,4 @@
-"""Compares a value with the type that the package states for it, above all a ``TypedDict`` of what Rust returns."""
+"""Compares a value with its declared type, mainly a ``TypedDict`` for values returned by Rust."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Literal, NotRequired, Required, Union, get_args, get_ori
 
 
 def differences(value: object, expected: Any, where: str = "value") -> Iterator[str]:
-    """Lines such as ``value.reads[0].count: str, not int``; none where the value has the type.
+    """Yields lines such as ``value.reads[0].count: str, not int``; none if the value has the type.
 
-    A ``TypedDict`` states all keys of its values: a key that it lacks is a difference, as one that is missing.
+    A ``TypedDict`` declares all keys of its values: an undeclared key is a difference, like a missing one.
     """
     origin, arguments = get_origin(expected), get_args(expected)
     if expected is Any or expected is object:
@@ -48,7 +48,7 @@ def _differences_of_keys(value: object, expected: Any, where: str) -> Iterator[s
         return
     hints = get_type_hints(expected, include_extras=True)
     yield from (f"{where}.{key}: not stated by {expected.__name__}" for key in value.keys() - hints.keys())
-    # Texts of annotations hide ``NotRequired`` from the class itself.
+    # String annotations hide ``NotRequired`` from the class itself.
     required = {key for key in expected.__required_keys__ if get_origin(hints[key]) is not NotRequired}
     yield from (f"{where}.{key}: missing" for key in required - value.keys())
     for key in hints.keys() & value.keys():

@@ -1,4 +1,4 @@
-"""The command line on a terminal of any width, which a pty is."""
+"""Runs the command line on a pseudo-terminal of any width."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def on_terminal(arguments: list[str], columns: int, folder: Path, **environment: str) -> str:
-    """What a command shows on a terminal of so many columns, as it comes to it; stderr goes elsewhere."""
+    """Returns a command's output on a terminal of this width; stderr goes elsewhere."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
@@ -45,5 +45,5 @@ def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 1 << 16)
     except OSError:
-        # Nobody has the other end any more.
+        # The other end is closed.
         return b""

@@ -14,7 +14,7 @@ import pytest
 
 from headstack.report.draw import draw
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Limit, Lines, Report, Section, Series, Table
-from headstack.report.html import _decided, _given
+from headstack.report.html import _decided, _page_data
 from headstack.report.markdown import to_markdown
 from headstack.report.pages import as_json
 from headstack.report.plain import body_of
@@ -47,7 +47,7 @@ def checked(figure: Figure, *, picture: bool = True) -> Report:
         shown = body_of(decided, is_inline)
         assert "nan" not in shown.lower().replace("finance", "")
         assert "inf" not in shown.lower()
-        as_json(_given(decided, is_inline))
+        as_json(_page_data(decided, is_inline))
     to_markdown(report)
     if picture:
         with warnings.catch_warnings():

@@ -33,7 +33,7 @@ from headstack.measurement.tests.pts.picture import overview as pts_picture
 from headstack.measurement.tests.pts.plans import PLANS, Row
 from headstack.measurement.tests.pts.testing import Report as PtsReport
 from headstack.report.figures import Report
-from headstack.report.html import _decided, _given
+from headstack.report.html import _decided, _page_data
 from headstack.report.markdown import to_markdown
 from headstack.report.pages import as_json
 from headstack.report.plain import body_of
@@ -81,7 +81,7 @@ def write_all_forms(report: Report) -> None:
     decided = _decided(report)
     for is_inline in (True, False):
         body_of(decided, is_inline)
-        as_json(_given(decided, is_inline))
+        as_json(_page_data(decided, is_inline))
     to_markdown(report)
 
 

@@ -15,7 +15,7 @@ from conftest import Headstack
 from headstack._native import InputError
 from headstack.simulation.designs import Axis, Listed, Range
 from headstack.studies.fits import finding
-from headstack.studies.fits.files import FOUND
+from headstack.studies.fits.files import RESULT_FILE
 from headstack.studies.fits.fitted import Figure, Tried
 from headstack.studies.fits.page import page, stored
 from headstack.studies.fits.search import ENOUGH, Search
@@ -337,8 +337,8 @@ def test_those_that_ship_are_listed_and_acceptable(headstack: Headstack) -> None
 
 
 def test_what_is_stored_is_read_again(found: hs.studies.Fitted, tmp_path: Path) -> None:
-    (tmp_path / FOUND).write_text(found.to_json())
-    again = hs.studies.Fitted.read(tmp_path / FOUND)
+    (tmp_path / RESULT_FILE).write_text(found.to_json())
+    again = hs.studies.Fitted.read(tmp_path / RESULT_FILE)
     assert again.to_json() == found.to_json()
     assert finding(again) == finding(found)
 

@@ -402,7 +402,7 @@ def program(folder: Path, name: str, script: str) -> None:
 
 def test_a_device_is_asked_by_what_is_installed(fake_device: Path) -> None:
     program(fake_device, "smartctl", f'echo "$@" > {fake_device}/asked; /bin/cat {SAMPLES}/disk.smartctl.json; exit 4')
-    found = collect._asked("sda", "/dev/sda", str(fake_device / "out"), "sat")
+    found = collect._read_device("sda", "/dev/sda", str(fake_device / "out"), "sat")
     assert (fake_device / "asked").read_text() == "-j -x -d sat /dev/sda\n"
     assert found.name == "/dev/sda"
     assert found.identity.model == "WDC WD40EFRX-68N32N0", "sysfs cuts it"
@@ -428,7 +428,7 @@ def test_programs_that_fail_are_named(fake_device: Path) -> None:
         """echo '{"smartctl": {"messages": [{"string": "open: Permission denied"}]}}'; exit 2""",
     )
     program(fake_device, "hdparm", "echo '/dev/sda: Permission denied' >&2; exit 13")
-    found = collect._asked("sda", "/dev/sda", None, None)
+    found = collect._read_device("sda", "/dev/sda", None, None)
     assert "smartctl: /dev/sda: smartctl read nothing: open: Permission denied" in found.notes
     assert "hdparm: /dev/sda: Permission denied" in found.notes
     assert judge(found).verdict == "unknown"
@@ -437,7 +437,7 @@ def test_programs_that_fail_are_named(fake_device: Path) -> None:
 def test_a_usb_bridge_suggests_the_type(fake_device: Path) -> None:
     message = "/dev/sda: Unknown USB bridge [0x152d:0x0578 (0x100)]"
     program(fake_device, "smartctl", f"""echo '{{"smartctl": {{"messages": [{{"string": "{message}"}}]}}}}'; exit 1""")
-    found = collect._asked("sda", "/dev/sda", None, None)
+    found = collect._read_device("sda", "/dev/sda", None, None)
     assert any("Unknown USB bridge" in note and "try --smartctl-type: sat for" in note for note in found.notes)
     # A bridge that answers as a SCSI disk, and says nothing of the drive behind it.
     folder = fake_device / "sys" / "class" / "block" / "sda"
@@ -448,10 +448,10 @@ def test_a_usb_bridge_suggests_the_type(fake_device: Path) -> None:
     answer = '{"device": {"protocol": "SCSI"}, "scsi_model_name": "JMicron Generic", "serial_number": "DD56419883891"}'
     program(fake_device, "smartctl", f"echo '{answer}'")
     hint = "sda: behind a USB bridge, whose drive said nothing; try --smartctl-type: sat for a SATA drive"
-    assert any(note.startswith(hint) for note in collect._asked("sda", "/dev/sda", None, None).notes)
-    assert not any("USB" in note for note in collect._asked("sda", "/dev/sda", None, "sat").notes)
+    assert any(note.startswith(hint) for note in collect._read_device("sda", "/dev/sda", None, None).notes)
+    assert not any("USB" in note for note in collect._read_device("sda", "/dev/sda", None, "sat").notes)
     program(fake_device, "smartctl", f"/bin/cat {SAMPLES}/disk.smartctl.json")
-    assert not any("USB" in note for note in collect._asked("sda", "/dev/sda", None, None).notes)
+    assert not any("USB" in note for note in collect._read_device("sda", "/dev/sda", None, None).notes)
 
 
 @pytest.fixture

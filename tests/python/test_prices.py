@@ -15,7 +15,7 @@ from conftest import Headstack
 from headstack.catalogue import prices as prices_module
 from headstack.catalogue.price_checks import check
 from headstack.catalogue.price_list import CONFIDENCES, SHIPPED, Price, known, last_day, newest, read, read_rows
-from headstack.catalogue.prices import REACH, SAMPLES, PriceBook, kind_of_drive, samples
+from headstack.catalogue.prices import EXTRAPOLATION_MAX, SAMPLES, PriceBook, kind_of_drive, samples
 
 HEAD = "item,price,currency,date,confidence,source"
 OURS = f"""{HEAD}
@@ -391,7 +391,7 @@ def test_estimates_are_interpolated_among_the_nearest_samples(folder: Path) -> N
     assert beyond is not None
     assert spanning.source == "estimated from 2 samples of nearline, 2020-01-01, 1TB to 4TB"
     assert beyond.source == f"{spanning.source}, beyond which a byte costs the same"
-    assert REACH == 8
+    assert EXTRAPOLATION_MAX == 8
     with pytest.raises(hs.InputError, match="above 0"):
         book.estimate("nearline", 0)
     with pytest.raises(hs.InputError, match="a day is needed"):

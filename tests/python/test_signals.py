@@ -286,7 +286,7 @@ try:
     with signals.held():
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(2 * signals.ONE_WISH_S)
+            time.sleep(2 * signals.SAME_SIGNAL_S)
         print("goes on", flush=True)
         os.kill(os.getpid(), signal.SIGINT)
         print("never")
@@ -312,7 +312,7 @@ def slowly(path):
             file.write(part)
         if part != "third":
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(2 * signals.ONE_WISH_S)
+            time.sleep(2 * signals.SAME_SIGNAL_S)
 
 try:
     atomic_files.write_all([(sys.argv[1], slowly)])

@@ -22,7 +22,7 @@ from headstack import _native
 from headstack.report.figures import Bars, Lines, Table
 from headstack.simulation.chunks import chunk as chunk_module
 from headstack.simulation.designs import Design, axis, sobol
-from headstack.simulation.report import TOLD_MAX, figure, report_of
+from headstack.simulation.report import MODEL_ERROR_ROWS_MAX, figure, report_of
 from headstack.simulation.runs import specify
 
 DRIVE = "cheetah-x15-36lp"
@@ -430,7 +430,7 @@ def test_a_page_has_more_rows_than_are_told_with_the_error_of_the_model(tmp_path
     assert len(table.rows) == len(table.texts) == len(found) > TOLD_MAX
     place = table.columns.index("IOPS 90 %")
     assert any(row[place] for row in table.texts)
-    assert not any(row[place] for row in table.texts[TOLD_MAX:])
+    assert not any(row[place] for row in table.texts[MODEL_ERROR_ROWS_MAX:])
 
 
 def test_a_page_leaves_out_lines_that_are_too_many_and_refuses_what_is_no_figure(tmp_path: Path) -> None:

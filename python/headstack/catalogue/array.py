@@ -1,4 +1,4 @@
-"""An array: of the catalogue or of a TOML file."""
+"""``Array``, a storage array of the catalogue or of a TOML file."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from headstack._native import InputError
 
 @dataclass(frozen=True)
 class Array:
-    """An array with every default filled in, or a part of one."""
+    """An array with all defaults filled in, or a part of one."""
 
     name: str
-    """What results call it: the catalogue's id or the file's name, with the range where there is one."""
+    """The name in results: the catalogue's id or the file's name, with the range if there is one."""
     description: dict[str, Any]
-    """Every parameter of the model; times are in nanoseconds, lengths as their names say."""
+    """Every parameter of the model; times are in nanoseconds, the units of lengths are in their names."""
     derived: list[dict[str, Any]] = field(default_factory=list)
-    """Values that the file does not state: ``key``, ``value`` and the ``rule`` they follow from."""
+    """Derived values: ``key``, ``value`` and the ``rule`` that computes them."""
     stated: list[dict[str, Any]] = field(default_factory=list)
-    """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
+    """Values stated in the file: ``key``, ``value`` (as text) and ``source`` (confidence and origin)."""
     span: tuple[int, int] | None = None
-    """The part that is used: first byte and length in bytes; ``None`` for all LUNs, which lie one after the other."""
+    """The part that is used: first byte and length in bytes; ``None`` for all LUNs, which are concatenated."""
     path: str = ""
-    """The file that it was read from, or its id in the catalogue."""
+    """The file it was read from, or its id in the catalogue."""
 
     @classmethod
     def load(cls, name: str | os.PathLike[str], **changes: str | int) -> Array:
-        """The array called ``ID`` or ``FILE.toml``; ``drive`` and ``drives`` replace which drives its first table of
-        drives has, and how many, ``level`` the level of its groups (``"raid6"``); with ``usable`` (``"8TB"``) in place
-        of ``drives`` it has as few drives as export so much.
+        """Loads the array ``ID`` or ``FILE.toml``. ``drive`` and ``drives`` replace the model and the number of the
+        drives in its first table of drives, ``level`` the level of its RAID groups (``"raid6"``); ``usable``
+        (``"8TB"``) in place of ``drives`` uses the fewest drives that export that capacity.
 
-        Raises ``InputError`` when there is none of that name, it is not an array, or it cannot be changed so.
+        Raises ``InputError`` if there is no such name, it is not an array, or the changes are impossible.
 
         >>> hs.Array.load("va-7100", drives="12").summary["drives"]
         12
@@ -45,22 +45,22 @@ class Array:
 
     @property
     def system(self) -> dict[str, Any]:
-        """What a run is pointed at."""
+        """The system description for a run."""
         return {"array": self.description}
 
     @cached_property
     def size(self) -> _native.SystemSize:
-        """How large it is."""
+        """The sizes of the array."""
         return _native.system_size(self.system)
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that all LUNs together export."""
+        """Bytes exported by all LUNs together."""
         return self.size.capacity_bytes
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What tells arrays apart."""
+        """The main properties, which distinguish arrays in a list."""
         return {
             "id": self.name,
             "name": self.description["name"],
@@ -71,7 +71,7 @@ class Array:
         }
 
     def part(self, text: str) -> Array:
-        """The part ``text`` of the array: ``500GB`` (the first), ``1TB..2TB`` or ``0%..50%``.
+        """Returns the part ``text`` of the array: ``500GB`` (the first), ``1TB..2TB`` or ``0%..50%``.
 
         >>> hs.Array.load("va-7100").part("0%..50%").name
         'va-7100@0%..50%'
@@ -82,7 +82,7 @@ class Array:
         return replace(self, name=f"{self.name}@{text}", span=span)
 
     def lun(self, name: str) -> Array:
-        """One LUN of the array.
+        """Returns one LUN of the array.
 
         >>> array = hs.Array.load("va-7100")
         >>> lun = array.description["luns"][0]["name"]
@@ -102,7 +102,7 @@ class Array:
 
 
 def lun_span(description: dict[str, Any], name: str) -> tuple[int, int]:
-    """First byte and length of a LUN in the array's address space, where LUNs lie one after the other."""
+    """Returns the first byte and the length of a LUN in the array's address space, in which LUNs are concatenated."""
     luns = _native.system_size({"array": description}).luns
     for lun, start_bytes, length_bytes in luns:
         if lun == name:
@@ -111,25 +111,25 @@ def lun_span(description: dict[str, Any], name: str) -> tuple[int, int]:
 
 
 def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
-    """The kinds of devices in a system's description."""
+    """Returns the device models in a system's description."""
     return [system["drive"]] if "drive" in system else list(system["array"]["devices"])
 
 
 def shortened(names: list[str]) -> str:
-    """Names for people: ``d0, d1`` or ``d0..d23``."""
+    """Abbreviates names for people: ``d0, d1`` or ``d0..d23``."""
     return ", ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]}"
 
 
 def disks(system: dict[str, Any]) -> list[dict[str, Any]]:
-    """The kinds of disk drives in a system's description."""
+    """Returns the disk models in a system's description."""
     return [device["disk"] for device in devices(system) if "disk" in device]
 
 
 def ssds(system: dict[str, Any]) -> list[dict[str, Any]]:
-    """The kinds of solid-state drives in a system's description."""
+    """Returns the SSD models in a system's description."""
     return [device["ssd"] for device in devices(system) if "ssd" in device]
 
 
 def device_names(description: dict[str, Any]) -> list[str]:
-    """The names of the kinds of devices."""
+    """Returns the names of the device models."""
     return [str(parameters["name"]) for device in description["devices"] for parameters in device.values()]

@@ -6,10 +6,10 @@ from headstack.catalogue.array import Array
 
 
 def list() -> tuple[str, ...]:
-    """Their ids."""
+    """Returns the ids of all arrays."""
     return listings.Listing.of(_native.array_ids(), listings.arrays)
 
 
 def show(name: str) -> Array:
-    """The array of that id or file, with the sources of its values."""
+    """Loads the array of that id or file, with the sources of its values."""
     return Array.load(name)

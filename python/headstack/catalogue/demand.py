@@ -1,4 +1,4 @@
-"""What a system is put under: a workload or a scenario, by name or file; and as results state it."""
+"""The load on a system: a workload or a scenario by name or file, and its form in results."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from headstack.catalogue.workload import Workload
 
 
 def load_demand(name: str | os.PathLike[str]) -> Workload | Scenario:
-    """The workload or scenario of that id or name in the catalogue, or of that TOML file.
+    """Loads the workload or scenario of that id or name in the catalogue, or of that TOML file.
 
-    Raises ``InputError`` with file, line and key when there is none, or it is neither.
+    Raises ``InputError`` with file, line and key if there is none, or it is neither.
     """
     loaded = _native.load_demand(os.fspath(name))
     return Scenario(loaded["scenario"]) if "scenario" in loaded else Workload(loaded["workload"])
@@ -22,31 +22,31 @@ def load_demand(name: str | os.PathLike[str]) -> Workload | Scenario:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A recording that was replayed."""
+    """A trace that was replayed."""
 
     name: str
-    """The recording's."""
+    """The trace's name."""
     mode: str
     """``timed``, ``asap``, ``closed`` or ``dependent``."""
     settings: dict[str, Any]
-    """Of the mode: ``time_scale``, ``depth``."""
+    """Settings of the mode: ``time_scale``, ``depth``."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of a job file that was carried out."""
+    """A phase of a job file that was run."""
 
     name: str
     description: dict[str, Any]
-    """As the file was understood."""
+    """The phase as it was parsed from the file."""
 
 
 Stated: TypeAlias = Workload | Scenario | Replayed | Phase
-"""What results say that a system was put under."""
+"""The load that a result states."""
 
 
 def stated(description: dict[str, Any]) -> Stated:
-    """What the ``workload`` of a whole result is."""
+    """Parses the ``workload`` of a complete result."""
     if "lines" in description:
         return Workload(description)
     if isinstance(description.get("streams"), list):
@@ -55,6 +55,6 @@ def stated(description: dict[str, Any]) -> Stated:
     if "mode" not in description:
         return Phase(name, description)
     mode = description["mode"]
-    # A mode without settings is a word.
+    # A mode without settings is a plain string.
     ((word, settings),) = mode.items() if isinstance(mode, dict) else ((mode, {}),)
     return Replayed(name, word, settings)

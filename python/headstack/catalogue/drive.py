@@ -1,4 +1,4 @@
-"""A drive, disk or solid-state: of the catalogue, of a TOML file, or imported from DiskSim's parameters."""
+"""``Drive``, an HDD, an SSD or a cloud volume from the catalogue, a TOML file or DiskSim's parameters."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from headstack.catalogue.price_list import Price, known, newest, price_class
 
 
 def _rate(text: str | None) -> float | None:
-    """A rate in bytes per second, where one is stated."""
+    """Returns a rate in bytes per second, or ``None`` if none is stated."""
     return None if text is None else _native.parse_rate(text)
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive with every default filled in, or a part of one (short-stroked)."""
+    """A drive with all defaults filled in, or a part of one (short-stroked)."""
 
     name: str
-    """What results call it: the catalogue's id or the file's name, with the range where there is one."""
+    """The name in results: the catalogue's id or the file's name, with the range if there is one."""
     description: dict[str, Any]
-    """Every parameter of the model; times are in nanoseconds, lengths as their names say."""
+    """Every parameter of the model; times are in nanoseconds, the units of lengths are in their names."""
     derived: list[dict[str, Any]] = field(default_factory=list)
-    """Values that no source states: ``key``, ``value`` and the ``rule`` they follow from."""
+    """Derived values, stated by no source: ``key``, ``value`` and the ``rule`` that computes them."""
     stated: list[dict[str, Any]] = field(default_factory=list)
-    """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
+    """Values stated in the file: ``key``, ``value`` (as text) and ``source`` (confidence and origin)."""
     span: tuple[int, int] | None = None
     """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
     kind: str = "disk"
-    """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for one of a cloud."""
+    """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for a cloud volume."""
     path: str = ""
-    """The file that it was read from, or its id in the catalogue."""
+    """The file it was read from, or its id in the catalogue."""
 
     @classmethod
     def load(cls, system: str | os.PathLike[str]) -> Drive:
-        """The drive called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
+        """Loads the drive ``ID`` or ``FILE.toml``, or the part ``ID@RANGE``.
 
-        Raises ``InputError`` when there is none of that name, or it is not a drive.
+        Raises ``InputError`` if there is no such name, or it is not a drive.
 
         >>> hs.Drive.load("cheetah-x15-36lp").kind
         'disk'
@@ -53,23 +53,24 @@ class Drive:
 
     @property
     def system(self) -> dict[str, Any]:
-        """What a run is pointed at."""
+        """The system description for a run."""
         return {"drive": {self.kind: self.description}}
 
     @cached_property
     def size(self) -> _native.SystemSize:
-        """How large it is."""
+        """The sizes of the drive."""
         return _native.system_size(self.system)
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that the whole drive exports."""
+        """Bytes exported by the whole drive."""
         return self.size.capacity_bytes
 
     def price(self, prices: Sequence[Price] = (), on: str | None = None) -> Price | None:
-        """What it costs: by these prices, else by ``[price]`` of its own file, else by those that headstack knows.
+        """Returns the drive's price: from ``prices``, else from ``[price]`` of its file, else from headstack's price
+        list.
 
-        The newest of each, or the newest that was one on a day.
+        Within each source the newest price is used, or the newest as of the day ``on``.
 
         >>> hs.Drive.load("exos-x16-16tb").price().usd
         417.0
@@ -81,7 +82,7 @@ class Drive:
             confidence, _, source = (stated["price.usd"]["source"] or "I its own file").partition(" ")
             usd, date = (stated[f"price.{key}"]["value"] for key in ("usd", "date"))
             own = (Price(name, float(usd), date, confidence, source),)
-        # A file of the same name as one of the catalogue is another drive.
+        # A file with the name of a catalogue entry is another drive.
         shipped = () if self.path.endswith(".toml") else known()
         for some in (prices, own, shipped):
             if (found := newest(name, some, on)) is not None:
@@ -90,11 +91,11 @@ class Drive:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What tells drives apart."""
+        """The main properties, which distinguish drives in a list."""
         return self.told()
 
     def told(self, prices: Sequence[Price] = ()) -> dict[str, Any]:
-        """What tells drives apart, with what it costs by these prices before all others.
+        """Returns the main properties with the price, for which ``prices`` take precedence.
 
         >>> hs.Drive.load("re4-2tb").told()["price_usd"]
         246.0
@@ -125,7 +126,7 @@ class Drive:
                 "sequential_read_bytes_per_s": _rate(stated.get("stated.sequential_read")),
             }
         if self.kind == "volume":
-            # Before any credits are gone.
+            # The rates before burst credits are used up.
             rates = [limit for limit in self.description["limits"] if limit["counts"] == "bytes"]
             highest = [(limit["burst"] or limit)["per_s"] for limit in rates if limit["of"] != "writes"]
             return {
@@ -144,7 +145,7 @@ class Drive:
         }
 
     def part(self, text: str) -> Drive:
-        """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``.
+        """Returns the part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``.
 
         >>> hs.Drive.load("cheetah-x15-36lp").part("10GB..20GB").span[1]
         10000000000
@@ -155,7 +156,7 @@ class Drive:
         return replace(self, name=f"{self.name}@{text}", span=span)
 
     def to_toml(self) -> str:
-        """The description as a file of the catalogue's form.
+        """Returns the description as TOML in the catalogue's format.
 
         >>> hs.Drive.load("cheetah-x15-36lp").to_toml().splitlines()[0].startswith("name")
         True
@@ -172,21 +173,21 @@ class Drive:
 
 @dataclass(frozen=True)
 class Imported:
-    """What DiskSim's parameter files describe."""
+    """The drives read from DiskSim's parameter files."""
 
     drives: list[Drive]
     unmapped: dict[str, list[str]]
-    """Per drive: parameters without a counterpart in the model."""
+    """For each drive, the parameters without a counterpart in the model."""
     refused: dict[str, str]
-    """Drives of the file that cannot be imported, and why."""
+    """Drives of the file that cannot be imported, each with the reason."""
     warnings: list[str]
-    """Where a drive will behave otherwise than its file says."""
+    """Differences between a drive's simulated behaviour and its file."""
 
 
 def import_disksim(path: str | os.PathLike[str]) -> Imported:
-    """The drives of a ``.parv`` or ``.diskspecs`` file of DiskSim.
+    """Imports the drives of a ``.parv`` or ``.diskspecs`` file of DiskSim.
 
-    Raises ``InputError`` with file and line when it cannot be read.
+    Raises ``InputError`` with file and line if it cannot be read.
 
     >>> hs.import_disksim("missing.parv")
     Traceback (most recent call last):

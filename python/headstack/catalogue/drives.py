@@ -16,7 +16,7 @@ from headstack.catalogue.price_list import CLASSES, Price
 from headstack.io.values import choice, number, size_bytes, spread, whole
 
 KINDS = ("disk", "ssd", "hdd", "volume")
-"""What ``kind`` takes; ``hdd`` is another word for ``disk``. Volumes of clouds are listed when they are asked for."""
+"""Values of ``kind``; ``hdd`` is a synonym of ``disk``. Cloud volumes are only listed on request."""
 INTERFACES = ("ata", "sata", "scsi", "fc", "sas", "nvme")
 PRICES = tuple(CLASSES)
 SORTS = {
@@ -29,7 +29,7 @@ SORTS = {
     "speed": "sequential_read_bytes_per_s",
     "iops": "random_read_iops",
 }
-"""What ``sort`` takes: of each drive's summary."""
+"""Values of ``sort``, with the key in each drive's summary."""
 
 
 def list(
@@ -48,14 +48,15 @@ def list(
     sort: str | None = None,
     reverse: bool = False,
 ) -> tuple[str, ...]:
-    """Their ids, or of those that are as wanted: ``hs.drives.list(kind="ssd", since=2018, min_capacity="4TB")``.
+    """Returns the ids of all drives, or of those that match: ``hs.drives.list(kind="ssd", since=2018,
+    min_capacity="4TB")``.
 
-    ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` with both ends, ``LOW..`` or ``..HIGH``; a speed or a
-    capacity alone is taken to 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
-    ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one or a comma list; a
-    vendor is named in full or by its initials. ``prices`` of your own (``hs.prices.read("mine.csv")``) go before those
-    that headstack knows. ``sort`` is one of ``SORTS``, the smallest first unless ``reverse``;
-    drives of which it is not known come last. Raises ``InputError`` for what is none of it.
+    ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` (inclusive), ``LOW..`` or ``..HIGH``; a single speed or
+    capacity matches within 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
+    ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one value or a
+    comma-separated list; a vendor is a full name or its initials. Your own ``prices`` (``hs.prices.read("mine.csv")``)
+    take precedence over headstack's. ``sort`` is one of ``SORTS``, ascending unless ``reverse``; drives without that
+    value come last. Raises ``InputError`` for invalid values.
 
     >>> hs.drives.list(kind="ssd", max_capacity="500GB", sort="capacity")[0]
     'dc-s3700-400gb'
@@ -101,7 +102,7 @@ def list(
 
 
 def vendors() -> tuple[str, ...]:
-    """The makers of the drives.
+    """Returns the makers of the drives.
 
     >>> "Seagate" in hs.drives.vendors()
     True
@@ -114,7 +115,7 @@ def _beyond(fits: Callable[[float, float], bool], end: float, found: float) -> b
 
 
 def _vendor(text: str, vendors: Iterable[str]) -> str:
-    """The one of these that is so called, or has these initials."""
+    """Returns the vendor with this name or these initials."""
     for name in sorted(vendors):
         initials = "".join(word[0] for word in name.split())
         if text.lower() in (name.lower(), initials.lower() if " " in name else None):
@@ -129,7 +130,7 @@ def _sorted(ids: Sequence[str], told: Mapping[str, Mapping[str, Any]], key: str,
 
 
 def _capacity(name: str, text: str) -> float:
-    # Nobody means bytes.
+    # A number without a unit would be bytes, which no user means.
     if text[-1:].isdecimal():
         raise InputError(f"{text!r} is not a capacity; write it with its unit, such as {text}TB", key=name)
     return size_bytes(name, text)
@@ -140,5 +141,5 @@ def _rpm(name: str, text: str) -> float:
 
 
 def show(name: str) -> Drive:
-    """The drive of that id or file, with the sources of its values."""
+    """Loads the drive of that id or file, with the sources of its values."""
     return Drive.load(name)

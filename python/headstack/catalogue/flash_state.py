@@ -1,4 +1,4 @@
-"""The state in which simulated SSDs begin a run: fresh, filled or steady."""
+"""States in which simulated SSDs begin a run: fresh, filled or steady."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NOT_STEADY = "not steady"
-"""Begins the reason why a run that used up erased flash has no interval (crates/result/src/sampling.rs)."""
+"""Start of the reason why a run that used up its erased flash has no interval (crates/result/src/sampling.rs)."""
 
 STEADY = "steady: preconditioned until its write amplification stays"
 FILLED = "filled, not preconditioned: writes find erased flash; add --preconditioned yes for the steady state"
@@ -14,7 +14,7 @@ FRESH = "fresh: nothing is written yet; add --preconditioned yes for the steady 
 
 
 def flash_states(description: Mapping[str, Any]) -> list[str]:
-    """The states of the SSDs of a system's description, each once; empty for a system without SSDs.
+    """Returns the distinct states of the SSDs in a system's description; empty for a system without SSDs.
 
     >>> from headstack.catalogue.flash_state import flash_states
     >>> flash_states(hs.Drive.load("980-1tb").description)[0].partition(":")[0]

@@ -1,4 +1,4 @@
-"""What the catalogue has, as tables: on the command line, and as the ``repr`` of its lists of names."""
+"""Tables of the catalogue, for the command line and as the ``repr`` of its lists of names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Table: TypeAlias = tuple[list[Column], list[list[str]]]
 
 
 class Listing(tuple[str, ...]):
-    """Names of the catalogue, which show themselves as a table."""
+    """Names of catalogue entries that display as a table."""
 
     _table: Callable[[Iterable[str]], Table]
 
     @classmethod
     def of(cls, names: Iterable[str], table: Callable[[Iterable[str]], Table]) -> Listing:
-        """These names, with the table that tells them apart."""
+        """Creates a listing of these names with a function that builds their table."""
         listing = cls(names)
         listing._table = table
         return listing
@@ -36,7 +36,7 @@ class Listing(tuple[str, ...]):
 
 
 def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
-    """A row for each drive, with what it costs by these prices before all others."""
+    """Returns a row for each drive with its price, for which ``prices`` take precedence."""
     columns = [
         Names("name"),
         Words("drive", 2),
@@ -72,7 +72,7 @@ def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
 
 
 def arrays(names: Iterable[str]) -> Table:
-    """A row for each array."""
+    """Returns a row for each array."""
     columns = [Names("name"), Words("array", 3), Words("levels"), Figures("drives", 0), Words("drive", 2)]
     rows = [
         [
@@ -89,14 +89,14 @@ def arrays(names: Iterable[str]) -> Table:
 
 
 def workloads(names: Iterable[str]) -> Table:
-    """A row for each workload."""
+    """Returns a row for each workload."""
     columns = [Names("name"), Words("sizes", 0), Figures("read %", 0), Figures("random %", 0), Prose("source")]
     entries = [Workload.load(name).description for name in names]
     return columns, [[entry["name"], *_sizes_and_shares(entry["lines"]), entry["source"]] for entry in entries]
 
 
 def _sizes_and_shares(lines: Sequence[dict[str, Any]]) -> list[str]:
-    """Sizes, and the percentages of reads and of random requests over all lines."""
+    """Returns the request sizes, and the percentages of reads and of random requests over all lines."""
     sizes = list(dict.fromkeys(line["size"] for line in lines))
 
     def share(key: str) -> str:
@@ -108,7 +108,7 @@ def _sizes_and_shares(lines: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def scenarios(names: Iterable[str]) -> Table:
-    """A row for each scenario."""
+    """Returns a row for each scenario."""
     from headstack.catalogue.scenario import Scenario, kind_of, plain  # start-up time
 
     columns = [Names("name"), Figures("streams", 2), Words("kind"), Words("length", 3), Prose("source", 4)]

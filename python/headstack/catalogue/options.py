@@ -1,6 +1,6 @@
-"""What can be varied between runs: one table for the Python API and the command line.
+"""Parameters that can be varied between runs: one table of ``Option`` for the Python API and the command line.
 
-A value is text; the compiled part applies it to what has been described (``applied``). A list of values is swept: the
+A value is text; the compiled part applies it to a completed description (``applied``). A list of values is swept: the
 runs are the product of all lists, systems outermost, then the options in the order of ``OPTIONS``; the last varies
 fastest.
 """
@@ -14,32 +14,32 @@ from typing import Any
 from headstack import _native
 
 Spec = dict[str, Any]
-"""One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, and what is optional."""
+"""One run: ``system_name``, ``system``, ``workload`` or ``scenario``, ``span``, ``seed``, and optional keys."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """Something that can be varied."""
+    """A parameter that can be varied."""
 
     name: str
     """The keyword in Python; on the command line with dashes."""
     metavar: str
     help: str
     group: str
-    """Heading in the command line's help."""
+    """The heading in the command line's help."""
     values: Callable[[], Sequence[str]] = tuple
-    """What a shell completes it by, where it is one of a list, or begins so."""
+    """Words for shell completion if the value is one of a list, or starts with one."""
 
 
 _DRAFT = {
     *("system_name", "system", "target", "workload", "scenario"),
     *("clients", "span", "seed", "interval_ns", "preload"),
 }
-"""What options look at and change: of a specification, what the compiled part is told."""
+"""Keys of a specification that options read and change, and that the compiled part gets."""
 
 
 def applied(spec: Spec, chosen: Mapping[str, str]) -> Spec:
-    """The run with these options, each applied when its turn comes. Raises ``InputError`` by the option's name."""
+    """Returns the run with these options applied in order. Raises ``InputError`` with the option's name."""
     if not chosen:
         return spec
     draft = {key: spec[key] for key in _DRAFT if key in spec}
@@ -49,15 +49,15 @@ def applied(spec: Spec, chosen: Mapping[str, str]) -> Spec:
 
 _POLICIES = ", ".join(_native.POLICIES)
 
-# Size, read and random make the workload, before anything is applied to it.
+# Size, read and random define the workload before anything is applied to it.
 ACCESS = ("size", "read", "random")
 
 
-# What a scenario states for each of its streams.
+# Options that a scenario states for each of its streams.
 STATED = (*ACCESS, "streams", "rate", "arrivals", "think", "confidence")
 
 
-# These make the system, likewise.
+# These define the system, likewise.
 CHANGES = ("drives", "drive", "level", "usable")
 
 
@@ -90,7 +90,7 @@ OPTIONS: tuple[Option, ...] = (
         "LEVEL",
         f"RAID level of the array's RAID groups: {', '.join(_native.LEVELS)}.",
         "Array",
-        # Forms with letters for their counts, such as K+M, are nothing to complete.
+        # Forms with letters for their counts, such as K+M, cannot be completed.
         lambda: [level for level in _native.LEVELS if level.islower()],
     ),
     Option(
@@ -214,10 +214,10 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 IN_RESULTS = ("depth", "rate", "seed", "requests")
-"""These have a column of their own in the table of results; any other that is given becomes one."""
+"""Options with their own column in the table of results; any other option that is given adds a column."""
 
 EXCLUSIVE = (("depth", "rate"), ("requests", "time", "confidence"), ("range", "lun"), ("drives", "usable"))
-"""Of each of these at most one may be given."""
+"""Groups of options of which at most one may be given."""
 
 KEYS = {
     "arrivals.closed.outstanding": "depth",
@@ -240,9 +240,9 @@ KEYS = {
     "interface.host_tags": "host_tags",
     "interface.host_elevator": "elevator",
 }
-"""The keys of descriptions that options set, with their options: who typed the option is told of it."""
+"""Keys of descriptions that options set, with their options, so that errors name the option that was typed."""
 
 CHANGEABLE = tuple(
     option for option in OPTIONS if option.group in ("Array", "Drive") and option.name not in ("lun", "fail")
 )
-"""What can be changed in a system before it is tested, as in a run."""
+"""Options that change a system before it is tested, as in a run."""

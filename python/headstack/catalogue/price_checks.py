@@ -1,4 +1,4 @@
-"""What may be wrong with a file of prices: names that nobody knows, prices that contradict each other, old ones."""
+"""Checks of price files: unknown names, contradictory and old prices."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from headstack.catalogue.price_list import Price, Rows, read_rows, without_rate
 from headstack.catalogue.prices import OLD_DAYS, PriceBook
 
 OTHERS = ("bay", "kWh", "cache-GiB")
-"""Items that are no drive, host, volume or currency: one bay of a chassis, electricity, memory of a controller."""
+"""Items that are not a drive, host, volume or currency: a chassis bay, electricity, controller memory."""
 UNMODELLED_TYPES = ("standard", "local-ssd")
-"""Types of volumes that have prices and no model."""
+"""Volume types with prices but without a model."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What has to be said of a line."""
+    """A finding about one line."""
 
     path: str
     line: int
@@ -34,13 +34,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A file that could be read, and what was found."""
+    """A file that was read, with its findings."""
 
     path: str
     rows: int
     items: int
     first: str
-    """The earliest date, as it is written; empty where the file has no rows."""
+    """The earliest date as written; empty if the file has no rows."""
     last: str
     currencies: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -52,7 +52,8 @@ class Check:
 
 
 def check(paths: Iterable[str | os.PathLike[str]], on: str, old_days: int = OLD_DAYS) -> list[Check]:
-    """Reads files and says what may be wrong with each on a day. Raises ``InputError`` for what is no file of prices.
+    """Reads files and returns the possible faults of each on a day. Raises ``InputError`` for files that are not price
+    lists.
 
     >>> [one.last for one in check([hs.prices.SHIPPED], "2026-11-23")]
     ['2026-02']
@@ -72,7 +73,7 @@ def _check(rows: Rows, on: str, old_days: int, before: dict[tuple[str, str], tup
         if (why := _unknown(item, rows.prices, Path(path).parent)) is not None:
             findings.append(Finding(path, line, item, "unknown", why))
     for price, line in lines.items():
-        # Of several makers' drives of one size, each is a sample.
+        # Samples of a size come from several makers, so their prices may differ.
         if price.is_sample:
             continue
         key = (price.item, price.date)
@@ -96,7 +97,7 @@ def _check(rows: Rows, on: str, old_days: int, before: dict[tuple[str, str], tup
 
 
 def _of_the_day(rows: Rows, on: str, old_days: int) -> list[Finding]:
-    """What has to be said of the prices that count on a day; those of samples are of their days."""
+    """Returns findings about the prices valid on a day; those of samples are checked on their own days."""
     prices = tuple(price for price in rows.prices if not price.is_sample)
     book = PriceBook(prices, on=on)
     found = []
@@ -113,7 +114,9 @@ def _of_the_day(rows: Rows, on: str, old_days: int) -> list[Finding]:
 
 
 def _unknown(item: str, prices: Sequence[Price], folder: Path) -> str | None:
-    """Why nothing is called so; ``None`` where something is: a drive of one's own may be a file beside the prices."""
+    """Returns the reason why an item is unknown, or ``None`` if it is known. A custom drive may be a file next to the
+    prices.
+    """
     if re.fullmatch("[A-Z]{3}", item) or item in OTHERS or any(p.item == item and p.kind for p in prices):
         return None
     name, separator, unit = item.partition(":")
@@ -130,7 +133,7 @@ def _unknown(item: str, prices: Sequence[Price], folder: Path) -> str | None:
 
 
 def _is_size(name: str) -> bool:
-    """Whether it is called as a size of a type that is sold by size: ``premium-ssd-p10``."""
+    """Whether it is the name of a volume type sold by size, such as ``premium-ssd-p10``."""
     series = name.rstrip(string.digits)
     sizes = (f"{sold.name}-{size}" for sold in _native.volume_types() for _, size, _ in sold.sizes)
     return series != name and series in {size.rstrip(string.digits) for size in sizes}

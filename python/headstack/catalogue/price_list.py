@@ -1,4 +1,4 @@
-"""Prices as they are listed: of drives, bays, ports and power, each with its date and source."""
+"""Prices as listed: drives, bays, ports and power, each with its date and source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headstack import _native
 from headstack._native import InputError
 
 SHIPPED = Path(__file__).with_name("prices.csv")
-"""The prices that headstack knows."""
+"""The prices shipped with headstack."""
 
 COLUMNS = ("item", "price", "currency", "date", "confidence", "source")
 
@@ -26,17 +26,17 @@ OPTIONAL = ("notes", "kind", "capacity")
 CONFIDENCES = ("A", "S", "M", "B", "C", "D", "I")
 
 ESTIMATED = ("D", "I")
-"""Of these, what nobody has read as a price."""
+"""Confidence classes of prices that were estimated or inferred, not read."""
 
 CLASSES = {"under-100": 100.0, "100-to-300": 300.0, "300-to-1000": 1000.0, "over-1000": math.inf}
-"""What a drive costs, in dollars of that day: below so many."""
+"""Price classes with their upper bounds, in dollars of the day."""
 
 RATE_DAYS = 366
-"""Rates of exchange that are farther from a price's day say nothing of it."""
+"""Exchange rates farther than this from a price's day are not used for it."""
 
 
 def price_class(usd: float) -> str:
-    """The class of a price.
+    """Returns the class of a price.
 
     >>> hs.prices.price_class(610)
     '300-to-1000'
@@ -46,26 +46,26 @@ def price_class(usd: float) -> str:
 
 @dataclass(frozen=True)
 class Price:
-    """What one item cost on a day."""
+    """The price of one item on a day."""
 
     item: str
     usd: float
-    """Dollars of the United States, of that day."""
+    """US dollars of that day."""
     date: str
     """A year, a month or a day."""
     confidence: str
     source: str
     stated: float | None = None
-    """As its source has it, in ``currency``; ``None`` where that are dollars."""
+    """The amount in ``currency`` as its source has it; ``None`` if that is in dollars."""
     currency: str = "USD"
     notes: str = ""
     kind: str = ""
-    """Of drives, such as ``nearline`` or ``ssd-nvme-tlc``; empty where the file does not say."""
+    """The kind of a drive, such as ``nearline`` or ``ssd-nvme-tlc``; empty if the file does not state it."""
     capacity_bytes: int | None = None
 
     @property
     def until(self) -> str:
-        """The last day that the date may mean: by then it was the price."""
+        """The last day that the date may mean, by which the price was valid."""
         return last_day(self.date)
 
     @property
@@ -75,16 +75,16 @@ class Price:
 
     @property
     def is_sample(self) -> bool:
-        """Whether others of its kind may be estimated by it."""
+        """Whether it is a sample from which others of its kind may be estimated."""
         return bool(self.kind) and self.capacity_bytes is not None
 
     @property
     def is_estimate(self) -> bool:
-        """Whether nobody has read it as a price."""
+        """Whether it was estimated or inferred, not read as a price."""
         return self.confidence in ESTIMATED
 
     def usd_per_gb(self, capacity_bytes: int) -> float:
-        """Of a drive of that capacity, or of the part of it that is used.
+        """Returns the price per GB of a drive of that capacity, or of the part that is used.
 
         >>> Price("mine", 200, "2024", "I", "a quote").usd_per_gb(1_000_000_000_000)
         0.2
@@ -92,7 +92,8 @@ class Price:
         return self.usd * 1e9 / capacity_bytes
 
     def age_days(self, on: str) -> int:
-        """How old it is on a day, at least: from the last day that its date may mean; 0 where that is not over yet.
+        """Returns its minimum age on a day, in days: counted from the last day that its date may mean, or 0 if that day
+        is still to come.
 
         >>> Price("mine", 200, "2024", "I", "a quote").age_days("2025-12-31")
         365
@@ -100,7 +101,7 @@ class Price:
         return max(0, _days(self.until, last_day(on)))
 
     def apart_days(self, day: str) -> int:
-        """How far it is from a day, before or after, at least.
+        """Returns its minimum distance from a day, before or after, in days.
 
         >>> [Price("mine", 200, "2024", "I", "").apart_days(day) for day in ("2023-12-30", "2024-05", "2025-01-01")]
         [2, 0, 1]
@@ -111,19 +112,19 @@ class Price:
 
 @dataclass(frozen=True)
 class Rows:
-    """A file of prices as it was read: those whose currency has no rate are not dollars yet."""
+    """The rows of a price file; those without an exchange rate are not converted to dollars."""
 
     path: str
     prices: tuple[Price, ...]
     lines: tuple[int, ...]
-    """Where each of them is."""
+    """Line numbers of the rows."""
     unrated: tuple[tuple[int, str, str], ...]
-    """Line, currency and date of those that cannot be dollars."""
+    """Line, currency and date of the rows that cannot be converted to dollars."""
 
 
 @cache
 def known() -> tuple[Price, ...]:
-    """The prices that headstack knows, all of them read of the item itself.
+    """Returns the prices shipped with headstack, all of them read for the item itself.
 
     >>> len(hs.prices.known()) > 15
     True
@@ -132,7 +133,7 @@ def known() -> tuple[Price, ...]:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Price, ...]:
-    """The prices of a file. Raises ``InputError`` with the line of what cannot be one.
+    """Reads the prices of a file. Raises ``InputError`` with the line of an invalid one.
 
     >>> hs.prices.read(hs.prices.SHIPPED) == hs.prices.known()
     True
@@ -144,7 +145,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Price, ...]:
 
 
 def without_rate(currency: str, date: str) -> str:
-    """What is said of a currency whose rate a file does not have.
+    """Returns the message for a currency without an exchange rate in its file.
 
     >>> hs.prices.without_rate("EUR", "2024-05")
     "currency: 'EUR' has no rate within a year of 2024-05; a row of the item EUR with its price in USD gives it"
@@ -156,7 +157,7 @@ def without_rate(currency: str, date: str) -> str:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Rows:
-    """The rows of a file, those without a rate of exchange apart. Raises ``InputError`` for all else.
+    """Reads the rows of a file, those without an exchange rate separately. Raises ``InputError`` for all other faults.
 
     >>> hs.prices.read_rows(hs.prices.SHIPPED).unrated
     ()
@@ -194,8 +195,8 @@ def read_rows(path: str | os.PathLike[str]) -> Rows:
 
 
 def newest(item: str, prices: Iterable[Price], on: str | None = None) -> Price | None:
-    """The newest price of an item, or the newest that was one on a day; ``None`` where none is known. Of equal days
-    the later row is taken. Where the month or year of a date is not over on the day, its first day counts.
+    """Returns the newest price of an item, or the newest as of a day; ``None`` if there is none. For equal days the
+    later row is used. If the month or year of a date has not ended by the day, its first day counts.
 
     >>> hs.prices.newest("exos-x16-16tb", hs.prices.known(), on="2019-07").usd
     610.0
@@ -204,7 +205,7 @@ def newest(item: str, prices: Iterable[Price], on: str | None = None) -> Price |
 
 
 def counting(prices: Iterable[Price], on: str | None) -> dict[str, Price]:
-    """Of each item the newest price that is not after a day."""
+    """Returns the newest price of each item that is not after a day."""
     last = "9999-12-31" if on is None else last_day(on)
     newest: dict[str, tuple[str, Price]] = {}
     for price in prices:
@@ -215,7 +216,7 @@ def counting(prices: Iterable[Price], on: str | None) -> dict[str, Price]:
 
 
 def last_day(date: str, name: str = "on") -> str:
-    """The last day of a year, a month or a day.
+    """Returns the last day of a year, a month or a day.
 
     >>> hs.prices.last_day("2024-02")
     '2024-02-29'
@@ -232,7 +233,7 @@ def last_day(date: str, name: str = "on") -> str:
 
 
 def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, float]:
-    """A row, in its own currency."""
+    """Parses a row, in its own currency."""
     if len(row) > len(head):
         raise InputError(f"{place}: {len(row)} cells for {len(head)} columns; a text with a comma is put in quotes")
     cells = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {key: cell.strip() for key, cell in zip(head, row, strict=False)}
@@ -275,7 +276,7 @@ def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, 
 
 
 def _rate(price: Price, rates: Iterable[Price]) -> float | None:
-    """The rate of exchange that is nearest to a price's day; ``None`` where there is none within a year."""
+    """Returns the exchange rate nearest to a price's day, or ``None`` if there is none within a year."""
     near = [
         ((days, abs(_days(rate.until, price.until))), rate.usd)
         for rate in rates
@@ -286,7 +287,7 @@ def _rate(price: Price, rates: Iterable[Price]) -> float | None:
 
 
 def _days(earlier: str, later: str) -> int:
-    """From one day to another."""
+    """Returns the number of days between two days."""
     return (datetime.date.fromisoformat(later) - datetime.date.fromisoformat(earlier)).days
 
 

@@ -1,13 +1,13 @@
-"""What things cost: each price with its day, its currency and its source.
+"""Prices of drives, hosts, cloud volumes and power, each with its day, currency and source.
 
 A price is a row of a CSV file: ``item``, ``price``, ``currency``, ``date`` (``2019``, ``2019-06`` or ``2019-06-04``),
 ``confidence`` (A read in the named source, S stated by a study's document, M read at second hand or in part, B and C
-general knowledge, D an estimate, I inferred) and ``source``, in any order; ``notes``, ``kind`` and ``capacity`` may be
-there. An item is a drive (its id, or the name of a file of one's own), an array of the catalogue (its host without
-drives), ``bay``, ``kWh``, ``cache-GiB``, what a cloud bills (``gp3:GiB-month``), or a currency, whose price in dollars
-is its rate of that date. A row with ``kind`` and ``capacity`` is a sample of its kind besides, by which others of the
-kind may be estimated. An item has as many prices as were found: those of flash double within a year, so that one
-without its day says little. No model uses them.
+general knowledge, D an estimate, I inferred) and ``source``, in any order; ``notes``, ``kind`` and ``capacity`` are
+optional. An item is a drive (its id, or the name of a custom file), an array of the catalogue (its host without
+drives), ``bay``, ``kWh``, ``cache-GiB``, a billing unit of a cloud (``gp3:GiB-month``), or a currency, whose price in
+dollars is its exchange rate on that date. A row with ``kind`` and ``capacity`` is also a sample of its kind, from which
+the prices of others are estimated. An item may have several prices: flash prices double within a year, so a price is
+only meaningful with its day. No model uses prices.
 """
 
 from __future__ import annotations
@@ -53,19 +53,23 @@ __all__ = [
 ]
 
 SAMPLES = Path(__file__).with_name("prices-by-class.csv")
-"""Prices of others of the same kinds, by year: what estimates are made of."""
+"""Prices of similar drives by year, from which estimates are computed."""
 
 OLD_DAYS, OLD_FLASH_DAYS = 365, 180
-"""From here on a price is old. A 30 TB SSD went from $3,062 to $10,950 in the nine months to 2026-Q1 (vdura.com)."""
+"""Age in days from which a price is old. For example, a 30 TB SSD rose from $3,062 to $10,950 in the nine months to
+2026-Q1 (vdura.com).
+"""
 
 NEAR_DAYS = 548
-"""Samples that are farther from a day, a year and a half, make no estimate: disks lose a third of their price then."""
+"""Samples farther than this from a day (a year and a half) are not used for estimates: disks lose 33 % of their price
+in that time.
+"""
 
 ALIKE_DAYS = 183
-"""Of the samples in reach, those that are so much farther than the nearest are left out."""
+"""Samples that are this much farther from the day than the nearest one are left out."""
 
-REACH = 8.0
-"""So many times smaller or larger than every sample, and nothing is estimated."""
+EXTRAPOLATION_MAX = 8.0
+"""No estimate is made for capacities this many times smaller than the smallest sample, or larger than the largest."""
 
 RELATED = {
     "ssd-sata-tlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-tlc"),
@@ -83,18 +87,18 @@ RELATED = {
     "hdd-7k2-desktop": ("hdd-desktop",),
     "hdd-5k4-desktop": ("hdd-7k2-desktop", "hdd-desktop"),
 }
-"""Whose samples are taken, in this order, where a kind has none near: the same flash behind another link or for
-consumers, a like class of disk. The estimate says so."""
+"""Kinds whose samples are used, in this order, if a kind has none near: the same flash with another interface or for
+consumers, or a similar class of disk. The estimate names them."""
 
 GROUPS = ("drives", "flash", "disks", "hosts", "cloud")
-"""What ``PriceBook.changed`` takes beside items and kinds."""
+"""Groups that ``PriceBook.changed`` accepts in addition to items and kinds."""
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @cache
 def samples() -> tuple[Price, ...]:
-    """Prices of others of the same kinds, by year.
+    """Returns prices of similar drives, by year.
 
     >>> {"nearline", "hdd-15k"} <= {price.kind for price in hs.prices.samples()}
     True
@@ -103,7 +107,8 @@ def samples() -> tuple[Price, ...]:
 
 
 def kind_of_drive(drive: Drive) -> str:
-    """The kind by which a drive is estimated: by its speed, link, cells and what it is rated for. Volumes have none.
+    """Returns the kind by which a drive's price is estimated, from its speed, interface, cells and rated workload.
+    Volumes have none.
 
     >>> hs.prices.kind_of_drive(hs.Drive.load("man3735"))
     'hdd-10k'
@@ -112,7 +117,7 @@ def kind_of_drive(drive: Drive) -> str:
     if drive.kind == "volume":
         return ""
     if drive.kind == "ssd":
-        # Consumers' drives do not hold what they have not written yet.
+        # Consumer drives lose unwritten data on power loss.
         protected = "-ent" if stated.get("buffer.power_loss_protected") == "true" else ""
         return f"ssd-{stated['interface.kind']}-{stated['flash.cells']}{protected}"
     rpm, link = drive.description["mechanics"]["rpm"], stated["interface.kind"]
@@ -121,7 +126,7 @@ def kind_of_drive(drive: Drive) -> str:
     if link == "scsi":
         return "hdd-7k2-scsi"
     name = drive.description["name"]
-    # Sheets of desktop drives state up to 1,000,000 h, those of nearline drives 1,200,000 to 2,500,000.
+    # Data sheets of desktop drives state up to 1,000,000 h, those of nearline drives 1,200,000 to 2,500,000.
     is_rated = float(stated.get("reliability.mtbf_h", 0)) >= 1_200_000
     if link in ("sas", "fc") or is_rated or "Ultrastar" in name:
         return "nearline"
@@ -132,27 +137,27 @@ def kind_of_drive(drive: Drive) -> str:
 
 @dataclass(frozen=True)
 class PriceBook:
-    """Prices of several files as one: of each item that which counts on a day.
+    """Prices of several files merged: for each item, the one valid on a day.
 
-    An item's newest price that is not after ``on`` counts; where the month or year of its date is not over then, its
-    first day does. What your own files have of an item goes before what
-    headstack knows of it, whichever is newer; of equal days the later file's is taken, and of one file the later row.
+    The newest price that is not after ``on`` is used; if the month or year of its date has not ended by then, its first
+    day counts. Prices from your own files take precedence over headstack's, even if older; for equal days the later
+    file is used, and within a file the later row.
     """
 
     ours: tuple[Price, ...]
-    """Of your own files, in their order."""
+    """Prices from your own files, in their order."""
     shipped: tuple[Price, ...] = ()
-    """What headstack knows of items."""
+    """Prices shipped with headstack."""
     samples: tuple[Price, ...] = ()
-    """What headstack knows of others of their kinds: these count for estimates alone."""
+    """Samples of similar drives shipped with headstack, used only for estimates."""
     on: str | None = None
-    """The day of the question; ``None`` for the newest of all. There is no clock in here."""
+    """The day of the query; ``None`` for the newest prices. The clock is never read here."""
 
     @classmethod
     def load(cls, paths: Paths | None = None, on: str | None = None, shipped: bool = True) -> PriceBook:
-        """The prices of these files and those that headstack knows, or of these alone.
+        """Loads the prices of these files with headstack's prices, or without them.
 
-        Raises ``InputError`` for what is no price, and where nothing is to be read.
+        Raises ``InputError`` for an invalid price, and if there is nothing to read.
 
         >>> PriceBook.load(on="2012-06").usd("re4-2tb")
         246.0
@@ -166,7 +171,7 @@ class PriceBook:
         return cls(ours, known(), samples(), on) if shipped else cls(ours, on=on)
 
     def at(self, on: str) -> PriceBook:
-        """The same prices on another day.
+        """Returns the same prices on another day.
 
         >>> PriceBook.load().at("2019-07").usd("exos-x16-16tb")
         610.0
@@ -181,15 +186,15 @@ class PriceBook:
 
     @cached_property
     def _sampled(self) -> dict[str, str]:
-        """The kind of each sample that headstack knows."""
+        """The kind of each sample shipped with headstack."""
         return {price.item: price.kind for price in (*self.shipped, *self.samples)}
 
     def __iter__(self) -> Iterator[Price]:
-        """The prices that count, by item."""
+        """Yields the valid prices, by item."""
         return iter(sorted(self._of_items.values(), key=lambda price: price.item))
 
     def price(self, item: str) -> Price | None:
-        """What an item costs; ``None`` where that is not known on the day.
+        """Returns the price of an item, or ``None`` if it is unknown on the day.
 
         >>> PriceBook.load(on="2026-06").price("kWh").confidence
         'M'
@@ -197,7 +202,7 @@ class PriceBook:
         return self._of_items.get(item)
 
     def usd(self, item: str) -> float:
-        """What an item costs, in dollars. Raises ``InputError`` where that is not known on the day.
+        """Returns the price of an item in dollars. Raises ``InputError`` if it is unknown on the day.
 
         >>> PriceBook.load(on="2026-06").usd("gp3:GiB-month")
         0.08
@@ -208,7 +213,7 @@ class PriceBook:
         return found.usd
 
     def age_days(self, item: str, on: str | None = None) -> int:
-        """How old the price of an item is, at least: on the book's day unless another is stated.
+        """Returns the minimum age of an item's price in days, on the book's day unless another is given.
 
         >>> PriceBook.load(on="2012-06-07").age_days("re4-2tb")
         30
@@ -221,8 +226,8 @@ class PriceBook:
         return found.age_days(day)
 
     def warnings(self, items: Iterable[str], on: str | None = None, old_days: int = OLD_DAYS) -> list[str]:
-        """What has to be said of the prices of these items, a line each: those that are old (half a year for flash, a
-        year for all else), those that are estimates, and what has no price on the day.
+        """Returns a warning line for each of these items whose price is old (half a year for flash, otherwise a year),
+        is an estimate, or is missing on the day.
 
         >>> PriceBook.load(on="2026-03").warnings(["exos-x16-16tb"])
         ['exos-x16-16tb: its price is of 2019, at least 2,282 days old on 2026-03']
@@ -246,7 +251,7 @@ class PriceBook:
         return told
 
     def kind_of(self, item: str) -> str:
-        """The kind of a drive: by a file of prices, else by the catalogue; empty for what is no drive that is known.
+        """Returns the kind of a drive, from a price file or else from the catalogue; empty for an unknown drive.
 
         >>> PriceBook.load().kind_of("870-evo-1tb")
         'ssd-sata-tlc'
@@ -257,10 +262,10 @@ class PriceBook:
         return _kind_in_catalogue(item) or self._sampled.get(item, "")
 
     def changed(self, items: str | Collection[str], factor: float) -> PriceBook:
-        """A book in which these are ``factor`` times as dear: items, kinds (``nearline``, or how kinds begin:
-        ``ssd-nvme``), or ``drives``, ``flash``, ``disks``, ``hosts`` and ``cloud``.
+        """Returns a book in which these cost ``factor`` times as much: items, kinds (``nearline``, or prefixes of
+        kinds: ``ssd-nvme``), or ``drives``, ``flash``, ``disks``, ``hosts`` and ``cloud``.
 
-        Raises ``InputError`` for what has no price here.
+        Raises ``InputError`` for names without a price here.
 
         >>> round(PriceBook.load().changed("disks", 1.1).usd("re4-2tb"), 2)
         270.6
@@ -286,12 +291,12 @@ class PriceBook:
         return PriceBook(ours, shipped, sampled, self.on)
 
     def estimate(self, kind: str, capacity_bytes: int, item: str = "") -> Price | None:
-        """What a drive of a kind and capacity may have cost on the book's day, by dated samples of its kind; ``None``
-        where there are none near that day and capacity. To be used where somebody asks for it, and said.
+        """Estimates the price of a drive of a kind and capacity on the book's day from dated samples of its kind;
+        ``None`` if there are none near that day and capacity. Use it only on request, and say so.
 
-        Of the samples within a year and a half those nearest by day are taken, of each capacity; of several that are
-        equally near the geometric mean. Dollars a byte are interpolated in the logarithm of capacity, and stay as they
-        are beyond the smallest and the largest.
+        Of the samples within a year and a half the nearest by day are used for each capacity; if several are equally
+        near, their geometric mean. Dollars per byte are interpolated in the logarithm of capacity, and are constant
+        below the smallest and above the largest.
 
         >>> PriceBook.load(on="2001").estimate("hdd-10k", 73_400_000_000).usd
         745.0
@@ -309,12 +314,16 @@ class PriceBook:
         return None
 
     def _near(self, kind: str, capacity_bytes: int, day: str) -> list[Price]:
-        """The samples of a kind that are near: of each capacity the nearest by day, by capacity."""
+        """Returns the nearest samples of a kind by day, one day per capacity, sorted by capacity."""
         by_capacity: dict[int, dict[tuple[int, bool], list[Price]]] = {}
         for price in (*self.samples, *self.shipped, *self.ours):
             size = price.capacity_bytes
-            if price.kind == kind and size is not None and 1 / REACH <= capacity_bytes / size <= REACH:
-                # Of two that are equally near that of before: on that day it could be known.
+            if (
+                price.kind == kind
+                and size is not None
+                and 1 / EXTRAPOLATION_MAX <= capacity_bytes / size <= EXTRAPOLATION_MAX
+            ):
+                # If two are equally near, use the earlier one: its price was already known on that day.
                 apart = (price.apart_days(day), price.since > last_day(day))
                 by_capacity.setdefault(size, {}).setdefault(apart, []).append(price)
         nearest = {size: min(some) for size, some in by_capacity.items()}
@@ -324,7 +333,7 @@ class PriceBook:
         ]
 
     def items_of(self, name: str) -> set[str]:
-        """The items that a name stands for: itself, or those of a kind or group; empty where it stands for none.
+        """Returns the items that a name stands for: itself, or those of a kind or group; empty if it is unknown.
 
         >>> PriceBook.load().items_of("kWh")
         {'kWh'}
@@ -341,7 +350,7 @@ class PriceBook:
         return {item for item, kind in kinds.items() if kind.startswith(begins)}
 
     def _missing(self, item: str) -> str:
-        """Why an item has no price."""
+        """Returns the reason why an item has no price."""
         later = [price for price in (*self.shipped, *self.ours) if price.item == item]
         if later:
             first = min(later, key=lambda price: price.since).date
@@ -357,7 +366,9 @@ class PriceBook:
 
 
 def _interpolated(some: Sequence[Price], capacity_bytes: int) -> float:
-    """Dollars a byte at a capacity, by samples in the order of theirs; of one capacity their geometric mean."""
+    """Interpolates dollars per byte at a capacity from samples sorted by capacity; samples of equal capacity contribute
+    their geometric mean.
+    """
     sizes: dict[int, list[float]] = {}
     for price in some:
         if price.capacity_bytes is not None:
@@ -373,13 +384,13 @@ def _interpolated(some: Sequence[Price], capacity_bytes: int) -> float:
 
 
 def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes: int) -> str:
-    """What an estimate rests on."""
+    """Describes the samples of an estimate."""
     dates = sorted({price.date for price in some})
     sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
     of = taken if taken == kind else f"{taken} (of {kind} none are near)"
     told = f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {of}, {_span(dates)}, "
     told += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
-    # Drives of one size differ by so much.
+    # Drives of the same nominal size differ by this much.
     is_within = 0.97 * sizes[0] <= capacity_bytes <= 1.03 * sizes[-1]
     return told if is_within else f"{told}, beyond which a byte costs the same"
 

@@ -1,4 +1,4 @@
-"""A scenario: several kinds of clients at once, of the catalogue or of a TOML file."""
+"""``Scenario``, several kinds of clients at once, from the catalogue or a TOML file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from headstack import _native
 
 KINDS = ("access", "web", "boot", "video", "transactions", "sequential", "prefill")
-"""Of streams: each is the table of that name in its stream."""
+"""Kinds of streams: each is the table of that name in its stream."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Scenario:
     """Streams of clients, each on its own LUN and range, with warm-up and run length."""
 
     description: dict[str, Any]
-    """As in a TOML file of the catalogue, every default filled in; quantities are text with a unit."""
+    """The content as in a TOML file of the catalogue, with all defaults filled in; quantities are text with a unit."""
 
     @property
     def name(self) -> str:
@@ -28,9 +28,9 @@ class Scenario:
 
     @classmethod
     def load(cls, name: str | os.PathLike[str]) -> Scenario:
-        """The scenario of that id in the catalogue, or of that TOML file.
+        """Loads the scenario of that id in the catalogue, or of that TOML file.
 
-        Raises ``InputError`` with file, line and key when there is none, or it is not a scenario.
+        Raises ``InputError`` with file, line and key if there is none, or it is not a scenario.
 
         >>> hs.Scenario.load("serverbench").name
         'serverbench'
@@ -39,11 +39,11 @@ class Scenario:
 
     @property
     def demand(self) -> dict[str, Any]:
-        """What a run puts its system under, to be changed."""
+        """The load for a run, as a copy that may be changed."""
         return {"scenario": self.copy()}
 
     def copy(self) -> dict[str, Any]:
-        """The description, to be changed.
+        """Returns a copy of the description, which may be changed.
 
         >>> sorted(hs.Scenario.load("serverbench").copy())[:2]
         ['cpus', 'name']
@@ -51,9 +51,9 @@ class Scenario:
         return copy.deepcopy(self.description)
 
     def with_clients(self, clients: int) -> Scenario:
-        """The scenario with so many clients in place of its own, in every stream that has a number of them.
+        """Returns the scenario with this number of clients in every stream that has a number of clients.
 
-        Raises ``InputError`` when none has.
+        Raises ``InputError`` if none has.
 
         >>> hs.Scenario.load("serverbench").with_clients(20).name
         'serverbench'
@@ -66,12 +66,12 @@ class Scenario:
 
 
 def kind_of(stream: dict[str, Any]) -> str:
-    """What kind of clients a stream has."""
+    """Returns the kind of clients of a stream."""
     return next(kind for kind in KINDS if kind in stream)
 
 
 def plain(value: Any) -> str:
-    """A value for people: ``requests 5000``, ``closed outstanding 8, think fixed 1ms``."""
+    """Formats a value for people: ``requests 5000``, ``closed outstanding 8, think fixed 1ms``."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
     return " to ".join(map(plain, value)) if isinstance(value, list) else str(value)

@@ -6,10 +6,10 @@ from headstack.catalogue.scenario import Scenario
 
 
 def list() -> tuple[str, ...]:
-    """Their ids."""
+    """Returns the ids of all scenarios."""
     return listings.Listing.of(_native.scenario_ids(), listings.scenarios)
 
 
 def show(name: str) -> Scenario:
-    """The scenario of that id or file."""
+    """Loads the scenario of that id or file."""
     return Scenario.load(name)

@@ -1,4 +1,4 @@
-"""What a run is pointed at: a drive or an array, by name."""
+"""The system of a run: a drive or an array, by name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from headstack.io.atomic_files import write_text
 
 
 def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Drive | Array:
-    """The drive or array called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
+    """Loads the drive or array ``ID`` or ``FILE.toml``, or the part ``ID@RANGE``.
 
-    ``changes`` are those of ``Array.load``. Raises ``InputError`` when there is none of that name, or it is neither.
+    ``changes`` are those of ``Array.load``. Raises ``InputError`` if there is no such name, or it is neither.
     """
     name, separator, part = os.fspath(system).partition("@")
     try:
@@ -37,11 +37,11 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
 
 
 def of_text(text: str) -> Drive | Array:
-    """The drive or array that a file of this text would be.
+    """Parses the drive or array from the text of a file.
 
-    Raises ``InputError`` when it would be neither.
+    Raises ``InputError`` if it is neither.
     """
-    # Few need it, and loading this takes a while.
+    # Few callers need it, and this import is slow.
     with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
         path = os.path.join(folder, "system.toml")
         write_text(path, text)

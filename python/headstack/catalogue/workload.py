@@ -1,4 +1,4 @@
-"""A workload: of the catalogue, of a TOML file, or of one size."""
+"""``Workload``, from the catalogue, a TOML file, or with requests of one size."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from headstack import _native
 
 @dataclass(frozen=True)
 class Workload:
-    """An access specification with its addresses, arrivals, warm-up and run length."""
+    """An access pattern with addresses, arrivals, warm-up and run length."""
 
     description: dict[str, Any]
-    """As in a TOML file of the catalogue, every default filled in; quantities are text with a unit."""
+    """The content as in a TOML file of the catalogue, with all defaults filled in; quantities are text with a unit."""
 
     @property
     def name(self) -> str:
-        """The name in the catalogue, or that of the one size."""
+        """The name in the catalogue, or one made from the request size."""
         return str(self.description["name"])
 
     @classmethod
     def load(cls, name: str | os.PathLike[str]) -> Workload:
-        """The workload of that id or name in the catalogue, or of that TOML file.
+        """Loads the workload of that id or name in the catalogue, or of that TOML file.
 
-        Raises ``InputError`` with file, line and key when there is none, or it is not a workload.
+        Raises ``InputError`` with file, line and key if there is none, or it is not a workload.
 
         >>> hs.Workload.load("file-server").name
         'file-server'
@@ -35,8 +35,8 @@ class Workload:
 
     @classmethod
     def uniform(cls, size: str = "4KiB", read: str = "100", random: str = "100") -> Workload:
-        """Requests of one size, at multiples of it as fio's are; ``read`` and ``random`` are the percentages that read
-        and that go to a random place.
+        """Returns a workload of requests of one size, aligned to it as in fio; ``read`` and ``random`` are the
+        percentages of reads and of random requests.
 
         >>> hs.Workload.uniform("8KiB", read="70").name
         '8KiB, 70 % read, 100 % random'
@@ -45,11 +45,11 @@ class Workload:
 
     @property
     def demand(self) -> dict[str, Any]:
-        """What a run puts its system under, to be changed."""
+        """The load for a run, as a copy that may be changed."""
         return {"workload": self.copy()}
 
     def copy(self) -> dict[str, Any]:
-        """The description, to be changed.
+        """Returns a copy of the description, which may be changed.
 
         >>> description = hs.Workload.load("file-server").copy()
         >>> description["name"] = "mine"

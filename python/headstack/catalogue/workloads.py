@@ -6,10 +6,10 @@ from headstack.catalogue.workload import Workload
 
 
 def list() -> tuple[str, ...]:
-    """Their ids."""
+    """Returns the ids of all workloads."""
     return listings.Listing.of(_native.workload_ids(), listings.workloads)
 
 
 def show(name: str) -> Workload:
-    """The workload of that id, name or file."""
+    """Loads the workload of that id, name or file."""
     return Workload.load(name)

@@ -1,1 +1,3 @@
-"""Which system does a job at the least price, watts, bays or latency, with the proof and what would change it."""
+"""Chooses the system that does a job at the lowest price, power, bay count or latency, with the evidence and the
+sensitivity. See docs/design/choosing.md.
+"""

@@ -1,4 +1,4 @@
-"""A question as somebody asks it: text and numbers in, everything looked at before anything runs."""
+"""Parses and checks a question: text and numbers are validated before anything runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def asked(
     store: Named | None = None,
     executor: str = "local",
 ) -> Choosing:
-    """The question, ready to be answered. Raises ``InputError`` naming what cannot be asked.
+    """Returns the question, ready to be answered. Raises ``InputError`` with the name of an invalid value.
 
     >>> from headstack.choice.asked import asked
     >>> asked(["file-server"], rates=[200], limits=["p99=50ms"], capacity="10TB", on="2019-07").job.capacity_bytes
@@ -119,10 +119,10 @@ def asked(
 
 
 def choose(names: Named | Sequence[Named], **options: Any) -> Answer:
-    """The cheapest system that does a job, with the proof and what would change it: as ``headstack choose``. Options
+    """Finds the cheapest system for a job, with the evidence and the sensitivity, like ``headstack choose``. Options
     are those of ``asked``: ``rates``, ``limits``, ``capacity``, ``survive``, ``prices`` and ``on``, their day.
 
-    Raises ``InputError`` naming what cannot be asked.
+    Raises ``InputError`` with the name of an invalid value.
 
     >>> job = {"rates": [100], "limits": ["p99=80ms"], "capacity": "10TB", "survive": 1, "requests": 8000}
     >>> found = hs.choose("file-server", **job, among=["exos-x16-16tb"], hosts=["md-raid6-12x16tb"], on="2019-07")

@@ -1,4 +1,4 @@
-"""Questions beside the answer: how much more a system takes, what constraints cost, what other prices change."""
+"""Sensitivity of an answer: the headroom of a system, the cost of constraints, and the effect of other prices."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from headstack.choice.question import Question
 from headstack.choice.search import Found, Key, Tested
 from headstack.choice.simulated import Ask
 
-LOOSER = 0.1
-"""By so much a constraint is relaxed to see what it costs."""
+RELAXATION = 0.1
+"""Relative amount by which a constraint is relaxed to determine its cost."""
 HEADROOM_REQUESTS = 8000
-"""Requests of each run that looks for the highest load that a system takes."""
+"""Requests of each run in the search for the maximum load of a system."""
 FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-"""Loads that are tried first, as factors of the job's. Small steps first: a system far beyond what it can carry takes
-long to simulate, since its queues have no end."""
+"""Factors of the job's load that are tried first. They begin with small steps: a heavily overloaded system takes long
+to simulate, since its queues grow without bound."""
 BISECTIONS = 3
-"""Then halved so often, by ratios: to a fiftieth of the load, where it lies between the first factors."""
+"""Number of subsequent bisections, by ratios: to 2 % of the load between the first factors."""
 FRONTIER_STEPS = 8
-"""Points of a frontier beside the first, at most."""
+"""Maximum number of points of a frontier after the first."""
 FRONTIER_STEP = 0.2
-"""So much less of the response time from one point of the frontier to the next."""
+"""Relative reduction of the response time from one point of the frontier to the next."""
 
 
 def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float, str]]:
-    """The most load at which all limits hold, as a factor, and what gives way beyond it; all at a time."""
+    """Returns for each system the maximum load factor at which all limits are met, and the limit exceeded above it; all
+    systems run together.
+    """
     demand = question.job.demand
     if demand.rate_per_s is None and demand.depth is None:
         return {}
@@ -46,7 +48,7 @@ def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float
     def at(factors: dict[int, float]) -> None:
         runs = question.runs(question.job)
         by_factor: dict[float, list[int]] = {}
-        # All at a time; each is taken from there below.
+        # Run all systems together; the results are used below.
         runs.rows([Ask(some[number], requests, factor) for number, factor in factors.items()])
         for number, factor in factors.items():
             by_factor.setdefault(factor, []).append(number)
@@ -76,7 +78,7 @@ def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float
 
 
 def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
-    """The winner where a constraint is 10 % looser, and the saving, for each constraint."""
+    """Returns for each constraint the winner if it is 10 % looser, and the savings."""
     told = []
     for constraint, to, job in relaxations(question):
         wins = plainly(question, job, question.book, below=question.key(plain))
@@ -89,7 +91,7 @@ def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
 
 
 def sensitivity(question: Question, plain: Tested, some: Candidates) -> list[Sensitivity]:
-    """Who wins at other prices, and under a fifth more load."""
+    """Returns the winner at other prices, and under 20 % more load."""
     model = plain.candidate.family.model
     changes: list[tuple[str, Job, PriceBook]] = []
     if question.job.objectives[0] == "usd":
@@ -112,11 +114,11 @@ def sensitivity(question: Question, plain: Tested, some: Candidates) -> list[Sen
 
 
 def upgrade(question: Question, plain: Tested, best: Choice) -> Choice | None:
-    """The cheapest that carries a tenth more than the best can."""
+    """Returns the cheapest system that carries 10 % more than the best."""
     demand = question.job.demand
     if best.rate_at_limit is None or demand.rate_per_s is None:
         return None
-    factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + LOOSER)
+    factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + RELAXATION)
     job = replace(question.job, demand=demand.scaled(factor))
     found, some = question.found(job, question.book, kinds=1, above=question.key(plain), by_value=True)
     if found.best is None:
@@ -125,7 +127,9 @@ def upgrade(question: Question, plain: Tested, best: Choice) -> Choice | None:
 
 
 def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice, ...]:
-    """Those that nothing beats in all objectives: the least of the first under ever less of the second."""
+    """Returns the systems that no other beats in all objectives: those with the lowest first objective for decreasing
+    values of the second.
+    """
     objectives = question.job.objectives
     if len(objectives) < 2 or found.best is None:
         return ()
@@ -163,28 +167,28 @@ def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice
 def plainly(
     question: Question, job: Job, book: PriceBook, below: Key | None = None, above: Key | None = None
 ) -> Tested | None:
-    """The answer to a question beside the first, by figures of single runs without their intervals."""
+    """Answers a secondary question by the figures of single runs without their intervals."""
     found, _ = question.found(job, book, below, kinds=1, above=above, by_value=True)
     return found.best
 
 
 def relaxations(question: Question) -> list[tuple[str, str, Job]]:
-    """Each constraint, what it is relaxed to, and the job with that."""
+    """Returns each constraint, its relaxed value, and the job with it."""
     job = question.job
     found: list[tuple[str, str, Job]] = []
     for place, limit in enumerate(job.limits):
-        looser = limit.relaxed(LOOSER)
+        looser = limit.relaxed(RELAXATION)
         limits = (*job.limits[:place], looser, *job.limits[place + 1 :])
         to = looser.text.partition("=")[2]
         found.append((limit.text, to.replace("ms", " ms"), replace(job, limits=limits)))
     demand = job.demand
     if demand.rate_per_s is not None or demand.depth is not None:
-        less = demand.scaled(1 - LOOSER)
+        less = demand.scaled(1 - RELAXATION)
         to = f"{less.rate_per_s:,.4g}/s" if less.rate_per_s is not None else f"depth {less.depth}"
         now = f"{demand.rate_per_s:,.4g}/s" if demand.rate_per_s is not None else f"depth {demand.depth}"
         found.append((f"load={now}", to, replace(job, demand=less)))
     if job.capacity_bytes:
-        less_bytes = round(job.capacity_bytes * (1 - LOOSER))
+        less_bytes = round(job.capacity_bytes * (1 - RELAXATION))
         found.append(
             (
                 f"capacity={format_bytes(job.capacity_bytes)}",
@@ -195,30 +199,30 @@ def relaxations(question: Question) -> list[tuple[str, str, Job]]:
     if job.survive:
         found.append((f"survive={job.survive}", str(job.survive - 1), replace(job, survive=job.survive - 1)))
     if job.loss_a_year is not None:
-        more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + LOOSER), 0.999999))
+        more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + RELAXATION), 0.999999))
         found.append((f"loss={job.loss_a_year:g}", f"{more_often.loss_a_year:g}", more_often))
     if job.spares:
         found.append((f"spares={job.spares}", str(job.spares - 1), replace(job, spares=job.spares - 1)))
     if job.bays is not None:
-        more = max(job.bays + 1, math.floor(job.bays * (1 + LOOSER)))
+        more = max(job.bays + 1, math.floor(job.bays * (1 + RELAXATION)))
         found.append((f"bays={job.bays}", str(more), replace(job, bays=more)))
     if job.watts is not None:
         found.append(
             (
                 f"watts={job.watts:g}",
-                f"{job.watts * (1 + LOOSER):g} W",
-                replace(job, watts=job.watts * (1 + LOOSER)),
+                f"{job.watts * (1 + RELAXATION):g} W",
+                replace(job, watts=job.watts * (1 + RELAXATION)),
             )
         )
     if job.usd is not None and job.objectives[0] != "usd":
         found.append(
-            (f"usd={job.usd:,.0f}", f"${job.usd * (1 + LOOSER):,.0f}", replace(job, usd=job.usd * (1 + LOOSER)))
+            (f"usd={job.usd:,.0f}", f"${job.usd * (1 + RELAXATION):,.0f}", replace(job, usd=job.usd * (1 + RELAXATION)))
         )
     return found
 
 
 def without_one(question: Question) -> list[tuple[str, str, Job]]:
-    """The job without one of what is stated of systems."""
+    """Returns the job without one of the requirements on systems."""
     job = question.job
     found: list[tuple[str, str, Job]] = []
     if job.capacity_bytes:

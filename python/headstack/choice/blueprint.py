@@ -1,4 +1,4 @@
-"""Blueprints: the files that the description of a system or of a demand follows from, as text."""
+"""``Blueprint``: the files, as text, from which the description of a system or of a load is completed."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from headstack import _native
 
 
 class Blueprint(TypedDict):
-    """Everything that a description follows from: the file, and those that it names."""
+    """The complete input of a description: the file, and those that it names."""
 
     kind: Literal["drive", "array", "workload", "scenario"]
     text: str
-    """TOML; of an array over those that it is based on."""
+    """TOML; for an array merged with the files that it is based on."""
     drives: dict[str, str]
     """TOML of the drives that an array names by path, by that path."""
 
 
 def system_blueprint(name: str, drives: Sequence[str] = ()) -> Blueprint:
-    """The blueprint of a drive or an array; ``drives`` are files that may be put into the array. Raises
-    ``InputError`` where there is none of that name, or a file cannot be read."""
+    """Returns the blueprint of a drive or an array; ``drives`` are files that may be put into the array. Raises
+    ``InputError`` if there is no such name, or a file cannot be read."""
     return _stated(_native.system_blueprint(name, list(drives)))
 
 
 def demand_blueprint(name: str) -> Blueprint:
-    """The blueprint of a workload or a scenario. Raises ``InputError`` where there is none of that name."""
+    """Returns the blueprint of a workload or a scenario. Raises ``InputError`` if there is no such name."""
     return _stated(_native.demand_blueprint(name))
 
 

@@ -1,5 +1,5 @@
-"""What a system's response waits for: tried by making a part of it a tenth faster, not told from what is busiest. A
-part that is busy and in nobody's way, since requests pass it while others wait for drives, is no bottleneck."""
+"""Finds the bottleneck of a system by making each part 10 % faster, not by utilization: a busy part that delays no
+request, since requests pass it while others wait for drives, is no bottleneck."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from headstack.choice.space import Candidate
 from headstack.io.values import rate_bytes_per_s
 
 RELIEF = 0.9
-"""Factor on the times of a part that is eased."""
+"""Factor on the times of a part that is made faster."""
 RELIEF_REQUESTS = 16_000
-"""Requests of each run; all have the same ones, so that their differences are known better than their figures."""
+"""Requests of each run; all runs have the same ones, so that their differences are more precise than their figures."""
 CONTROLLER = "array processors"
 DRIVES = "drives"
-"""Components of arrays, as results call them."""
+"""Name of an array's drives among the components of results."""
 
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The part whose relief shortens the response most."""
+    """The part whose speedup shortens the response time most."""
 
     name: str
     busy_percent: float | None
-    """``None`` where the busiest part is another."""
+    """Its utilization; ``None`` if another part is the busiest."""
     iops: float | None = None
-    """Requests a second of the system as it is."""
+    """Requests per second of the unchanged system."""
     saves_percent: float | None = None
-    """By how much a tenth less time in it shortens the response; ``None`` where parts were not tried."""
+    """Reduction of the response time if this part takes 10 % less time; ``None`` if parts were not tried."""
 
 
 def bottlenecks(runs: Simulated, job: Job, some: Sequence[Candidate]) -> list[Bottleneck]:
-    """The bottleneck of each candidate; the busiest part where a file states no times of a controller, of a cloud's
-    volumes, and under clients who think, whom a faster system does not hurry."""
+    """Returns the bottleneck of each candidate; the busiest part if a file states no times of a controller, for cloud
+    volumes, and for clients that think, which a faster system does not speed up."""
     requests = max(RELIEF_REQUESTS, *(limit.requests_min for limit in job.limits))
     rows = runs.rows([Ask(one, requests) for one in some])
     is_closed = job.demand.rate_per_s is None
@@ -61,8 +61,9 @@ def bottlenecks(runs: Simulated, job: Job, some: Sequence[Candidate]) -> list[Bo
 
 
 def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bottleneck:
-    """Of the controller, and of the drives with their links. All of it in a tenth less time is the same as a tenth less
-    load in a time that runs a tenth slower, so that these are what the controller leaves of that."""
+    """Returns the slower one of the controller and the drives with their links. Making everything 10 % faster is
+    equivalent to 10 % less load on a time scale 10 % slower, so the drives' share is the rest after the controller's.
+    """
     of_rest = of_all - of_controller
     busiest, busy_percent = row.bottleneck, row.figures["utilisation_percent"]
     of_drives = DRIVES if busiest in ("", CONTROLLER) else busiest
@@ -72,7 +73,7 @@ def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bo
 
 
 def with_eased_controller(candidate: Candidate) -> Candidate | None:
-    """The same with a controller whose times are a tenth shorter; ``None`` where its file states none."""
+    """Returns the candidate with a controller that is 10 % faster; ``None`` if its file states no times."""
     host = candidate.family.host
     stated = {} if host is None else tomllib.loads(host.blueprint["text"]).get("controller", {})
     faster = [

@@ -1,4 +1,6 @@
-"""Bounds: what a number of drives can carry at most, from low-level tests of one drive and what requests become."""
+"""``Bounds``: upper bounds on the throughput of a number of drives, from low-level tests of one drive and the layout of
+requests.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,17 @@ from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows
 
 SHARES = (1 / 16, 1 / 4, 1.0)
-"""Shares of a drive that are tested; the next smaller one than the used share counts, on which it is faster."""
+"""Tested shares of a drive; the next smaller one than the used share, on which the drive is faster, gives the bound."""
 DEPTH = 64
 REQUESTS = 2000
 OPTIONS = ("range", "depth", "requests", "warm_up", "seed")
 """Options of a test."""
 SLACK = 2.0
-"""How much more than that a drive of an array may carry: commands are shorter than requests, the write after a read
-goes to the same place, and what a controller writes back is sorted. A bound must drop nothing that may do, so it is
-wide."""
+"""Factor by which a drive of an array may exceed it: commands are shorter than requests, a write after a read goes to
+the same place, and a controller sorts writes. A bound must not exclude a valid system, so it is wide."""
 CARRIES = 1.15
-"""How much more than it did when it could not keep up a system may carry in another question: of a short run, that is
-known to some percent, and where a tenth less of the drives is used, seeks are some percent shorter."""
+"""Factor by which a system that was overloaded may exceed its throughput in another question: a short run has an error
+of some percent, and with 10 % less of the drives in use, seeks are some percent shorter."""
 
 
 @dataclass
@@ -41,23 +42,23 @@ class Bounds:
     executor: str = "local"
     carried: Carried = field(default_factory=Carried)
     progress: Callable[[float], object] | None = None
-    """Hears the share of the tests that is done."""
+    """Called with the share of the tests that is done."""
     _rates: dict[tuple[str, float, bool], float] = field(default_factory=dict)
 
     @property
     def rate_per_s(self) -> float | None:
-        """Requests a second that must be carried; ``None`` where the job does not say."""
+        """The required requests per second; ``None`` if the job does not state them."""
         if self.job.demand.rate_per_s is not None:
             return self.job.demand.rate_per_s
         return max((limit.value for limit in self.job.limits if limit.figure == "iops"), default=None)
 
     @property
     def classes(self) -> tuple[RequestClass, ...]:
-        """The requests that nothing merges: those to random places."""
+        """The requests that cannot be merged: the random ones."""
         return tuple(one for one in self.job.demand.classes if one.is_random)
 
     def test(self, models: Sequence[Model]) -> None:
-        """Tests drives, all at a time: reads and writes of the job, so many outstanding, over parts of the drive."""
+        """Tests all drives together: reads and writes of the job at its queue depth, over parts of the drive."""
         if self.rate_per_s is None or not self.classes:
             return
         chunks: list[Chunk] = []
@@ -76,7 +77,7 @@ class Bounds:
         self._rates |= {key: iops for key, iops in zip(keys, found, strict=True) if iops}
 
     def _mix(self, is_read: bool) -> Blueprint:
-        """The reads or the writes of the job, all at random, as a workload."""
+        """Returns a workload with the reads or the writes of the job, all of them random."""
         own = [one for one in self.classes if one.is_read == is_read]
         total = sum(one.share for one in own)
         lines = "\n".join(
@@ -87,7 +88,7 @@ class Bounds:
         return {"kind": "workload", "text": f'name = "low-level test"\n{lines}\n', "drives": {}}
 
     def busy(self, candidate: Candidate) -> float | None:
-        """How busy its drives are at least, 1 being all the time; ``None`` where nothing bounds it."""
+        """Returns a lower bound on the utilization of its drives, 1 being full; ``None`` if there is no bound."""
         model, rate = candidate.family.model, self.rate_per_s
         if model is None or rate is None or not self.classes:
             return None
@@ -99,10 +100,10 @@ class Bounds:
             if layout is not None:
                 reads, writes, _ = layout.commands(one.size_bytes, one.is_read, 4096.0)
             else:
-                # A read of a record takes one drive at least; writes are gathered.
+                # A read of a record needs at least one drive; writes are aggregated.
                 reads, writes = float(one.is_read), 0.0
             for count, is_read in ((reads, True), (writes, False)):
-                # A write that reads first does so where writes alone were tested, too.
+                # A write that starts with a read does so even if only writes were tested.
                 at = self._rates.get((model.name, share, is_read)) or self._rates.get((model.name, share, one.is_read))
                 if at is None:
                     return None
@@ -110,7 +111,7 @@ class Bounds:
         return spent / candidate.drives
 
     def _layout(self, candidate: Candidate) -> Layout | None:
-        """The layout that turns requests into commands of drives; ``None`` for a level that keeps records."""
+        """Returns the layout that maps requests to commands of drives; ``None`` for a level that stores records."""
         host = candidate.family.host
         assert host is not None
         shape = Level(candidate.level).stripe(candidate.drives // candidate.spans)
@@ -122,7 +123,7 @@ class Bounds:
         return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, Controller(0.0, 0.0, 1))
 
     def first(self, members: Sequence[Candidate]) -> int:
-        """The first of a family, by drives, that the bounds let pass."""
+        """Returns the first of a family, by number of drives, that the bounds do not exclude."""
         for place, candidate in enumerate(members):
             busy = self.busy(candidate)
             if (busy is None or busy <= SLACK) and (self.rate_per_s or 0) <= CARRIES * self.carried.most(candidate):

@@ -1,4 +1,4 @@
-"""The candidates: every system of a space that may do the job by what is stated of it, each with its price."""
+"""``Candidates``: all systems of a space that satisfy the stated requirements of a job, each with its price."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from headstack.io.values import size_bytes
 
 @dataclass
 class Candidates:
-    """The candidates of a space for a job: families, each by cost, and why others were left out."""
+    """The candidates of a space for a job: families, each sorted by cost, and the reasons for exclusions."""
 
     families: list[tuple[Family, list[Candidate]]]
-    """Of each the candidates by cost."""
+    """The candidates of each family, sorted by cost."""
     left_out: Counter[str]
     total: int
     no_price: list[str]
@@ -46,12 +46,12 @@ class Candidates:
     book: PriceBook
 
     def parts(self, candidate: Candidate) -> tuple[Part, ...]:
-        """What its price consists of."""
+        """Returns the items of its price."""
         return tuple(_parts(candidate.family, candidate.drives, candidate.watts, self.job, self.book))
 
 
 def cost_of(candidate: Candidate, job: Job) -> float:
-    """What is to be least; of the latency, which is simulated, the price."""
+    """Returns the objective's value; for the latency, which is simulated, the price."""
     match job.objectives[0]:
         case "watts":
             return candidate.watts
@@ -62,9 +62,9 @@ def cost_of(candidate: Candidate, job: Job) -> float:
 
 
 def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) -> Candidates:
-    """All systems of a space that may do a job by what is stated of them.
+    """Returns all systems of a space that satisfy the stated requirements of a job.
 
-    Raises ``InputError`` where the space is empty by itself.
+    Raises ``InputError`` if the space itself is empty.
     """
     models, no_price = _models(space, book, estimate)
     files = [model.drive.path for model in models if model.drive.path.endswith(".toml")]
@@ -84,12 +84,12 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
 
 @cache
 def loaded(name: str) -> Drive:
-    """A drive, completed once: the space is looked at again for each question beside the answer."""
+    """Returns a drive, completed only once: the space is evaluated again for each secondary question."""
     return Drive.load(name)
 
 
 def _check(space: Space, hosts: Sequence[Host]) -> None:
-    """Raises ``InputError`` where the space names what there is not, or what none of its hosts can have."""
+    """Raises ``InputError`` if the space has unknown names, or values that none of its hosts supports."""
     names = ", ".join(host.name for host in hosts)
     if not hosts and not space.volumes:
         raise InputError("none is named, and volumes neither; there is nothing to choose among", key="hosts")
@@ -122,7 +122,7 @@ def _check(space: Space, hosts: Sequence[Host]) -> None:
 
 
 def _empty(space: Space, job: Job, models: Sequence[Model], hosts: Sequence[Host], no_price: Sequence[str]) -> str:
-    """Why there is nothing in a space."""
+    """Returns the reason why a space is empty."""
     if not models:
         among = f"no drive with a price goes by {', '.join(space.among)}" if space.among else "no drive has a price"
         left = f" and is not left out by {', '.join(space.without)}" if space.without else ""
@@ -149,7 +149,7 @@ def _called(name: str) -> str:
 
 @cache
 def _listed_levels() -> frozenset[str]:
-    """Names of levels that can be left out: without counts of their own, and RAID 50 and 60."""
+    """Returns names of levels that can be excluded: without counts of their own, and RAID 50 and 60."""
     named = (level for level in _native.levels() if level.form == level.name)
     listed = (level for level in named if level.choice in ("default", "named") or level.name_in_files != level.name)
     return frozenset(level.name for level in listed)
@@ -157,15 +157,15 @@ def _listed_levels() -> frozenset[str]:
 
 @cache
 def _default_levels(has_records: bool, survives: bool) -> tuple[str, ...]:
-    """The levels that are looked at where none is named: those that keep records or those that do not; without those
-    that survive no failure, where one has to be survived."""
+    """Returns the default levels: those that store records or those that do not; if a failure must be survived, only
+    redundant ones."""
     every = (level for level in _native.levels() if level.choice == "default" and level.has_records == has_records)
     return tuple(level.name for level in every if not survives or level.redundancy(level.members_min).survives)
 
 
 @cache
 def _classes() -> frozenset[str]:
-    """What drives of the catalogue are called by."""
+    """Returns the class names of the catalogue's drives."""
     return frozenset().union(*(classes_of(loaded(name)) for name in _native.drive_ids()))
 
 
@@ -174,7 +174,7 @@ def _is_out(space: Space, name: str) -> bool:
 
 
 def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model], list[str]]:
-    """The drives that are looked at, and the names of those without a price."""
+    """Returns the drives of the space, and the names of those without a price."""
     known = dict.fromkeys(_native.drive_ids())
     files = [name for name in space.among if name.endswith(".toml")]
     patterns = [name for name in space.among if name not in files]
@@ -218,7 +218,7 @@ def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model],
 
 
 def _active_w(drive: Drive) -> float | None:
-    """The power that a drive's file states or lets follow for it at work."""
+    """Returns the active power of a drive, stated or derived from its file."""
     values = (*drive.stated, *drive.derived)
     return next((float(one["value"]) for one in values if one["key"] == "power.active_w"), None)
 
@@ -237,7 +237,7 @@ def _families(space: Space, job: Job, models: list[Model], hosts: list[Host]) ->
 
 
 def _settings(space: Space, host: Host) -> Iterator[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]]:
-    """What else is varied of a host, as people say it and as its file does."""
+    """Yields further varied values of a host, for people and as keys of its file."""
     units: Sequence[str] = ("",) if host.has_records or not space.stripe_units else space.stripe_units
     caches: Sequence[str] = ("",) if not host.cache_bytes or not space.caches else space.caches
     for unit in units:
@@ -254,7 +254,7 @@ def _settings(space: Space, host: Host) -> Iterator[tuple[tuple[tuple[str, str],
 
 
 def _add(found: Candidates, family: Family, space: Space) -> None:
-    """The members of a family that may do the job by what is stated of them."""
+    """Adds the members of a family that satisfy the stated requirements."""
     job, model, host = found.job, family.model, family.host
     assert model is not None
     assert host is not None
@@ -291,7 +291,7 @@ def _add(found: Candidates, family: Family, space: Space) -> None:
 
 
 def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook) -> Iterator[Part]:
-    """What a system costs, line by line."""
+    """Yields the items of a system's cost."""
     if family.offer is not None:
         for item, quantity in family.offer.items:
             price = book.price(item)
@@ -353,7 +353,7 @@ def _add_offer(found: Candidates, offer: Offer) -> None:
 
 
 def in_words(space: Space, found: Candidates) -> str:
-    """The space in a line."""
+    """Describes the space in a line."""
     models = {family.model.name for family, _ in found.families if family.model is not None}
     most = max((one.usable_bytes for _, members in found.families for one in members), default=0)
     hosts = {family.host.name for family, _ in found.families if family.host is not None}

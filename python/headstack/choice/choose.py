@@ -1,4 +1,4 @@
-"""From a question to its answer: the search, and what would change what it comes to."""
+"""``Choosing``: runs the search for a question, and determines the sensitivity of its answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Choosing(Question):
     """A question that can be answered."""
 
     def answer(self) -> Answer:
-        """Carries out the search, and looks at what would change its answer."""
+        """Runs the search, and determines the sensitivity of its answer."""
         found, some = self.found(self.job, self.book)
         first = found.best
         if first is None:
@@ -81,8 +81,7 @@ class Choosing(Question):
         )
 
     def _looked_at(self, one: Tested, some: Candidates, answer: Key) -> Choice:
-        """A system that was looked at. One that stays open because it costs more than the answer gets that as its
-        reason."""
+        """Returns an evaluated system. If it is undecided because it costs more than the answer, that is its reason."""
         choice = self.choice(one, some)
         if choice.says != "cannot tell" or self.key(one) < answer or one.requests >= self.job.requests_max:
             return choice
@@ -91,8 +90,8 @@ class Choosing(Question):
         return replace(choice, verdicts=tuple(open_))
 
     def _alike(self, first: Tested, found: Found) -> list[Tested]:
-        """Those that cannot be told apart from the best: cheaper ones of which it is not known whether they do, or
-        where the response time is to be least, those whose intervals overlap."""
+        """Returns the systems that cannot be distinguished from the best: cheaper ones that are undecided, or if the
+        objective is the response time, those with overlapping intervals."""
         if self.job.objectives[0] != "latency":
             key = self.key(first)
             return [one for one in found.undecided if self.key(one) < key]
@@ -105,7 +104,7 @@ class Choosing(Question):
         ]
 
     def _without(self, found: Found, some: Candidates) -> Answer:
-        """The answer where nothing meets every limit: what comes nearest, and what binds."""
+        """Returns the answer if no system meets every limit: the nearest one, and the binding constraint."""
         looked = sorted((*found.undecided, *found.fails), key=self.key)
         nearest = min(looked, key=lambda one: (self._misses(one), self.key(one)), default=None)
         dropped: list[Relaxed] = []
@@ -150,7 +149,7 @@ class Choosing(Question):
 
 
 def _tell_apart(alike: Sequence[Tested]) -> str:
-    """Which measurement would tell."""
+    """Returns the measurement that would distinguish them."""
     if not alike:
         return ""
     one = alike[0]
@@ -162,7 +161,7 @@ def _tell_apart(alike: Sequence[Tested]) -> str:
 
 
 def _left_out(found: Found, some: Candidates) -> tuple[Reason, ...]:
-    """Why candidates were not chosen, and how that is known."""
+    """Returns the reasons why candidates were excluded, and how."""
     told = [Reason(why, count, "stated") for why, count in some.left_out.most_common()]
     hows = {
         "cannot carry the rate": "bound",

@@ -1,6 +1,7 @@
-"""What clouds sell that holds a capacity: volumes by size and what is provisioned, with the items that are billed.
+"""Cloud volumes for a capacity: by size and provisioned performance, with the billed items.
 
-How each type is sold, and the sources of that, is in ``crates/catalogue/src/volume``; here is what a buyer tries of it.
+The terms of each type, with their sources, are in ``crates/catalogue/src/volume``; this file generates the offers that
+a buyer would try.
 """
 
 from __future__ import annotations
@@ -18,28 +19,27 @@ IOPS_STEPS = (
     *(100, 250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000, 12_000, 16_000, 20_000, 25_000),
     *(32_000, 40_000, 50_000, 64_000, 80_000, 100_000, 120_000, 160_000, 200_000, 256_000, 350_000, 400_000),
 )
-"""Requests a second that a buyer would provision: what is least and most of each type, and between steps of a quarter
-to a third, wider below 3,000."""
+"""Provisioned IOPS to try: minimum and maximum of each type, and steps of 25 to 33 % in between, wider below 3,000."""
 THROUGHPUT_STEPS = (10, 25, 50, 100, 125, 140, 200, 250, 375, 500, 750, 1_000, 1_500, 2_000, 2_400, 4_000, 10_000)
-"""Of throughput, in the unit of the provider: MiB of Amazon and Google, MB of Azure."""
+"""Provisioned throughput to try, in the provider's unit: MiB for Amazon and Google, MB for Azure."""
 SIZE_STEP = 1.5
-"""From a size to the next, where a larger one buys performance and nothing else does."""
+"""Factor between sizes, if performance depends only on the size."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A volume as it can be ordered."""
+    """A volume that can be ordered."""
 
     type: str
-    """As ``volume.type`` has it."""
+    """The type, as in ``volume.type``."""
     provider: str
     """``Amazon``, ``Google`` or ``Microsoft``."""
     base: str
-    """A volume of the catalogue of this type, which ``values`` make this offer."""
+    """A volume of the catalogue of this type, which ``values`` change into this offer."""
     values: Mapping[str, str]
     """Fields of the volume's file: ``volume.type``, ``capacity.size``, ``volume.iops``, ``volume.throughput``."""
     items: tuple[tuple[str, float], ...]
-    """What is billed each month: items of files of prices, and how many."""
+    """Monthly billed items: names in price files, with amounts."""
 
 
 TYPES: Mapping[str, VolumeType] = {sold.name: sold for sold in _native.volume_types()}
@@ -53,11 +53,12 @@ def offers(
     iops: Sequence[int] = IOPS_STEPS,
     throughput: Sequence[int] = THROUGHPUT_STEPS,
 ) -> list[Offer]:
-    """Single volumes that hold so much, of these types (or all of ``aws``, ``gcp``, ``azure``), the smallest first.
+    """Returns single volumes with this capacity of these types (or all of ``aws``, ``gcp``, ``azure``), the smallest
+    first.
 
-    What can be provisioned is so in these steps, and a volume is as large as its requests need. Where performance comes
-    with size alone, larger sizes follow, as long as they buy any. A type whose largest volume is too small has none.
-    Raises ``InputError`` for a type that is not known.
+    Performance is provisioned in these steps, and a volume is as large as its IOPS require. If performance depends only
+    on the size, larger sizes follow as long as they increase it. A type whose largest volume is too small has no
+    offers. Raises ``InputError`` for an unknown type.
 
     >>> offer = offers(10**12, ["gp3"], iops=[4000])[0]
     >>> dict(offer.values)
@@ -92,7 +93,7 @@ def _named(types: Iterable[str]) -> list[VolumeType]:
 
 
 def _of_sizes(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
-    """Sizes that have a name and a price."""
+    """Yields named sizes with a price."""
     fitting = [size for size in sold.sizes if size[0] >= asked_gib]
     for number, (gib, _, is_faster) in enumerate(fitting):
         if is_faster or not number:
@@ -100,7 +101,7 @@ def _of_sizes(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
 
 
 def _growing(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
-    """The size that was asked for, and larger ones as long as a limit grows with them."""
+    """Yields the requested size, and larger ones as long as a limit grows with them."""
     least, most = sold.gib
     first = max(least, asked_gib)
     if first > most:
@@ -118,13 +119,13 @@ def _growing(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
 def _provisioned(
     sold: VolumeType, asked_gib: int, sold_iops: tuple[int, int], steps: Sequence[int], throughput: Sequence[int]
 ) -> Iterator[Offer]:
-    """Requests, and where it can be had apart, throughput."""
+    """Yields provisioned IOPS and, if sold separately, throughput."""
     least, most = sold.gib
     lowest, highest = sold_iops
     wanted = {step for step in steps if lowest <= step <= highest} | ({lowest} if steps[0] < lowest else set())
     for iops in sorted(wanted):
         needed = -(-iops // sold.iops_a_gib) if sold.iops_a_gib else 0
-        # What is free comes with any size. Whoever pays for a larger size takes the room.
+        # Free IOPS come with any size. A larger paid size provides its capacity as well.
         gib = sold.billed_gib(max(least, asked_gib, 0 if iops == sold.free_iops else needed))
         if gib > most:
             continue
@@ -137,7 +138,7 @@ def _provisioned(
 
 
 def _rates(steps: Sequence[int], least: int, most: int) -> list[int]:
-    """The steps that are sold with so many requests, what is least, and what is most."""
+    """Returns the available steps, with the minimum and the maximum."""
     return sorted(
         {max(least, min(steps[0], most)), *(step for step in steps if least <= step <= most), max(least, most)}
     )

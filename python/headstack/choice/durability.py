@@ -1,7 +1,7 @@
-"""What is expected to be lost: arrays by a birth-death chain, sectors by the data sheet's bound.
+"""``durability_of``: expected data loss of arrays by a birth-death chain, and of sectors by the data sheet's bound.
 
-No figure here is better than the failure rates that are put in: rates of models differ fifty times within one fleet and
-year. What is returned is exact for what was put in; ``told`` shows one digit of it.
+No result is more accurate than the given failure rates: rates of models differ by a factor of fifty within one fleet
+and year. Results are exact for their inputs; ``told`` prints one significant digit.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ YEAR_H = 8766.0
 """Hours of 365.25 days."""
 
 CLASSES = ("disk", "flash", "volume")
-"""Classes of drives that rates can be given for, as for names of drives."""
+"""Classes of drives for which rates can be given, as for names of drives."""
 
 DISK_AFR_PERCENT = 1.57
 """Measured: 4,372 failures of 298,054 disks of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
 FLASH_AFR_PERCENT = 1.0
 """Measured: about 1 of Backblaze's boot drives in the middle of 2023, below 1 in 2022. Others: 0.2 to 1."""
 OTHER_VOLUME_AFR_PERCENT = 0.2
-"""Assumed of volumes whose provider's figure was not read: the worse end of what Amazon states."""
+"""Assumed for volumes without a known figure of their provider: the upper end of Amazon's range."""
 
 DISK_BITS_PER_ERROR = 1e15
-"""Assumed of disks whose file states none: nearline and SAS disks, by their sheets; desktop disks 1e14."""
+"""Assumed for disks whose file states none: nearline and SAS disks, by their data sheets; desktop disks 1e14."""
 FLASH_BITS_PER_ERROR = 1e17
-"""Assumed of solid-state drives: data-centre drives, by their sheets; consumer drives 1e15 to 1e16."""
+"""Assumed for SSDs: data-centre drives, by their data sheets; consumer drives 1e15 to 1e16."""
 
 
 def afr_percent(drive: Drive, overrides: Mapping[str, float] | None = None) -> tuple[float, str]:
-    """Drives of this model that fail a year, and where the figure is from.
+    """Returns the annualized failure rate of this model in percent, and its origin.
 
-    ``overrides`` go by the drive's name, then by its class (``disk``, ``flash``, ``volume``). Without one it is the
-    rate of the class in the field: data sheets state a third to a fifth of it, so that theirs is told and not used.
-    Raises ``InputError`` for a rate that cannot be.
+    ``overrides`` apply by the drive's name, then by its class (``disk``, ``flash``, ``volume``). Otherwise it is the
+    rate of the class in the field: data sheets state 20 to 33 % of it, so their rate is reported but not used. Raises
+    ``InputError`` for an impossible rate.
 
     >>> afr_percent(Drive.load("exos-x18-18tb"), {"disk": 0.9})
     (0.9, 'stated by the caller for disk')
@@ -55,7 +55,7 @@ def afr_percent(drive: Drive, overrides: Mapping[str, float] | None = None) -> t
 
 
 def bits_per_error(drive: Drive) -> tuple[float, str]:
-    """Bits read for one sector that cannot be, and where the figure is from; endless for volumes of a cloud.
+    """Returns the bits read per unreadable sector, and the origin; infinite for cloud volumes.
 
     >>> bits_per_error(Drive.load("exos-x18-18tb"))[0]
     1000000000000000.0
@@ -72,14 +72,14 @@ def bits_per_error(drive: Drive) -> tuple[float, str]:
 
 
 def mean_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
-    """Mean time until more drives of a group fail than it survives, by the exact birth-death chain; drives are rebuilt
-    one at a time.
+    """Returns the mean time until more drives of a RAID group fail than it survives, by the exact birth-death chain;
+    drives are rebuilt one at a time.
 
     >>> f"{mean_time_to_loss_years(2, 1, 1.5, 24):.2e}"
     '8.00e+05'
     """
     failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
-    # Mean time from i failed drives to i + 1: its own rate, and the way back from each repair before.
+    # Mean time from i failed drives to i + 1: its own rate, and the return from each earlier repair.
     total_h = step_h = 0.0
     for failed in range(survives + 1):
         rate_h = (drives - failed) * failing_h
@@ -89,10 +89,11 @@ def mean_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebu
 
 
 def loss_a_year(drives: int, survives: int, afr_percent: float, rebuild_h: float, groups: int = 1) -> float:
-    """Probability that within a year some group of so many drives loses more of them than it survives.
+    """Returns the probability that within a year some RAID group of ``drives`` drives loses more of them than it
+    survives.
 
-    Failures are independent, rates constant, and a spare is always there: without one, ``rebuild_h`` has to hold the
-    time until somebody brings it.
+    Failures are independent, rates constant, and a spare is always available: otherwise ``rebuild_h`` must include the
+    time until it is replaced.
 
     >>> f"{loss_a_year(8, 2, 1.5, 24):.1e}"
     '8.7e-09'
@@ -103,7 +104,7 @@ def loss_a_year(drives: int, survives: int, afr_percent: float, rebuild_h: float
 
 
 def meets_unreadable(read_bytes: float, bits_per_error: float) -> float:
-    """Probability that reading so much meets a sector that cannot be read.
+    """Returns the probability of an unreadable sector when this many bytes are read.
 
     >>> f"{meets_unreadable(7 * 16e12, 1e15):.0%}"
     '59%'
@@ -123,12 +124,11 @@ def unreadable_a_year(
     groups: int = 1,
     width: int | None = None,
 ) -> float:
-    """Expected rebuilds a year that meet a sector that cannot be read while no redundancy is left to repair it.
+    """Returns the expected number of rebuilds per year that meet an unreadable sector without remaining redundancy.
 
-    Those are the rebuilds of groups of which as many drives failed as they survive. All of such a rebuild counts,
-    though a part of it may have been done while there was redundancy: with the data sheet's worst, it is a bound. A
-    level without redundancy rebuilds nothing. ``width`` is that of declustered stripes (dRAID), of
-    which few are critical.
+    These are the rebuilds of groups with as many failed drives as they survive. Such a rebuild counts completely,
+    though a part of it may have been done with redundancy: with the data sheet's worst case, it is a bound. A level
+    without redundancy rebuilds nothing. ``width`` is that of declustered stripes (dRAID), few of which are critical.
 
     >>> round(unreadable_a_year(8, 1, 1.5, 29, 16e12, 1e15), 3)
     0.072
@@ -136,13 +136,13 @@ def unreadable_a_year(
     failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
     if survives == 0:
         return 0.0
-    # Shares of the time with 0, 1 … failed drives, of a chain that is renewed rather than lost.
+    # Shares of the time with 0, 1 … failed drives, of a chain that is renewed instead of lost.
     shares = [1.0]
     for failed in range(survives):
         shares.append(shares[-1] * (drives - failed) * failing_h * rebuild_h)
     rebuilds = shares[survives - 1] / math.fsum(shares) * (drives - survives + 1) * failing_h * YEAR_H
     stripe = drives if width is None else width
-    # Of the stripes of the drive that failed last, those that the others which failed belong to, too.
+    # The stripes of the last failed drive that also include the other failed ones.
     critical = math.prod((stripe - other) / (drives - other) for other in range(1, survives))
     read_bytes = (stripe - survives) * capacity_bytes * critical
     return groups * rebuilds * meets_unreadable(read_bytes, bits_per_error)
@@ -156,7 +156,7 @@ def durability_of(
     rebuild: tuple[float, str],
     overrides: Mapping[str, float] | None = None,
 ) -> Durability:
-    """All of it for drives of one model in a level; ``rebuild`` is hours and where they are from.
+    """Returns the durability of drives of one model in a level; ``rebuild`` is the time in hours and its origin.
 
     >>> durability_of("raid6", 12, 1, Drive.load("exos-x16-16tb"), (29, "assumed")).afr_percent
     1.57
@@ -173,7 +173,7 @@ def durability_of(
 
 
 def told(durability: Durability) -> str:
-    """One digit of it, and what was put in.
+    """Formats it with one significant digit and its inputs.
 
     >>> told(Durability(1.5, "stated", 24, "stated", 3.5e-5, 0.0))
     'about 1 in 30,000 a year at 1.5 % a drive'
@@ -195,7 +195,7 @@ def _one_in(probability: float) -> str:
 
 
 def _digit(value: float) -> str:
-    """One significant digit: 3, 30,000 or 2 x 10^11."""
+    """Formats one significant digit: 3, 30,000 or 2 x 10^11."""
     power = math.floor(math.log10(value))
     digit = round(value / 10**power)
     if power >= 9:
@@ -205,7 +205,7 @@ def _digit(value: float) -> str:
 
 
 def _failing_h(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
-    """Failures of a drive an hour; raises for a group that cannot be."""
+    """Returns the failures of a drive per hour; raises for an impossible group."""
     if not 0 <= survives < drives:
         raise InputError(f"{survives} of {drives} drives; 0 to {drives - 1}", key="survives")
     if not (rebuild_h > 0 and math.isfinite(rebuild_h)):
@@ -236,7 +236,7 @@ def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
 
 
 def _sheet_rate(drive: Drive) -> str:
-    """The rate of the data sheet in words; empty where the drive's file has none."""
+    """Describes the data sheet's rate; empty if the drive's file has none."""
     stated = {value["key"]: value for value in drive.stated}
     for key in ("reliability.afr_percent", "reliability.mtbf_h"):
         if key not in stated:

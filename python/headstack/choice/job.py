@@ -1,4 +1,4 @@
-"""The job: what is to be carried, within which limits, and what the buyer asks of the system besides."""
+"""``Job``: the load, its limits, and the other requirements on the system."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from headstack.prediction.request_class import RequestClass
 from headstack.traces.traces import Trace
 
 OBJECTIVES = {"usd": "$", "watts": "W", "bays": "bays", "latency": "ms"}
-"""Objectives, each with its unit."""
+"""Objectives with their units."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """The load that the system is put under."""
+    """The load on the system."""
 
     name: str
     blueprint: Blueprint | None
     """The file of a workload or scenario; ``None`` for a trace."""
     trace: Trace | None
     rate_per_s: float | None
-    """Requests a second that arrive in an open loop; ``None`` where the workload or scenario states its own load."""
+    """Arrival rate of an open loop per second; ``None`` if the workload or scenario states its own load."""
     depth: int | None
-    """Requests outstanding, or clients, instead of what it says itself."""
+    """Queue depth, or number of clients, in place of the stated one."""
     source: str
-    """The id or file that it is of; empty of several together."""
+    """Its id or file; empty for a combination of several."""
     classes: tuple[RequestClass, ...]
-    """The mix of its requests; of a scenario or a trace empty: no bound is computed then."""
+    """The mix of its requests; empty for a scenario or a trace, for which no bound is computed."""
 
     @property
     def is_scenario(self) -> bool:
@@ -46,7 +46,7 @@ class Demand:
         return self.blueprint is not None and self.blueprint["kind"] == "scenario"
 
     def scaled(self, factor: float) -> Demand:
-        """The same with so many times the load. Raises ``InputError`` where it has none that can be scaled."""
+        """Returns the demand with its load multiplied. Raises ``InputError`` if it cannot be scaled."""
         if factor == 1:
             return self
         if self.rate_per_s is not None:
@@ -57,9 +57,9 @@ class Demand:
 
 
 def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = (), depth: int | None = None) -> Demand:
-    """The demand of a workload, a scenario or a trace, or of several workloads at once, each at a rate of its own.
+    """Returns the demand of a workload, a scenario or a trace, or of several concurrent workloads with a rate each.
 
-    Raises ``InputError`` for what cannot be put together.
+    Raises ``InputError`` for combinations that are impossible.
 
     >>> from headstack.choice.job import demand_of
     >>> demand_of(["file-server"], rates=[400]).rate_per_s
@@ -101,7 +101,7 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
 
 
 def _together(names: list[str], rates: Sequence[float]) -> Demand:
-    """Several workloads at once, as the streams of a scenario."""
+    """Returns several concurrent workloads as the streams of a scenario."""
     if len(rates) != len(names):
         raise InputError(f"{', '.join(names)}: at once each needs a rate of its own; give --rate {len(names)} times")
     streams = []
@@ -116,14 +116,14 @@ def _together(names: list[str], rates: Sequence[float]) -> Demand:
         access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}
         streams.append({"name": told["name"], "access": access})
     name = " and ".join(stream["name"] for stream in streams)
-    # The length is another in each run.
+    # The length is replaced in each run.
     told = {"name": name, "run_length": {"requests": 1000}, "streams": streams}
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in told.items())
     return Demand(name, {"kind": "scenario", "text": text, "drives": {}}, None, None, None, "", ())
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML in one line, whose strings and numbers JSON writes alike."""
+    """Formats a value as TOML in one line, whose strings and numbers are as in JSON."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
     if isinstance(value, list):
@@ -133,7 +133,7 @@ def _toml(value: Any) -> str:
 
 @cache
 def recorded_rate(trace: Trace) -> float:
-    """Requests a second of a recording."""
+    """Returns the requests per second of a trace."""
     first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"] or (0, 0)
     if last_ns <= first_ns:
         raise InputError(f"{', '.join(trace.paths)}: all requests come at once, so that there is no rate; give --rate")
@@ -142,13 +142,13 @@ def recorded_rate(trace: Trace) -> float:
 
 @cache
 def recorded_requests(trace: Trace) -> int:
-    """Requests of a recording."""
+    """Returns the requests of a trace."""
     return int(sum(trace.info()["summary"]["total"]["requests"].values()))
 
 
 @dataclass(frozen=True)
 class Job:
-    """The load to carry, and the requirements on the system."""
+    """The load, and the requirements on the system."""
 
     demand: Demand
     limits: tuple[Limit, ...]
@@ -157,24 +157,24 @@ class Job:
     reserve_share: float = 0.0
     """Share of the usable capacity that a file system keeps free."""
     compression: float = 1.0
-    """Bytes of data for each byte that is stored."""
+    """Compression ratio."""
     survive: int = 0
-    """Drives that may fail, whichever they are."""
+    """Number of arbitrary drives that may fail."""
     loss_a_year: float | None = None
-    """The most that the probability of losing data in a year may be."""
+    """Maximum probability of data loss per year."""
     bays: int | None = None
     watts: float | None = None
     usd: float | None = None
     spares: int = 0
     years: float = 0.0
-    """Over which running costs count; 0 for the purchase alone."""
+    """Years of running costs; 0 for the purchase only."""
     pue: float = 1.5
-    """Watts drawn for each watt of the drives, cooling and supplies among them: an assumption."""
+    """Watts drawn per watt of the drives, including cooling and power supplies: an assumption."""
     objectives: tuple[str, ...] = ("usd",)
     requests_max: int = 128_000
-    """Simulated of one system at most."""
+    """Maximum number of requests simulated for one system."""
     spread: bool = False
-    """Whether the requests go to all of the system, and not to as much of it as the data take."""
+    """Whether the requests go to the whole system, not only to the part that the data occupy."""
 
     def __post_init__(self) -> None:
         if not self.limits:
@@ -209,12 +209,12 @@ class Job:
 
     @property
     def latency_place(self) -> int:
-        """Which of the limits is the one whose figure is least where the response time is to be."""
+        """The index of the limit whose response time is the objective."""
         return next(place for place, limit in enumerate(self.limits) if limit.is_most)
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes that the data take on the system."""
+        """Bytes that the data occupy on the system."""
         return round(self.capacity_bytes / self.compression)
 
     @property
@@ -223,7 +223,7 @@ class Job:
         return round(self.stored_bytes / (1 - self.reserve_share))
 
     def in_words(self) -> list[str]:
-        """The job, a line each."""
+        """Describes the job, one line per requirement."""
         demand = self.demand
         load = (
             f" at {demand.rate_per_s:,.4g} requests a second"

@@ -1,4 +1,4 @@
-"""The limits of a job on response times and rates, and verdicts on them."""
+"""``Limit``: the limits of a job on response times and rates, and verdicts on them."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from headstack.choice.run_rows import RunRow
 from headstack.io.values import number, rate_bytes_per_s
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
-"""Percentiles whose intervals a run keeps, by the names of their columns."""
+"""Percentiles with confidence intervals in runs, with the names of their columns."""
 FORM = "p99=20ms, mean=5ms, read.p99=10ms, iops=4000 and mb_per_s=400 are such"
 FEW_BEYOND = "too few requests beyond it"
-"""The text of results whose percentile has no interval since few requests were slower (crates/result)."""
+"""Text of results for a percentile without an interval since few requests were slower (crates/result)."""
 WRITE_CACHE = "data in write caches still changed"
-"""The text of results without an interval since a write cache fills or empties (crates/result)."""
+"""Text of results without an interval since a write cache fills or empties (crates/result)."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit: the most that a response time may be, or the least that a rate must be."""
+    """A limit: a maximum response time or a minimum rate."""
 
     text: str
-    """As it was asked."""
+    """The limit as requested."""
     figure: str
     """``mean``, ``p50`` … ``p999``, ``iops`` or ``mb_per_s``."""
     value: float
-    """In ms, requests a second or MB/s."""
+    """Value in ms, requests per second or MB/s."""
     kind: str = ""
     """``read`` or ``write``; empty for all requests together."""
     rebuilding: bool = False
-    """Whether it holds while a drive is replaced, and not in service as usual."""
+    """Whether it applies while a drive is rebuilt, not in normal service."""
 
     @property
     def is_most(self) -> bool:
-        """Whether it is the most, not the least."""
+        """Whether it is a maximum, not a minimum."""
         return self.figure not in ("iops", "mb_per_s")
 
     @property
@@ -55,28 +55,28 @@ class Limit:
 
     @property
     def column(self) -> str:
-        """The column of results that has it, where it is of all requests."""
+        """The column of results, for limits on all requests."""
         return {"mean": "mean_ms", "iops": "iops", "mb_per_s": "mb_per_s"}.get(self.figure, f"{self.figure}_ms")
 
     @property
     def quantile(self) -> float | None:
-        """0.99 of ``p99``; ``None`` of what is no percentile."""
+        """0.99 for ``p99``; ``None`` if it is no percentile."""
         return int(self.figure[1:]) / 10 ** len(self.figure[1:]) if self.figure.startswith("p") else None
 
     @property
     def requests_min(self) -> int:
-        """Fewer say nothing of it: twenty beyond a percentile are known to a quarter."""
+        """The minimum number of requests: with twenty above a percentile its error is about 25 %."""
         return 1000 if self.quantile is None else math.ceil(20 / (1 - self.quantile))
 
     def relaxed(self, share: float) -> Limit:
-        """The same, looser by a share: 0.1 makes 20 ms 22 ms, and 4,000 requests a second 3,600."""
+        """Returns the limit relaxed by a share: 0.1 makes 20 ms 22 ms, and 4,000 requests per second 3,600."""
         value = self.value * (1 + share if self.is_most else 1 - share)
         shown = f"{value:g}ms" if self.is_most else f"{value:g}"
         return Limit(f"{self.text.partition('=')[0]}={shown}", self.figure, value, self.kind, self.rebuilding)
 
 
 def limit_of(text: str) -> Limit:
-    """A limit as it is written: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``, ``mb_per_s=400``.
+    """Parses a limit: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``, ``mb_per_s=400``.
 
     Raises ``InputError`` for what is none.
 
@@ -112,24 +112,25 @@ def limit_of(text: str) -> Limit:
 
 @dataclass(frozen=True)
 class Known:
-    """The figure of a limit by the runs of one system, with its interval."""
+    """The figure of a limit from the runs of one system, with its interval."""
 
     value: float | None
-    """``None`` where nothing was answered."""
+    """The figure; ``None`` if no request completed."""
     low: float | None
     high: float | None
     requests: int
     why: str = ""
-    """Why the interval is not known."""
+    """The reason why the interval is unknown."""
     piles_up: bool = False
-    """Whether requests pile up: there is no long run."""
+    """Whether the queue grows without bound, so that there is no steady state."""
     impossible: bool = False
-    """Whether no run was possible: ``why`` says why."""
+    """Whether no run was possible, with the reason in ``why``."""
 
 
 def known(limit: Limit, row: RunRow) -> Known:
-    """The figure of a limit on all requests by the row of a run. The interval of a rate in a closed loop follows from
-    that of the mean response, by Little's law; an open loop's rate is the offered one, unless requests pile up."""
+    """Returns the figure of a limit on all requests from a row of a run. The interval of a rate in a closed loop
+    follows from that of the mean response time, by Little's law; an open loop's rate is the offered one, unless the
+    queue grows without bound."""
     value, requests, why, piles_up = row.figures[limit.column], row.requests, row.sampling, row.saturated
     if limit.is_most:
         name = limit.column.removesuffix("_ms")
@@ -145,20 +146,20 @@ def known(limit: Limit, row: RunRow) -> Known:
     return Known(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
 
 
-FAR = 2.0
-"""A figure without an interval that misses a limit by so much does miss it: of a p99 of twice the limit, several times
-as many requests are slow as may be, more than chance makes of twenty. A percentile that is within a limit by so much
-meets it, where only the number of slower requests leaves it without an interval."""
-FILLING = 1.25
-"""The same where data in a write cache still change: from an empty one, what is yet to come is no faster than what was;
-and from one that begins as dirty as it was found to stay, means came to within 15 % of those of runs sixty times as
-long. An SSD that writes to erased flash is judged as the new drive that it is, with this factor on either side: the
-answer's warnings name its state."""
+DECISIVE_MISS_FACTOR = 2.0
+"""Factor by which a figure without an interval must miss a limit for a decided miss: at a p99 of twice the limit, far
+more requests are slow than permitted, more than chance explains among twenty. A percentile within a limit by this
+factor meets it, if it only lacks an interval because few requests are slower."""
+CACHE_FILLING_FACTOR = 1.25
+"""The same factor while data in a write cache still change: starting from an empty cache, later requests are no faster
+than earlier ones; starting at the steady dirty level, means were within 15 % of those of runs sixty times as long. An
+SSD that writes to erased flash is judged as a new drive, with this factor in both directions: the answer's warnings
+name its state."""
 
 
 def judged(limit: Limit, found: Known) -> Says:
-    """What is known: that the limit holds, that it does not, or neither. Where the long run lies is an interval of
-    95 %, of which one end counts: either answer is wrong in one case of forty."""
+    """Returns the verdict: met, missed or undecided. The long-run value has a 95 % confidence interval, of which one
+    end matters: either decision is wrong in 2.5 % of cases."""
     if found.value is None:
         return "does not"
     if found.piles_up and limit.is_most:
@@ -166,17 +167,19 @@ def judged(limit: Limit, found: Known) -> Says:
     if found.low is None or found.high is None:
         missed = off(limit, found)
         is_sampled = found.why.endswith(FEW_BEYOND) and found.requests >= limit.requests_min
-        if (found.why.startswith(NOT_STEADY) and missed <= 1 / FILLING) or (is_sampled and missed <= 1 / FAR):
+        if (found.why.startswith(NOT_STEADY) and missed <= 1 / CACHE_FILLING_FACTOR) or (
+            is_sampled and missed <= 1 / DECISIVE_MISS_FACTOR
+        ):
             return "meets"
         fills = WRITE_CACHE in found.why or found.why.startswith(NOT_STEADY)
-        return "does not" if missed > (FILLING if fills else FAR) else "cannot tell"
+        return "does not" if missed > (CACHE_FILLING_FACTOR if fills else DECISIVE_MISS_FACTOR) else "cannot tell"
     if limit.is_most:
         return "meets" if found.high <= limit.value else "does not" if found.low > limit.value else "cannot tell"
     return "meets" if found.low >= limit.value else "does not" if found.high < limit.value else "cannot tell"
 
 
 def off(limit: Limit, found: Known) -> float:
-    """By what factor the limit is missed: above 1 where it is, infinite where requests pile up."""
+    """Returns the factor by which the limit is missed: above 1 if missed, infinite if the queue grows without bound."""
     if found.value is None or (found.piles_up and limit.is_most):
         return math.inf
     if limit.is_most:
@@ -185,7 +188,7 @@ def off(limit: Limit, found: Known) -> float:
 
 
 def verdict(limit: Limit, found: Known, model: tuple[float, float] | None = None) -> Verdict:
-    """The verdict on a limit, with the error of the model where that is known: both must allow it."""
+    """Returns the verdict on a limit; if the model's error is known, both intervals must permit it."""
     says = judged(limit, found)
     if says == "meets" and model is not None:
         holds = model[1] <= limit.value if limit.is_most else model[0] >= limit.value
@@ -209,7 +212,7 @@ def verdict(limit: Limit, found: Known, model: tuple[float, float] | None = None
 
 
 def together(says: list[Says]) -> Says:
-    """The verdict on several limits at once: the worst of theirs."""
+    """Returns the verdict on several limits: the worst of theirs."""
     return max(says, key=_badness, default="meets")
 
 

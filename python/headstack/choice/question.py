@@ -1,4 +1,4 @@
-"""A question under way: its searches, and its candidates as an answer tells of them."""
+"""``Question``: a question with its searches, and its candidates as reported in answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from headstack.simulation.shards import Shard
 
 @dataclass
 class Question:
-    """A question under way."""
+    """A question and its searches."""
 
     job: Job
     space: Space
@@ -38,14 +38,14 @@ class Question:
     store: str | os.PathLike[str] | None = None
     executor: str = "local"
     told: Callable[[str, float], object] | None = None
-    """Hears what is done, and how many runs are finished; of a run under way the share that is."""
+    """Called with the current step, and the number of finished runs, including the share of a current one."""
     _simulated: dict[tuple[float | None, int | None], Simulated] = field(default_factory=dict)
     _carried: Carried = field(default_factory=Carried)
     _durabilities: dict[str, Durability] = field(default_factory=dict)
     _stage: str = "looking for the cheapest"
 
     def race(self, shard: Shard) -> int:
-        """Carries out a part of the first short runs alone, which the store keeps; how many there were."""
+        """Runs one shard of the first short runs, which the store keeps; returns their number."""
         some = candidates(self.space, self.job, self.book, self.estimate)
         search = Search(some, self.runs(self.job), self._bounds_of(self.job, some))
         search.first_runs(shard)
@@ -57,7 +57,7 @@ class Question:
         return bounds
 
     def runs(self, job: Job) -> Simulated:
-        """The runs of a job, shared by all that put systems under the same."""
+        """Returns the runs of a job, shared by all questions with the same load."""
         demand = job.demand
         key = (demand.rate_per_s, demand.depth)
         if key not in self._simulated:
@@ -67,7 +67,7 @@ class Question:
         return shared
 
     def _heard(self, tests: float = 0.0) -> None:
-        """Tells how far it is; ``tests`` is the share of the tests of drives that is done."""
+        """Reports the progress; ``tests`` is the share of the drives' tests that is done."""
         if self.told is not None:
             self.told(self._stage, tests + sum(one.runs + one.under_way for one in self._simulated.values()))
 
@@ -80,8 +80,8 @@ class Question:
         above: Key | None = None,
         by_value: bool = False,
     ) -> tuple[Found, Candidates]:
-        """What a search comes to for a job like the one that was asked, at such prices. Under more load than that, what
-        is cheaper than its answer fails all the more: ``above`` is the answer's cost then."""
+        """Returns the result of a search for a variation of the job, at given prices. Under more load, systems cheaper
+        than the answer fail as well: ``above`` is then the answer's cost."""
         asked = job if below is None or job.objectives[0] != "usd" else replace(job, usd=below[0])
         some = candidates(self.space, asked, book, self.estimate)
         keeps = None if job.loss_a_year is None else partial(self._keeps, job.loss_a_year)
@@ -96,7 +96,7 @@ class Question:
         return cost_of(candidate, self.job), candidate.usd, candidate.name
 
     def _figure(self, one: Tested) -> float:
-        """What is to be least, of a candidate that was simulated."""
+        """Returns the objective of a simulated candidate."""
         if self.job.objectives[0] == "latency":
             return one.known[self.job.latency_place].value or math.inf
         return cost_of(one.candidate, self.job)
@@ -104,7 +104,7 @@ class Question:
     def choice(
         self, one: Tested, some: Candidates, load: tuple[float, str] | None = None, detailed: bool = False
     ) -> Choice:
-        """A candidate as the answer tells of it; details take further runs."""
+        """Returns a candidate as reported in the answer; details take further runs."""
         candidate, family, job = one.candidate, one.candidate.family, self.job
         slowest = bottlenecks(self.runs(job), job, [candidate])[0] if detailed else Bottleneck("", None)
         verdicts = tuple(
@@ -138,12 +138,12 @@ class Question:
             durability=self.durability(candidate) if detailed else None,
             model_error=one.model_error,
             toml=toml_of(candidate) if detailed else "",
-            asked=self._asked(one) if detailed else None,
+            asked=self._inputs_of(one) if detailed else None,
             costs=tuple(self._cost_by(name, one) for name in job.objectives) if len(job.objectives) > 1 else (),
         )
 
-    def _asked(self, one: Tested) -> Asked:
-        """The run that the answer rests on, as a page can ask for it again."""
+    def _inputs_of(self, one: Tested) -> Asked:
+        """Returns the inputs of the run behind the answer, so that a page can recompute it."""
         runs, ask = self.runs(self.job), Ask(one.candidate, one.requests)
         (row,) = runs.rows([ask])
         return runs.asked(ask, row)
@@ -160,8 +160,8 @@ class Question:
                 return one.candidate.usd
 
     def durability(self, candidate: Candidate) -> Durability | None:
-        """What is expected to be lost, by the rates of failure that are put in; ``None`` of what is no array, or where
-        the first failure loses data."""
+        """Returns the expected losses at the given failure rates; ``None`` if it is no array, or if the first failure
+        loses data."""
         family = candidate.family
         if family.model is None or candidate.survives == 0:
             return None
@@ -176,8 +176,8 @@ class Question:
         return self._durabilities[candidate.name]
 
     def loss_a_year(self, candidate: Candidate) -> float:
-        """Probability of losing data within a year: of more failures than are survived, of which the first is one where
-        none is; of a cloud's volume, of its own failure."""
+        """Returns the probability of data loss within a year: of more failures than survived, which without redundancy
+        is the first one; for a cloud volume, of its own failure."""
         family = candidate.family
         durability = self.durability(candidate)
         if durability is not None:
@@ -191,7 +191,7 @@ class Question:
         return self.loss_a_year(candidate) <= most
 
     def _warnings(self, some: Candidates, shown: Sequence[Candidate]) -> tuple[str, ...]:
-        """What has to be said of the prices of those that are shown, and of those that are left out without one."""
+        """Returns warnings on the prices of shown systems, and on those excluded without a price."""
         items = list(dict.fromkeys(part.item for one in shown for part in some.parts(one) if part.date))
         told = list(self.book.warnings(one for one in items if self.book.price(one) is not None))
         if some.no_price:

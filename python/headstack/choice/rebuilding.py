@@ -1,4 +1,4 @@
-"""How long a rebuild takes, by simulation, and schedules that keep an array rebuilding."""
+"""Rebuild times by simulation, and fault schedules that keep an array rebuilding."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from headstack.io.json_text import quoted
 from headstack.simulation.runs import Demand, Swept, run
 
 FIRST_TIME_S = 4
-"""The shortest run: hundreds of steps of a rebuild."""
+"""Duration of the shortest run: hundreds of steps of a rebuild."""
 STEADY = 0.03
-"""A rate is steady where a run twice as long adds no more than this to it, or takes it away."""
+"""A rate is steady if a run twice as long changes it by at most this share."""
 DOUBLINGS = 8
-"""Doublings of the run until its rate is steady: to 17 minutes of simulated time."""
+"""Maximum number of doublings of the run until its rate is steady: to 17 minutes of simulated time."""
 PLACES = 5
-"""Places on a disk at which a rebuild is timed, from its outermost zone to its innermost."""
+"""Number of positions at which a disk's rebuild is timed, from its outermost zone to its innermost."""
 IDLE_RATE_PER_S = 2
-"""Requests a second of an array that is as good as idle. Without any, all drives go on in the same turn of theirs for
-ever, which makes a rebuild up to a half quicker or slower than any other beginning."""
+"""Requests per second of a practically idle array. Without any, all drives stay in the same rotational phase, which
+makes a rebuild up to 50 % faster or slower than from another start."""
 SCHEDULE_S = 3600.0
-"""How long a schedule keeps an array rebuilding."""
+"""Time for which a schedule keeps an array rebuilding."""
 RESTARTS = 200
-"""Most restarts of a rebuild in one schedule."""
+"""Maximum number of restarts of a rebuild in one schedule."""
 FULL_CACHE_BYTES = 256_000_000
-"""Cells with one bit of a drive whose larger cache of them is full: a rebuild fills so many in a second or two."""
+"""Single-bit cells of a drive whose larger SLC cache is full: a rebuild fills this many in a second or two."""
 FLASH_MAX_BYTES_PER_S = 14e9
-"""Nothing fills a spare faster: four lanes of PCIe 5."""
+"""Maximum rate at which a spare is filled: four lanes of PCIe 5."""
 
 
 class Load(TypedDict, total=False):
-    """The load of an array while it rebuilds; options of runs."""
+    """The load of an array while it rebuilds, as options of runs."""
 
     rate: Swept
     depth: Swept
@@ -49,12 +49,12 @@ class Load(TypedDict, total=False):
 
 
 def rebuild_h(system: Array, demand: Demand | None = None, **load: Unpack[Load]) -> tuple[float, str]:
-    """Hours until the first drive of the array that fails is rebuilt on a spare, and where the figure is from.
+    """Returns the hours until the first failed drive of the array is rebuilt on a spare, and how they were determined.
 
     Simulated: the drive fails when the run begins, the array fills a spare (or spare room of dRAID) under this load,
-    and the run lasts until it does so at a steady rate, of disks in five zones, since the inner ones are slower.
-    Without a load the array is idle. So a part of a rebuild is simulated, and the rest follows from its rate. Raises
-    ``InputError`` for an array that nothing is rebuilt in, ``RunError`` where a rebuild makes no headway.
+    and the run lasts until the rate is steady, for disks in five zones, since the inner ones are slower. Without a load
+    the array is idle. Thus a part of a rebuild is simulated, and the rest follows from its rate. Raises ``InputError``
+    for an array without rebuilds, and ``RunError`` if a rebuild makes no progress.
 
     >>> hours, source = rebuild_h(Array.load("md-raid5-8x2tb"))
     >>> 5 < hours < 7
@@ -93,7 +93,7 @@ def _headway(rebuild: _Rebuild, time_s: float, place: float) -> float:
 
 
 def _with_small_caches(system: Array) -> Array:
-    """The array with drives whose cells with one bit are soon full: gigabytes of them take minutes to simulate."""
+    """Returns the array with small SLC caches in its drives: filling gigabytes takes minutes to simulate."""
     description = copy.deepcopy(system.description)
     for device in description["devices"]:
         if cache := device.get("ssd", {}).get("slc_cache"):
@@ -104,8 +104,8 @@ def _with_small_caches(system: Array) -> Array:
 
 
 def _mean(values: Sequence[float], sizes: Sequence[float]) -> float:
-    """Over parts of these sizes, from the first of which to the last the values are spread evenly, with straight lines
-    between them."""
+    """Returns the mean over parts of these sizes; the values are evenly spaced from the first part to the last, and
+    interpolated linearly."""
     found = []
     for part in range(len(sizes)):
         at = part * (len(values) - 1) / max(1, len(sizes) - 1)
@@ -116,11 +116,11 @@ def _mean(values: Sequence[float], sizes: Sequence[float]) -> float:
 
 
 def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float = SCHEDULE_S) -> str:
-    """A schedule of faults, as a file, by which the array rebuilds from the beginning of a run on.
+    """Returns a fault schedule, as a file, under which the array rebuilds from the beginning of a run on.
 
-    So many drives fail at once, and a spare is added; where there is one, or spare room in dRAID, none is. Before the
-    rebuild can have ended the spare fails and another comes, so that it begins anew: for as long as ``lasting_s``, or
-    200 times. Of dRAID one rebuild is all there is. Raises ``InputError`` for failures that it does not survive.
+    This many drives fail at once, and a spare is added unless there is one, or spare room in dRAID. Before the rebuild
+    can end, the spare fails and another is added, so that it restarts: for ``lasting_s``, or 200 times. dRAID has only
+    one rebuild. Raises ``InputError`` for failures that it does not survive.
 
     >>> print(schedule_while_rebuilding(Array.load("nearline-12-raid6")).splitlines()[3])
     member = "d0"
@@ -134,7 +134,7 @@ def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float 
     if found.spares and not group.spares:
         return _schedule(fails)
     adds = "spare-added", "group", group.name
-    # Whoever is added is called by the number of members there are.
+    # An added device is named by the number of members.
     filled, added = (names[group.spares[0]], 0) if group.spares else (f"d{len(names)}", 1)
     events = [*fails, *([(0.0, *adds)] if added else [])]
     every_s = 0.9 * group.member_bytes / group.fastest_bytes_per_s
@@ -168,9 +168,9 @@ class _Group:
     fastest_bytes_per_s: float
     """The highest rate at which a spare is filled."""
     cached_bytes: int
-    """The largest cache of cells with one bit of a member; 0 where none has one."""
+    """The largest SLC cache of a member; 0 if none has one."""
     zone_sectors: tuple[int, ...]
-    """Sectors of a surface in each zone of the disk that has most zones; empty where no member is a disk."""
+    """Sectors per surface in each zone of the disk with most zones; empty if no member is a disk."""
 
 
 def _group(array: Array, index: int) -> _Group:
@@ -180,7 +180,7 @@ def _group(array: Array, index: int) -> _Group:
     devices = [array.description["devices"][number] for number in numbers]
     caches = [cache for device in devices if "ssd" in device and (cache := device["ssd"].get("slc_cache"))]
     zones = [device["disk"]["geometry"]["zones"] for device in devices if "disk" in device]
-    # Nothing fills a spare faster than the links of flash, the outer zone of disks, and the limit of the array.
+    # Upper bounds of the rate: the links of flash, the outer zone of disks, and the limit of the array.
     rates = [FLASH_MAX_BYTES_PER_S]
     if len(zones) == len(devices):
         rates.append(max(_outer_bytes_per_s(device["disk"]) for device in devices))
@@ -204,7 +204,7 @@ def _group(array: Array, index: int) -> _Group:
 
 
 def _first_group(array: Array) -> _Group:
-    """The first group that survives a failure."""
+    """Returns the first RAID group that survives a failure."""
     groups = (_group(array, index) for index in range(len(array.description["groups"])))
     found = next((group for group in groups if group.redundancy.survives), None)
     if found is None:
@@ -213,7 +213,7 @@ def _first_group(array: Array) -> _Group:
 
 
 def _outer_bytes_per_s(disk: Mapping[str, Any]) -> float:
-    """The rate of the outermost zone of a disk."""
+    """Returns the rate of a disk's outermost zone."""
     geometry = disk["geometry"]
     sectors = max(zone["sectors_per_track"] for zone in geometry["zones"])
     bytes_a_turn: float = sectors * geometry["physical_sector_bytes"]
@@ -233,8 +233,8 @@ class _Rebuild:
         self.incidents = [{"at_ns": 0, "what": fault} for fault in faults]
 
     def done(self, time_s: float, place: float = 0.0) -> tuple[float, float]:
-        """Bytes rebuilt after so long, and hours that all of it took where it ended; ``place`` is 0 for a rebuild that
-        begins at the outermost zone of its disks, 1 for the innermost."""
+        """Returns the bytes rebuilt after this time, and the hours of a complete rebuild if it ended; ``place`` is 0
+        for a rebuild that begins at the outermost zone of its disks, 1 for the innermost."""
         description = copy.deepcopy(self.system.description)
         description["incidents"] = self.incidents
         for device in description["devices"]:
@@ -251,8 +251,9 @@ class _Rebuild:
         return float(counters["rebuilt_bytes"]), took_ns / 3.6e12
 
     def steady(self, least_bytes: float = 0.0) -> tuple[float, float, float]:
-        """Time of the run in which the rate is steady after so many bytes, the bytes of its first half, and its rate
-        after that in bytes a second; a rate of 0 where it ended, and the hours it took in place of bytes."""
+        """Returns the duration of the run whose rate is steady after this many bytes, the bytes of its first half, and
+        the rate after that in bytes per second; if the rebuild ended, a rate of 0, and the hours it took in place of
+        bytes."""
         time_s = FIRST_TIME_S
         before, hours = self.done(time_s)
         rate = before / time_s
@@ -268,12 +269,12 @@ class _Rebuild:
             return time_s, hours, 0.0
         if rate <= 0:
             raise RunError(f"{self.system.name}: its rebuild makes no headway in {time_s:g} s under this load")
-        # Not steady within the longest run: what it did is its first half, as of a run twice as long.
+        # Not steady within the longest run: use it as the first half of a run twice as long.
         return 2 * time_s, before, rate
 
 
 def _begun_at(zones: Sequence[Mapping[str, Any]], place: float) -> list[Mapping[str, Any]]:
-    """The zones of a disk whose blocks begin in another zone: those that are further out come last."""
+    """Returns the zones of a disk starting from an inner zone, with the outer zones last."""
     first = round(place * (len(zones) - 1))
     turned: list[Mapping[str, Any]] = []
     at = 0

@@ -1,4 +1,4 @@
-"""The report of a choice: what all that were simulated cost against the limit that decides, and parts of prices."""
+"""The report of a choice: the cost of all simulated systems over the deciding limit, and the items of prices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from headstack.report.looks import COLOURS
 from headstack.results.words import number as digits
 
 FIRST = 3
-"""Columns of a table that are always there: what a row is of, its place, its host or its price."""
+"""Number of table columns that are always shown: the role of a row, its name, and its host or price."""
 OTHERS, OTHER_PARTS = "others", "other parts"
 KEY: tuple[tuple[Mark, str], ...] = (
     ("full", "meets every limit"),
@@ -40,7 +40,7 @@ AXES = {"usd": "Price ($)", "watts": "Power of drives (W)", "bays": "Bays"}
 
 
 def mark_of(says: Says) -> Mark:
-    """The mark of a system among the points of a figure."""
+    """Returns the mark of a system among the points of a figure."""
     match says:
         case "meets":
             return "full"
@@ -52,7 +52,7 @@ def mark_of(says: Says) -> Mark:
 
 
 def figures(answer: Answer) -> list[Lines | Bars]:
-    """The figures of an answer: ``cost``, a ``frontier`` for each objective after the first, and ``parts``."""
+    """Returns the figures of an answer: ``cost``, a ``frontier`` for each objective after the first, and ``parts``."""
     drawn: list[Lines | Bars] = []
     cost = cost_figure(answer)
     if cost is not None:
@@ -63,9 +63,9 @@ def figures(answer: Answer) -> list[Lines | Bars]:
 
 
 def plot(answer: Answer, path: str | os.PathLike[str], which: str | None = None) -> None:
-    """Writes the picture of a figure, the first of ``figures`` unless one is named, in the format of the suffix.
+    """Writes the picture of a figure, by default the first of ``figures``, in the format of the suffix.
 
-    Raises ``InputError`` where the answer has no such figure.
+    Raises ``InputError`` if the answer has no such figure.
     """
     from headstack.report.draw import draw  # start-up time
 
@@ -79,7 +79,7 @@ def plot(answer: Answer, path: str | os.PathLike[str], which: str | None = None)
 
 
 def report_of(answer: Answer) -> Report:
-    """All that an answer says, as a report."""
+    """Returns the complete answer as a report."""
     drawn = figures(answer)
     first: list[Figure] = [one for one in drawn if one.name != "parts"]
     prices: list[Figure] = [one for one in drawn if one.name == "parts"]
@@ -100,11 +100,16 @@ def report_of(answer: Answer) -> Report:
         sections.append(Section("Simulated", "", [table]))
     title = f"Choice: {shown.name}" if shown is not None else "Choice"
     return Report(
-        title, "; ".join(answer.question), headline(answer), sections, version=version(), asked=partial(_asked, answer)
+        title,
+        "; ".join(answer.question),
+        headline(answer),
+        sections,
+        version=version(),
+        asked=partial(_inputs_of, answer),
     )
 
 
-def _asked(answer: Answer) -> list[Asked]:
+def _inputs_of(answer: Answer) -> list[Asked]:
     return [one.asked for _, one in ranked(answer) if one.asked is not None]
 
 
@@ -112,12 +117,12 @@ def _text(answer: Answer) -> str:
     return "\n\n".join(f"{what[:1].upper()}{what[1:]}: {sentence}." for what, sentence in remarks(answer))
 
 
-# Cost against the limit that decides.
+# Cost over the deciding limit.
 
 
 def deciding(answer: Answer) -> Verdict | None:
-    """The limit that decides: one whose loosening changes the answer, else that which most fail that cost less, else
-    that which the best comes nearest to."""
+    """Returns the deciding limit: one whose relaxation changes the answer, else the one that most cheaper systems miss,
+    else the one that the best system meets most narrowly."""
     shown = answer.best or answer.nearest
     limits = [one for one in (shown.verdicts if shown else ()) if one.value is not None]
     if not limits:
@@ -134,12 +139,12 @@ def deciding(answer: Answer) -> Verdict | None:
 
 
 def cost_figure(answer: Answer) -> Lines | None:
-    """The objective of all simulated systems over the figure whose limit decides; ``None`` without any."""
+    """Returns the objective of all simulated systems over the figure of the deciding limit; ``None`` without any."""
     limit = deciding(answer)
     if limit is None:
         return None
     what, _, condition = asked(limit.limit)
-    # A response time that is to be least is on the other axis already.
+    # A response time that is the objective is already on the other axis.
     is_cost = answer.objective == what or answer.unit == limit.unit
     points = [(one, _held(one, limit.limit)) for one in every(answer)]
     known = [(one, verdict) for one, verdict in points if verdict is not None and verdict.value is not None]
@@ -181,7 +186,7 @@ def cost_figure(answer: Answer) -> Lines | None:
 
 
 def _of_marks(series: Sequence[Series]) -> str:
-    """How many of the points meet every limit."""
+    """States how many of the points meet every limit."""
     counts = Counter(mark for one in series for mark in one.marks)
     said = [f"{counts[mark]:,} {words}" for mark, words in WORDS.items() if counts[mark]]
     return f"Of {sum(counts.values()):,} systems {', '.join(said)}."
@@ -192,7 +197,7 @@ def _held(one: Choice, limit: str) -> Verdict | None:
 
 
 def _groups(drawn: Sequence[Choice], ranking: Sequence[str]) -> dict[str, str]:
-    """The drive and level that give each point its colour; those of the table first, and the rest as one."""
+    """Returns the drive and level that select each point's colour; those of the table first, and the rest as one."""
     kinds = {one.name: f"{one.drive} {one.level}".strip() for one in drawn}
     counts = Counter(kinds.values())
     first = list(dict.fromkeys(kinds[name] for name in ranking if name in kinds))
@@ -207,7 +212,7 @@ def _label(objective: str, unit: str) -> str:
 
 
 def _dates(answer: Answer) -> str:
-    """From when to when the prices are that the drawn systems have."""
+    """States the range of dates of the drawn systems' prices."""
     dates = sorted({part.date for one in every(answer) for part in one.parts if part.date})
     return f"Prices of {dates[0]}{f' to {dates[-1]}' if len(dates) > 1 else ''}." if dates else ""
 
@@ -216,7 +221,7 @@ def _dates(answer: Answer) -> str:
 
 
 def frontier_figure(answer: Answer, number: int) -> Lines:
-    """The frontier over the first objective and that of a number, among all that have figures of both."""
+    """Returns the frontier over the first objective and another one, among all systems with both figures."""
     pairs = [one for one in every(answer) if len(one.costs) == len(answer.objectives)]
     names = {one.name for one in answer.frontier}
     on = sorted((one for one in pairs if one.name in names), key=lambda one: (one.costs[0], one.costs[number]))
@@ -256,7 +261,7 @@ def frontier_figure(answer: Answer, number: int) -> Lines:
 
 
 def parts_figure(answer: Answer) -> Bars | None:
-    """The parts of the prices of the winner and of the runners-up; ``None`` where no price has parts."""
+    """Returns the items of the prices of the winner and of the runners-up; ``None`` if no price has items."""
     rows = [(place, one) for place, one in ranked(answer) if one.parts]
     if not rows:
         return None
@@ -276,7 +281,7 @@ def parts_figure(answer: Answer) -> Bars | None:
 
 
 def _sums(one: Choice) -> dict[str, float]:
-    """Dollars by kind of part: what is named after the drive itself is called the same for every drive."""
+    """Returns dollars by kind of item, with one name for the drives of all models."""
     found: dict[str, float] = {}
     for part in one.parts:
         kind = _kind(one, part)
@@ -294,12 +299,14 @@ def _kind(one: Choice, part: Part) -> str:
 
 
 def _system(one: Choice) -> str:
-    """Its name without its host."""
+    """Returns its name without its host."""
     return one.name.replace(f", {one.host}", "", 1)
 
 
 def _table(name: str, title: str, rows: Sequence[tuple[str, Choice]], is_short: bool = False) -> Table:
-    """Systems with their figures; in a short one those of limits are words with their intervals, else numbers."""
+    """Returns a table of systems with their figures; in a short one the limits are text with intervals, otherwise
+    numbers.
+    """
     limits = {verdict.limit: verdict for _, one in reversed(rows) for verdict in reversed(one.verdicts)}
     limits = dict(reversed(limits.items()))
     hosts = {one.host for _, one in rows}
@@ -317,19 +324,19 @@ def _table(name: str, title: str, rows: Sequence[tuple[str, Choice]], is_short: 
         row: list[Cell] = [_system(one), place, *([one.host] if len(hosts) > 1 else []), round(one.usd)]
         for limit in limits:
             held = _held(one, limit)
-            row += _told(held) if is_short else _figures(held)
+            row += _verdict_cells(held) if is_short else _figures(held)
         rates: list[Cell] = [
             None if one.rate_at_limit is None else round(one.rate_at_limit),
             None if one.headroom is None else round(100 * one.headroom),
         ]
         size: list[Cell] = [round(one.usable_bytes / 1e12, 1), one.bays, round(one.watts, 1)]
         cells.append([*row, *rates, *size, one.bottleneck])
-    # Volumes have no bays, closed loops no rate: columns without a figure are left out.
+    # Volumes have no bays, closed loops no rate: leave out columns without values.
     kept = [n for n in range(len(columns)) if n < FIRST or any(row[n] not in (None, 0, "") for row in cells)]
     return Table(name, title, [columns[n] for n in kept], [[row[n] for n in kept] for row in cells])
 
 
-def _told(verdict: Verdict | None) -> list[Cell]:
+def _verdict_cells(verdict: Verdict | None) -> list[Cell]:
     if verdict is None:
         return [None, None]
     between = interval(verdict)

@@ -1,4 +1,4 @@
-"""Rows of runs: the columns of results that a choice reads."""
+"""``RunRow``: the columns of results that a choice uses."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ COLUMNS = ("impossible", "failed", "requests", "sampling", "saturated", "bottlen
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """The result of a run, or the reason why there was none."""
+    """The result of a run, or the reason why there is none."""
 
     requests: int = 0
     sampling: str = ""
-    """The reason why a sampling error is not known."""
+    """The reason why the sampling error is unknown."""
     saturated: bool = False
-    """Whether requests pile up."""
+    """Whether the queue grows without bound."""
     bottleneck: str = ""
-    """The component that is busiest."""
+    """The busiest component."""
     figures: Mapping[str, float | None] = field(default_factory=lambda: dict.fromkeys(FIGURES))
-    """By ``FIGURES``, in the units of the table of results; ``None`` where a figure is not known."""
+    """Values by ``FIGURES``, in the units of the table of results; ``None`` if unknown."""
     impossible: str | None = None
-    """The reason why the system cannot be run so."""
+    """The reason why the system cannot be run."""
 
     @staticmethod
     def of(cells: Mapping[str, Any]) -> RunRow:
-        """The row of a table of results; columns that it lacks are not known."""
+        """Returns the row of a table of results; missing columns are unknown."""
         return RunRow(
             requests=int(cells["requests"] or 0),
             sampling=cells["sampling"] or "",

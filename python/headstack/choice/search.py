@@ -1,10 +1,10 @@
-"""The search: by cost, from the cheapest on, until it is known which system is the first that meets every limit.
+"""``Search``: evaluates candidates in order of cost until the cheapest one that meets every limit is known.
 
-Nothing is guessed by a black box. Of systems that are alike but for the number of their drives, more drives are never
-slower, so that of each family only the place is looked for from which on it may do: in few short runs. From there on
-candidates are tested one after the other as they cost more, in runs that grow until an interval of 95 % lies on one
-side of the limit. What is left out is left out by what is stated of it, by a bound, since more drives of the same have
-failed already, by its own run, or since it costs more than the answer.
+It uses no black-box optimizer. Among systems that differ only in the number of drives, more drives are never slower, so
+in each family short runs only locate the first size that may meet the limits. From there, candidates are tested in
+order of cost, in runs that grow until a 95 % confidence interval is on one side of the limit. A candidate is excluded
+by its stated properties, by a bound, because more of the same drives failed, by its own run, or because it costs more
+than the answer.
 """
 
 from __future__ import annotations
@@ -20,33 +20,42 @@ from headstack.choice.answer import Says
 from headstack.choice.bounds import Bounds
 from headstack.choice.candidates import Candidates, cost_of
 from headstack.choice.job import Job
-from headstack.choice.limits import FAR, FILLING, Known, Limit, judged, off, together, verdict
+from headstack.choice.limits import (
+    CACHE_FILLING_FACTOR,
+    DECISIVE_MISS_FACTOR,
+    Known,
+    Limit,
+    judged,
+    off,
+    together,
+    verdict,
+)
 from headstack.choice.simulated import Ask, Simulated
 from headstack.choice.space import Candidate
 from headstack.results.intervals.of_runs import ends_of
 from headstack.simulation.shards import Shard
 
 RACE_REQUESTS = 2000
-"""Fewest requests of the first runs: so many know a 99th percentile to 25 %."""
+"""Minimum requests of the first runs: enough for a 99th percentile within 25 %."""
 GROWTH = 4
-"""Each further run of a candidate is so many times as long."""
+"""Factor between the lengths of a candidate's successive runs."""
 PLAIN_REQUESTS = 8_000
-"""Of the runs that look for the next of a family of which one has failed, and that answer questions beside the first
-by their figures alone: a 99th percentile of so many is known to a tenth. What misses a limit by a quarter is passed
-over."""
-NEAR = 1.1
-"""A figure of these that is within this factor of a limit is looked at again in a longer run."""
+"""Requests of the runs that look for the next member of a family after a failure, and that answer secondary questions
+by their figures only: enough for a 99th percentile within 10 %. Candidates that miss a limit by 25 % are skipped."""
+RETEST_FACTOR = 1.1
+"""A figure of these runs within this factor of a limit is checked in a longer run."""
 FIRST_REQUESTS = 32_000
-"""Of the runs by which the answer is found; those of which it cannot be told then are run on where they cost less."""
+"""Requests of the runs that determine the answer; candidates that are still undecided are run longer if they cost
+less."""
 BLOCK = 64
-"""Families whose first runs are carried out together. What is in a block follows from costs alone, so that neither the
-number of cores nor who carries it out changes what is run."""
+"""Number of families whose first runs are done together. Blocks depend only on costs, so that neither the number of
+cores nor the executor changes the runs."""
 BATCH = 8
-"""Candidates that are tested together, though the first may be the answer: the others are those that follow it."""
+"""Number of candidates tested together, though the first may be the answer: the others are the next ones."""
 KINDS = 5
-"""The answer and those that follow, each of another kind."""
-REACH = 1.5
-"""So much dearer than the answer those that follow may be."""
+"""Number of kinds in the answer with its runners-up."""
+RUNNER_UP_COST_MAX = 1.5
+"""Maximum cost of runners-up relative to the answer."""
 
 Key = tuple[float, float, str]
 
@@ -57,17 +66,17 @@ class Tested:
 
     candidate: Candidate
     known: tuple[Known, ...]
-    """By limit, in the job's order."""
+    """Results by limit, in the job's order."""
     says: Says
     requests: int
     is_race: bool = False
-    """Whether the first short run dropped it."""
+    """Whether the first short run excluded it."""
     models: tuple[tuple[float, float] | None, ...] = ()
-    """By limit, from where to where nine of ten devices lie; empty where nobody asked."""
+    """90 % prediction intervals for devices by limit; empty if not requested."""
     model_error: str = ""
     """The error of the model, in words."""
     is_lost: bool = False
-    """Whether no limit is known to be missed, and data are lost more often than they may be."""
+    """Whether no limit is missed, but data are lost more often than permitted."""
 
 
 @dataclass
@@ -75,14 +84,14 @@ class Found:
     """The result of a search."""
 
     meets: list[Tested] = field(default_factory=list)
-    """By cost."""
+    """Candidates that meet all limits, by cost."""
     undecided: list[Tested] = field(default_factory=list)
     fails: list[Tested] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    """Candidates that no run was needed for, by why."""
+    """Number of candidates excluded without a run, by reason."""
 
     def of(self, says: Says) -> list[Tested]:
-        """Those of which so much is known."""
+        """Returns the candidates with this verdict."""
         match says:
             case "meets":
                 return self.meets
@@ -94,14 +103,14 @@ class Found:
 
     @property
     def best(self) -> Tested | None:
-        """The least that meets every limit."""
+        """The cheapest candidate that meets every limit."""
         return self.meets[0] if self.meets else None
 
 
 @dataclass(frozen=True)
 class _Sought:
-    """Where in a family the first member lies that does: beyond ``low``, which does not, and no further than ``high``,
-    which may."""
+    """The position of the first member of a family that meets the limits: after ``low``, which does not, and at most
+    ``high``, which may."""
 
     number: int
     low: int
@@ -109,7 +118,7 @@ class _Sought:
     step: int = 1
 
     def probe(self, last: int) -> int:
-        """The member to be looked at next: steps that double, then halves."""
+        """Returns the next member to test: steps that double, then bisection."""
         return min(self.low + self.step, last) if self.high is None else (self.low + self.high) // 2
 
 
@@ -125,9 +134,9 @@ class Search:
         by_value: bool = False,
         keeps: Callable[[Candidate], bool] | None = None,
     ) -> None:
-        """``keeps`` says whether a system that meets every limit loses data as seldom as it must. ``above`` is the cost
-        from which on anything is looked at: what costs less is known to fail. ``by_value`` takes the figures of shorter
-        runs for what they are, without an interval: for questions beside the answer."""
+        """``keeps`` tells whether a system that meets every limit loses data rarely enough. ``above`` is the cost from
+        which candidates are evaluated: cheaper ones are known to fail. ``by_value`` accepts the figures of shorter runs
+        without an interval, for secondary questions."""
         self.job: Job = candidates.job
         self._by_value = by_value
         self._keeps = keeps
@@ -143,11 +152,11 @@ class Search:
         self._plain = min(max(PLAIN_REQUESTS, needed), self.job.requests_max)
 
     def key(self, candidate: Candidate) -> Key:
-        """The order in which candidates are looked at."""
+        """Returns the key of the order in which candidates are evaluated."""
         return cost_of(candidate, self.job), candidate.usd, candidate.name
 
     def carried_out(self, kinds: int = KINDS, below: Key | None = None) -> Found:
-        """The answer, and those of other kinds that follow it; nothing that costs as much as ``below`` or more."""
+        """Returns the answer, and the runners-up of other kinds, with a cost below ``below``."""
         found = Found()
         heap: list[tuple[Key, int, _Sought]] = []
         next_family = 0
@@ -177,8 +186,8 @@ class Search:
         return found
 
     def _seek(self, heap: list[tuple[Key, int, _Sought]], one: _Sought, found: Found) -> None:
-        """Puts what is sought in a family where its cheapest member is that may do; but for those of a kind of which
-        another does already, which costs less."""
+        """Queues a family by its cheapest member that may meet the limits, unless a cheaper candidate of the same kind
+        does already."""
         family, members = self._families[one.number]
         if one.low + 1 == len(members):
             return
@@ -187,8 +196,8 @@ class Search:
             heapq.heappush(heap, (key, one.number, one))
 
     def _taken_further(self, batch: Sequence[_Sought], found: Found) -> Iterator[_Sought]:
-        """One more run of each family: the member that may be the first to do is tested, others are raced. What is to
-        be sought next."""
+        """Runs each family once more: the member that may be the first to meet the limits is tested, others get short
+        runs. Yields the families to continue."""
         ready = [(one, one.high) for one in batch if one.high is not None and one.high == one.low + 1]
         racing = [one for one in batch if one.high != one.low + 1]
         tested = self._decided([self._families[one.number][1][high] for one, high in ready], FIRST_REQUESTS)
@@ -209,8 +218,8 @@ class Search:
                 yield _Sought(one.number, one.low, place, one.step)
 
     def _run_on(self, found: Found) -> None:
-        """Runs on with those of which it cannot be told, as far as they cost less than the answer: the cheapest first,
-        until one meets."""
+        """Continues undecided candidates that cost less than the answer, the cheapest first, until one meets the
+        limits."""
         dearest = min((self.key(one.candidate) for one in found.meets), default=(math.inf, math.inf, ""))
         waiting = sorted(found.undecided, key=lambda one: self.key(one.candidate))
         waiting = [one for one in waiting if self.key(one.candidate) < dearest]
@@ -224,23 +233,25 @@ class Search:
                 break
 
     def first_runs(self, shard: Shard) -> None:
-        """Carries out the first runs of a part of the families, by blocks: nothing of them depends on other blocks."""
+        """Does the first runs of a shard of the families, by blocks: they do not depend on other blocks."""
         for first in range(0, len(self._families), BLOCK)[shard.number - 1 :: shard.count]:
             self._boundaries(range(first, min(first + BLOCK, len(self._families))), Found())
 
     def _stop(self, found: Found, kinds: int, below: Key | None) -> Key:
-        """From which cost on nothing is looked at any more."""
+        """Returns the cost from which on no candidate is evaluated any more."""
         firsts: dict[tuple[str, str, str], Key] = {}
         for one in found.meets:
             kind, key = one.candidate.family.kind, self.key(one.candidate)
             firsts[kind] = min(key, firsts.get(kind, key))
         ends = [sorted(firsts.values())[kinds - 1]] if len(firsts) >= kinds else []
-        ends += [(min(firsts.values())[0] * REACH, math.inf, "")] if firsts else []
+        ends += [(min(firsts.values())[0] * RUNNER_UP_COST_MAX, math.inf, "")] if firsts else []
         ends += [below] if below is not None else []
         return min(ends, default=(math.inf, math.inf, ""))
 
     def _boundaries(self, block: range, found: Found) -> list[tuple[int, int]]:
-        """Of each family the first member that may do, by short runs of few of its members, all families at a time."""
+        """Returns the first member of each family that may meet the limits, by short runs of a few members of all
+        families together.
+        """
         begins = {}
         for number in block:
             members = self._families[number][1]
@@ -251,7 +262,9 @@ class Search:
         return self._firsts(begins, found)
 
     def _firsts(self, begins: dict[int, int], found: Found) -> list[tuple[int, int]]:
-        """Of families the first member from a place on that a short run lets pass: steps that double, then halves."""
+        """Returns the first member of each family, from a position on, that a short run does not exclude: steps that
+        double, then bisection.
+        """
         low = {number: begin - 1 for number, begin in begins.items()}
         high: dict[int, int] = {}
         steps = dict.fromkeys(begins, 1)
@@ -280,19 +293,19 @@ class Search:
         return sorted(high.items())
 
     def _raced(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """Verdicts by short runs: whether a limit is missed by far."""
+        """Returns verdicts of short runs: whether a limit is missed by far."""
         tested = []
         for one in self._at(candidates, self._first):
             misses = self._misses(one)
-            is_out = misses > FAR
+            is_out = misses > DECISIVE_MISS_FACTOR
             tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
 
     def _raced_longer(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What longer runs say, after a candidate of the family has failed: one that is nearer to the limit is looked
-        for. Of questions beside the answer, these runs decide."""
+        """Returns verdicts of longer runs, after a candidate of the family has failed, to find one nearer to the limit.
+        For secondary questions these runs decide."""
         if self._by_value:
-            # More drives lose data more often, but not in more groups: of those that lose them, all are looked at.
+            # More drives lose data more often, but not with more groups, so all members that lose data are evaluated.
             return [
                 replace(one, is_race=one.says == "does not" and not one.is_lost) for one in self._decided(candidates)
             ]
@@ -301,15 +314,15 @@ class Search:
             pairs = list(zip(self._limits, one.known, strict=True))
             misses = max(off(limit, known) for limit, known in pairs)
             says = together([judged(limit, known) for limit, known in pairs])
-            is_out = misses > FILLING or says == "does not"
+            is_out = misses > CACHE_FILLING_FACTOR or says == "does not"
             tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
 
     def _decided(
         self, candidates: Sequence[Candidate], requests_max: int | None = None, after: int = 0
     ) -> list[Tested]:
-        """What runs say that grow, from beyond ``after`` to so many requests, until every limit is known to hold, or
-        one not to."""
+        """Returns verdicts of runs that grow, from above ``after`` to the maximum length, until every limit is met or
+        one is missed."""
         if self._by_value:
             return self._valued(candidates)
         most = min(requests_max or self.job.requests_max, self.job.requests_max)
@@ -332,9 +345,8 @@ class Search:
         return [done[number] for number in range(len(candidates))]
 
     def _confirmed(self, one: Tested) -> Tested:
-        """The same after the longest run where a controller's cache takes writes: how dirty that stays is known to some
-        percent from the short runs that it begins with, and beneath a heavy load the response to no better than a
-        quarter."""
+        """Returns the candidate after the longest run if a controller's cache takes writes: the cache's dirty level is
+        only known to some percent from the initial short runs, and under heavy load the response time only to 25 %."""
         host, most = one.candidate.family.host, self.job.requests_max
         if host is None or not host.cache_bytes or one.requests >= most:
             return one
@@ -343,28 +355,28 @@ class Search:
         return replace(longest, says=says)
 
     def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """Verdicts by the figures of single runs; by longer ones where these come near to a limit."""
+        """Returns verdicts by the figures of single runs; by longer runs if these are near a limit."""
         found = []
         for one in self._at(candidates, self._plain):
             figures = one
-            if 1 / NEAR < self._misses(one) < NEAR:
+            if 1 / RETEST_FACTOR < self._misses(one) < RETEST_FACTOR:
                 longer = min(GROWTH * self._plain, self.job.requests_max)
                 (figures,) = self._at([one.candidate], longer)
             found.append(self._kept(replace(figures, says="meets" if self._misses(figures) <= 1 else "does not")))
         return found
 
     def _misses(self, one: Tested) -> float:
-        """By what factor the limit is missed that is missed by most."""
+        """Returns the largest factor by which a limit is missed."""
         return max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
 
     def _kept(self, one: Tested) -> Tested:
-        """The same, which fails where no limit is missed but it loses data too often."""
+        """Returns the candidate, failed if it meets all limits but loses data too often."""
         if one.says == "does not" or self._keeps is None or self._keeps(one.candidate):
             return one
         return replace(one, says="does not", is_lost=True)
 
     def _with_model(self, one: Tested) -> Tested:
-        """The same with the error of the model, where that is known: a limit is met where devices meet it, too."""
+        """Returns the candidate with the model's error, if known: a limit is met only if devices meet it, too."""
         told = self._simulated.model_error(Ask(one.candidate, one.requests))
         if told is None:
             return one
@@ -380,8 +392,8 @@ class Search:
         return replace(one, says=says, models=tuple(models), model_error=told["learnt_from"])
 
     def least(self, limit: Limit, kinds: int = KINDS) -> Found:
-        """Those whose figure of a limit is least, of all that may be had: of each family the one with most drives, as
-        none of the same is faster. Halved again and again in longer runs, of the same requests."""
+        """Returns the candidates with the lowest figure of a limit: of each family the one with most drives, since it
+        is the fastest. Their number is halved repeatedly, in longer runs of the same requests."""
         found = Found()
         pool = [members[-1] for _, members in self._families]
         found.skipped["fewer drives of the same"] = sum(len(members) - 1 for _, members in self._families)
@@ -401,7 +413,7 @@ class Search:
         return found
 
     def _at(self, candidates: Sequence[Candidate], requests: int) -> list[Tested]:
-        """The figures after so many requests to each; whether the limits hold is not judged."""
+        """Returns the figures after this many requests, without verdicts on the limits."""
         known = [self._simulated.known(limit, candidates, requests) for limit in self._limits]
         return [
             Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", requests)

@@ -1,4 +1,4 @@
-"""An answer as people see it: on a terminal of any width, as the reason why one was not chosen, in a ticket."""
+"""Formats an answer: for a terminal of any width, as the reason why a system was not chosen, and for a ticket."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from headstack.io.columns import Column, Figures, Names, Prose, Words, drawn, fo
 from headstack.report.markdown import escaped, table_lines
 
 EXPLAINED = 8
-"""Systems of one name that are explained; of more, how many there are."""
+"""Maximum number of systems of one name that are explained; the rest is counted."""
 UNDECIDED = 3
-"""Rows of a table for those that cost less and of which it cannot be told."""
+"""Maximum number of table rows for undecided systems that cost less."""
 LINES_MAX = 60
-"""Most lines of a ticket."""
+"""Maximum number of lines in a ticket."""
 PARTS, FRONTIER = 8, 6
-"""Rows of a ticket's tables."""
+"""Maximum number of rows in a ticket's tables."""
 PER_SECOND = "/s"
 NAME, ROOMY = 28, 60
-"""Columns that a system's name has at least, on a terminal of so many."""
+"""Minimum width of a system's name, and the terminal width from which it applies."""
 UNBEATEN = "Nothing beats these in all that was asked for:"
 
 
 def told(answer: Answer, width: int | None = None, bold: bool = False) -> str:
-    """An answer for a terminal of so many columns, ``None`` for any: the answer in a sentence, tables, sentences."""
+    """Formats an answer for a terminal of this width, ``None`` for any: the answer in a sentence, tables, sentences."""
     lines = [*_folded(headline(answer), width), ""]
     if answer.best is not None or answer.nearest is not None:
         least = NAME if width is None or width >= ROOMY else NAME // 2
@@ -77,9 +77,9 @@ def _folded(line: str, width: int | None) -> list[str]:
 
 
 def ranked(answer: Answer) -> list[tuple[str, Choice]]:
-    """The rows of the table, each with its place: the winner is 1, a question mark is of what cannot be told.
+    """Returns the rows of the table, each with its rank: the winner is 1, undecided systems have a question mark.
 
-    Where nothing meets, the nearest comes first, without a place.
+    If no system meets all limits, the nearest comes first, without a rank.
     """
     first = [("1", answer.best)] if answer.best is not None else []
     if answer.best is None and answer.nearest is not None:
@@ -90,7 +90,7 @@ def ranked(answer: Answer) -> list[tuple[str, Choice]]:
 
 
 def table(answer: Answer, least: int = NAME) -> tuple[list[Column], list[list[str]]]:
-    """The winner and the runners-up, those of which it cannot be told, and what is known of them."""
+    """Returns the table of the winner, the runners-up, and undecided systems."""
     rows = ranked(answer)
     return [Names(""), Prose("system", 0, least=least), *_columns(answer, rows)], [
         [place, _two_lines(one.name), *_cells(answer, rows, one)] for place, one in rows
@@ -98,7 +98,7 @@ def table(answer: Answer, least: int = NAME) -> tuple[list[Column], list[list[st
 
 
 def _two_lines(name: str) -> str:
-    """A name whose host stands below: figures have their intervals there."""
+    """Breaks a name before its host, next to the intervals of figures."""
     return name.replace(", ", ",\n", 1)
 
 
@@ -141,7 +141,7 @@ def _has_own_column(objective: str) -> bool:
 
 
 def _limits(rows: Sequence[tuple[str, Choice]]) -> list[Verdict]:
-    """Each limit once, in the order in which they were asked for."""
+    """Returns the distinct limits, in the order in which they were requested."""
     found: dict[str, Verdict] = {}
     for _, one in rows:
         for verdict in one.verdicts:
@@ -154,7 +154,7 @@ def _any_rate(rows: Sequence[tuple[str, Choice]]) -> bool:
 
 
 def _is_built(rows: Sequence[tuple[str, Choice]]) -> bool:
-    """Whether any of them has bays and takes power: volumes of a cloud do not."""
+    """Whether any of them has bays and power: cloud volumes do not."""
     return any(one.bays or one.watts for _, one in rows)
 
 
@@ -164,7 +164,7 @@ def _figure(verdict: Verdict) -> str:
 
 
 def frontier_table(answer: Answer) -> tuple[list[Column], list[list[str]]]:
-    """Those that nothing else beats in all objectives, with their figures."""
+    """Returns the systems that no other beats in all objectives, with their figures."""
     columns: list[Column] = [Prose("system", 0, least=NAME // 2)]
     columns += [Figures(f"{name}\n{unit}", 0) for name, unit in answer.objectives]
     rows = [[one.name, *(_cost(*pair) for pair in _costs(answer, one))] for one in answer.frontier]
@@ -179,13 +179,13 @@ def _cost(cost: float, unit: str) -> str:
     return dollars(cost).replace("$", "") if unit == "$" else short(cost)
 
 
-# Why not.
+# Explanations.
 
 
 def explained(answer: Answer, name: str) -> str:
-    """Why a system was not chosen, or that it was, by its name or a part of it: words of it in any order.
+    """Explains why a system was not chosen, or that it was; ``name`` is its name or words of it in any order.
 
-    Raises ``InputError`` with the closest name where none has these words.
+    Raises ``InputError`` with the closest name if no system has these words.
     """
     known = every(answer)
     found = [one for one in known if one.name.lower() == name.strip().lower()]
@@ -210,7 +210,9 @@ def _matches(name: str, asked_for: str, wanted: set[str]) -> bool:
 
 
 def _words(name: str) -> set[str]:
-    """The words that distinguish systems: ``8``, ``exos-x18-18tb``, ``raid6``; not the small words between."""
+    """Returns the words that distinguish systems: ``8``, ``exos-x18-18tb``, ``raid6``; not the prepositions between
+    them.
+    """
     return set(re.split(r"[\s,]+", name.lower())) - {"", "x", "in", "with", "of"}
 
 
@@ -267,7 +269,7 @@ def _reasons(answer: Answer, one: Choice) -> Iterator[str]:
 
 
 def markdown(answer: Answer) -> str:
-    """An answer for a ticket, in the tables of GitHub, of ``LINES_MAX`` lines at most."""
+    """Formats an answer for a ticket with GitHub's tables, in at most ``LINES_MAX`` lines."""
     lines = [f"**{escaped(headline(answer))}**", ""]
     if answer.question:
         lines += [f"Asked: {escaped('; '.join(answer.question))}", ""]
@@ -290,7 +292,7 @@ def markdown(answer: Answer) -> str:
 
 
 def _rows_of(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table, its cells in one line each."""
+    """Formats a table with one line per row."""
     heads = [column.title if column.heading.strip() else "" for column in columns]
     return table_lines(heads, [column.is_text for column in columns], [[_cell(cell) for cell in row] for row in rows])
 
@@ -301,7 +303,7 @@ def _cell(text: str) -> str:
 
 
 def _parts(parts: Sequence[Part]) -> list[str]:
-    """The lines of the price; the last says what the others come to."""
+    """Returns the lines of the price; the last one is the total of the others."""
     columns = [Words("price of"), Figures("of one"), Figures("times"), Figures("$"), Words("date"), Words("source")]
     rows = [
         [

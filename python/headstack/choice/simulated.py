@@ -1,4 +1,4 @@
-"""Runs of candidates: many at a time as chunks, on all cores or a cluster, kept when finished and never done twice."""
+"""``Simulated``: runs of candidates in chunks, on all cores or a cluster, stored when finished and never repeated."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ from headstack.simulation.chunks.chunked import finish, rows, run_chunks
 from headstack.traces.replays import replays_of, specify
 
 SEEDS = 8
-"""Runs with other seeds, each an eighth as long, where one run keeps no interval of a figure: of reads alone."""
+"""Number of runs with other seeds, each 1/8 as long, if one run has no interval of a figure, for example of reads
+only."""
 STUDENT_975 = 2.365
 """The 97.5 % point of Student's t for seven degrees of freedom (tables)."""
 WARM_UP_SHARE = 8
-"""One request of so many more comes before those that are measured, and 500 at least."""
+"""The warm-up has one request per this many measured ones, and at least 500."""
 PRELOADED_FROM = 8_000
-"""Requests of a run that is worth filling a cache for; shorter ones find out what misses by far."""
+"""Minimum requests of a run for which a cache is preloaded; shorter ones only detect large misses."""
 PRELOAD_MAX = 1_000_000
-"""A quarter of a second."""
+"""Maximum number of preload requests, which take 0.25 s."""
 PAGE_BYTES = 64 << 10
-"""Size of a page of a controller's cache whose file does not state it: a random request takes as much."""
-FULL = 0.999
-"""A system that is taken to more than this is taken whole: what it exports is known but for roundings to stripes, which
-are below a thousandth, and a range must not end beyond it."""
+"""Page size of a controller's cache whose file does not state it: a random request occupies one."""
+FULL_CAPACITY_SHARE = 0.999
+"""If more than this share of a system is used, all of it is: its capacity is only known up to roundings to stripes,
+which are below 0.1 %, and a range must not end beyond it."""
 REBUILDING = "a member is rebuilt"
-"""The name of the schedule of faults in runs whose limits must hold while degraded."""
+"""Name of the fault schedule in runs whose limits must be met while degraded."""
 
 Key: TypeAlias = tuple[object, ...]
-"""Everything that tells one run from another."""
+"""Everything that distinguishes runs."""
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One run that is asked for."""
+    """A requested run."""
 
     candidate: Candidate
     requests: int
@@ -68,17 +69,17 @@ class Ask:
 
 @dataclass
 class Carried:
-    """The throughput of systems that could not keep up: they carry that, and no more."""
+    """The throughput of overloaded systems, which is their maximum."""
 
     _by_family: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
     def note(self, candidate: Candidate, iops: float) -> None:
-        """Takes in the throughput of a run in which requests piled up."""
+        """Adds the throughput of a run whose queue grew without bound."""
         self._by_family.setdefault(candidate.family.name, []).append((candidate.drives, iops))
 
     def most(self, candidate: Candidate) -> float:
-        """Requests a second that a system carries at most, as more drives of the same carry no less; infinite where
-        nothing is known."""
+        """Returns the maximum requests per second of a system, assuming that more drives of the same kind carry no
+        less; infinite if unknown."""
         known = self._by_family.get(candidate.family.name, ())
         return min((iops for drives, iops in known if drives >= candidate.drives), default=math.inf)
 
@@ -91,18 +92,18 @@ class Simulated:
     store: str | os.PathLike[str] | None = None
     executor: str = "local"
     told: Progress | None = None
-    """Hears of the runs that are finished."""
+    """Called with the number of finished runs."""
     carried: Carried = field(default_factory=Carried)
     _rows: dict[Key, RunRow] = field(default_factory=dict)
     _of_kind: dict[Key, tuple[float | None, bool]] = field(default_factory=dict)
-    """The figure of one kind of request, and whether requests pile up."""
+    """The figure of one kind of request, and whether the queue grows without bound."""
     runs: int = 0
     requests: int = 0
     under_way: float = 0.0
-    """Runs' worth of the runs under way that is done: one that preconditions an SSD takes minutes."""
+    """The completed share of current runs, in runs: one that preconditions an SSD takes minutes."""
 
     def rows(self, asks: Sequence[Ask], demand: Demand | None = None) -> list[RunRow]:
-        """The row of each run, in order; what was asked for before is not carried out again."""
+        """Returns the row of each run, in order; earlier runs are not repeated."""
         put = demand or self.job.demand
         keys = [self._key(ask, put) for ask in asks]
         missing = {key: ask for key, ask in zip(keys, asks, strict=True) if key not in self._rows}
@@ -123,14 +124,13 @@ class Simulated:
         return [self._rows[key] for key in keys]
 
     def _check(self, asked: dict[Key, Ask], found: dict[Key, RunRow]) -> None:
-        """Raises ``InputError`` where every run so far was impossible: it is the job that cannot be run then, and not
-        the systems that fail it."""
+        """Raises ``InputError`` if every run so far was impossible: then the job is invalid, not the systems."""
         if not self._of_kind and all(row.impossible is not None for row in self._rows.values()):
             key, row = next(iter(found.items()))
             raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row.impossible}")
 
     def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
-        """The figure of a limit after so many requests to each of some candidates."""
+        """Returns the figure of a limit for several candidates, after this many requests each."""
         if limit.kind:
             return self._by_kind(limit, candidates, requests, factor)
         rows = self.rows([Ask(one, requests, factor, limit.rebuilding) for one in candidates])
@@ -142,7 +142,7 @@ class Simulated:
         found = known(limit, row)
         trace = self.job.demand.trace
         if trace is not None and requests >= recorded_requests(trace) and not found.piles_up:
-            # All of the recording: of it, nothing is left to chance.
+            # The whole trace was replayed: there is no sampling error.
             return Known(found.value, found.value, found.value, found.requests)
         return found
 
@@ -160,13 +160,13 @@ class Simulated:
         )
 
     def footprint_bytes(self, candidate: Candidate) -> int:
-        """Bytes of a system that the requests go to: as many as the data take, from its beginning on."""
+        """Returns the bytes of a system that the requests address: the size of the data, from its beginning on."""
         whole, stored = candidate.usable_bytes, self.job.stored_bytes
-        is_whole = self.job.spread or not stored or stored > FULL * whole
+        is_whole = self.job.spread or not stored or stored > FULL_CAPACITY_SHARE * whole
         return whole if is_whole else stored // 4096 * 4096
 
     def _options(self, ask: Ask, demand: Demand) -> list[tuple[str, str]]:
-        """The options of a run, in an order that is the same for all."""
+        """Returns the options of a run, in an order that is the same for all."""
         scaled = demand.scaled(ask.factor)
         options = []
         footprint_bytes = self.footprint_bytes(ask.candidate)
@@ -187,8 +187,8 @@ class Simulated:
         return options
 
     def _preload(self, ask: Ask) -> int:
-        """Requests that a cache has seen before all but the first short runs: as many as fill it, half as many more
-        since some meet what is there. So it is in service: full, and as dirty as it stays."""
+        """Returns the number of requests that fill a cache before all but the first short runs: its capacity and 50 %
+        more, since some requests hit. As in service, the cache is then full, and at its steady dirty level."""
         host = ask.candidate.family.host
         if host is None or not host.cache_bytes or ask.requests < PRELOADED_FROM:
             return 0
@@ -199,7 +199,7 @@ class Simulated:
         return min(PRELOAD_MAX, math.ceil(1.5 * cache_bytes / max(mean_bytes, PAGE_BYTES)))
 
     def _runs(self, asked: dict[Key, Ask], demand: Demand) -> dict[Key, RunRow]:
-        """Runs of a workload or a scenario, those of one file's fields together."""
+        """Runs a workload or a scenario, with configurations of the same fields together."""
         alike: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], list[tuple[Key, Ask, list[str]]]] = {}
         for key, ask in asked.items():
             fields = ask.candidate.fields()
@@ -215,7 +215,7 @@ class Simulated:
         for (_, fields_of, options_of, schedule), members in alike.items():
             family = members[0][1].candidate.family
             points = _points(family.name, family, demand, fields_of, options_of, schedule)
-            # Those of one drive together: a chunk completes each of its drives once.
+            # Group configurations by drive: a chunk completes each of its drives once.
             members.sort(key=lambda member: member[2])
             for portion in cut(members, _cost_s, POINTS_MAX):
                 chunks.append(Chunk.of(points.asked([values for _, _, values in portion]), len(keys)))
@@ -232,13 +232,13 @@ class Simulated:
         return found
 
     def _hear(self, runs: int, share: float) -> None:
-        """Tells of runs under way, of which this share is done."""
+        """Reports current runs, of which this share is done."""
         self.under_way = runs * share
         if self.told is not None:
             self.told(self.runs)
 
     def _replays(self, asked: dict[Key, Ask], demand: Demand) -> dict[Key, RunRow]:
-        """Replays of a recording, those of one length and speed together, which read it once."""
+        """Replays a trace, with equal lengths and speeds together, so that it is read once."""
         trace = demand.trace
         assert trace is not None
         alike: dict[tuple[int, float], list[tuple[Key, Ask]]] = {}
@@ -269,8 +269,8 @@ class Simulated:
         return found
 
     def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
-        """What is known of a limit on reads or writes alone: runs with several seeds, each of a part of the requests,
-        and Student's interval of what they came to."""
+        """Returns the results for a limit on only reads or only writes: runs with several seeds, each with a part of
+        the requests, and Student's interval of their figures."""
         part = max(limit.requests_min, requests // SEEDS)
         whys = [_never_rebuilds(Ask(one, part, factor, limit.rebuilding)) for one in candidates]
         if any(whys):
@@ -294,7 +294,8 @@ class Simulated:
         return found
 
     def _figures(self, limit: Limit, asks: Sequence[Ask]) -> list[tuple[float | None, bool]]:
-        """The figure of a limit on one kind of request, of each run, and whether requests pile up."""
+        """Returns the figure of a limit on one kind of request in each run, and whether the queue grows without
+        bound."""
         key = f"{limit.kind}.{limit.figure}"
         demand = self.job.demand
         if demand.trace is not None:
@@ -313,7 +314,7 @@ class Simulated:
         return [self._of_kind[one] for one in keys]
 
     def _spec(self, ask: Ask, demand: Demand) -> Spec:
-        """One run, specified."""
+        """Returns the specification of a run."""
         fields, options = ask.candidate.fields(), self._options(ask, demand)
         schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
         names_of, options_of = [name for name, _ in fields], [name for name, _ in options]
@@ -324,7 +325,7 @@ class Simulated:
         return spec
 
     def asked(self, ask: Ask, row: RunRow) -> Asked:
-        """How a run is asked for again, and what came of it."""
+        """Returns the inputs of a run, so that it can be recomputed, with its result."""
         candidate, demand = ask.candidate, self.job.demand
         figures, why = figures_of(dict(row.figures)), ""
         if demand.blueprint is None:
@@ -335,7 +336,7 @@ class Simulated:
         return Asked(name, demand.name, values, figures, None, blueprint_of(candidate.family), demand.blueprint, why)
 
     def model_error(self, ask: Ask) -> ModelError | None:
-        """How far the model of a system may be off in a run, as whole results have it."""
+        """Returns the model's error of a system in a run, as in complete results."""
         demand = self.job.demand
         (row,) = self.rows([ask])
         system = load_system(ask.candidate.family.path)
@@ -348,7 +349,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Points:
-    """Runs of one system whose file and options have other values in each."""
+    """Runs of one system with different values of its file and options."""
 
     system: str
     """The name of the system."""
@@ -359,10 +360,10 @@ class Points:
     options: Sequence[str]
     """The options of runs that vary."""
     schedule: str = ""
-    """The faults of each run, as a file; empty where there are none."""
+    """The faults of each run, as a file; empty if there are none."""
 
     def asked(self, points: Sequence[Sequence[str]]) -> dict[str, object]:
-        """The content of a chunk; each point has a value for each of the fields, then of the options."""
+        """Returns the content of a chunk; each point has values of the fields, then of the options."""
         names = [*self.fields, *self.options]
         faults = {"faults": {REBUILDING: faults_of(self.schedule)}} if self.schedule else {}
         return {
@@ -386,12 +387,12 @@ def _points(
     options: Sequence[str],
     schedule: str,
 ) -> Points:
-    """Points of candidates of a family."""
+    """Returns points of candidates of a family."""
     return Points(name, blueprint_of(family), demand.blueprint, fields, options, schedule)
 
 
 def _never_rebuilds(ask: Ask) -> str:
-    """Why a system is never seen rebuilding, where a limit must hold meanwhile; empty for a system that is."""
+    """Returns the reason why a system is never rebuilding, if a limit must be met during rebuilds; otherwise empty."""
     if not ask.rebuilding:
         return ""
     if ask.candidate.family.model is None:
@@ -403,7 +404,7 @@ def _never_rebuilds(ask: Ask) -> str:
 
 @cache
 def rebuilding_schedule(candidate: Candidate) -> str:
-    """The schedule of faults that has a member rebuilt while a run lasts."""
+    """Returns the fault schedule under which a member is rebuilt throughout a run."""
     array = array_of(candidate)
     if not isinstance(array, Array):
         raise InputError(f"{candidate.name}: while rebuilding: it has no members")
@@ -412,7 +413,7 @@ def rebuilding_schedule(candidate: Candidate) -> str:
 
 @cache
 def faults_of(schedule: str) -> Mapping[str, Any]:
-    """The faults of a schedule, as the compiled part takes them."""
+    """Returns the faults of a schedule, as the compiled part takes them."""
     with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
         path = os.path.join(folder, "rebuilding.toml")
         write_text(path, schedule)
@@ -420,8 +421,8 @@ def faults_of(schedule: str) -> Mapping[str, Any]:
 
 
 def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[float | None]:
-    """Of each run the mean response of one kind of request, or a quantile of it, from the bins of its histogram, which
-    are a thousandth wide; ``None`` where there was none of the kind."""
+    """Returns for each run the mean response time of one kind of request, or a quantile from its histogram, whose bins
+    are 0.1 % wide; ``None`` if there was no such request."""
     import duckdb  # start-up time
 
     bins = results.histograms()
@@ -450,6 +451,6 @@ def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[floa
 
 
 def _cost_s(member: tuple[Any, Ask, Any]) -> float:
-    """Roughly what a run takes one core: docs/performance.md."""
+    """Estimates the time of a run on one core: docs/performance.md."""
     ask = member[1]
     return 1e-3 + ask.requests * (1.0 + 1.0 / WARM_UP_SHARE) * 3e-6

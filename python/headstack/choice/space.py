@@ -1,4 +1,4 @@
-"""The space: which systems there are to choose among, and what is stated of each without a run."""
+"""``Space``: the systems to choose among, and their properties that need no run."""
 
 from __future__ import annotations
 
@@ -18,60 +18,62 @@ from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.clouds import Offer
 
 HOSTS = ("md-raid6-12x16tb", "server-12-raid6-cache", "md-raid10-8-nvme", "zfs-raidz2-12")
-"""Hosts where none is named: Linux md over SAS, a RAID controller with 8 GB of cache, Linux md over NVMe, OpenZFS."""
+"""Default hosts: Linux md over SAS, a RAID controller with 8 GB of cache, Linux md over NVMe, OpenZFS."""
 BAYS = 24
-"""Drives of a system at most, where nobody says how many bays there are."""
+"""Default maximum number of drives in a system."""
 TAKES = {"sas": ("sas", "sata"), "sata": ("sas", "sata"), "nvme": ("nvme",), "scsi": ("scsi",)}
-"""Interfaces of the drives that a host takes, by that of those it has: SAS takes SATA too."""
+"""Drive interfaces that a host accepts, by the interface of its own drives: SAS also accepts SATA."""
 RELIABLE_BITS = 1e15
-"""Bits per unreadable sector from which a sheet of 7,200 rpm is one of a nearline drive: desktop sheets state 1e14."""
+"""Bits per unreadable sector from which a 7,200 rpm drive is taken for a nearline one: data sheets of desktop drives
+state 1e14.
+"""
 HOURS_A_YEAR = 8766.0
 ASSUMED_W = {"nvme": 10.0, "sas": 8.0, "sata": 4.0}
-"""Power of active SSDs whose file states none, by their interface: between those that do. An estimate."""
+"""Active power of SSDs whose file states none, by interface: between the stated ones. An estimate."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A drive, and what is stated of it."""
+    """A drive, with its stated properties."""
 
     name: str
     drive: Drive = field(repr=False, compare=False)
     capacity_bytes: int
     interface: str
     classes: frozenset[str]
-    """``disk``, ``nearline``, ``15k``, ``ssd``, ``nvme`` …: what it is called by."""
+    """``disk``, ``nearline``, ``15k``, ``ssd``, ``nvme`` …: its class names."""
     active_w: float
     is_power_assumed: bool
-    """Whether its sheet states none."""
+    """Whether its data sheet states no power."""
     price: Price
     afr_percent: float
     afr_source: str
 
     @property
     def is_disk(self) -> bool:
-        """Whether it turns."""
+        """Whether it is an HDD."""
         return self.drive.kind == "disk"
 
 
 @dataclass(frozen=True)
 class Host:
-    """An array whose drives, number and level are replaced: its links, controller and cache stay."""
+    """An array whose drives, their number and level are replaced, while links, controller and cache stay."""
 
     name: str
     path: str
     blueprint: Blueprint = field(repr=False, compare=False)
     takes: tuple[str, ...]
     has_records: bool
-    """Whether it keeps records, as OpenZFS does."""
+    """Whether it stores records, like OpenZFS."""
     stripe_unit: str
     cache_bytes: int
     others: tuple[tuple[str, int], ...]
-    """Drives of its other tables, such as flash that holds its cache."""
+    """Drives of its other tables, such as flash for its cache."""
     price: Price | None
 
 
 def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
-    """An array as a host. Raises ``InputError`` where it cannot be one."""
+    """Returns an array as a host. Raises ``InputError`` if that is not possible."""
     blueprint = system_blueprint(name, files)
     called = os.path.basename(name).removesuffix(".toml")
     if blueprint["kind"] != "array":
@@ -98,7 +100,7 @@ def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
 
 
 def classes_of(drive: Drive) -> frozenset[str]:
-    """The classes that a drive can be named by."""
+    """Returns the classes by which a drive can be named."""
     told = drive.summary
     if drive.kind == "volume":
         return frozenset({"volume"})
@@ -114,14 +116,14 @@ def classes_of(drive: Drive) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Family:
-    """Systems that are alike but for the number of their drives."""
+    """Systems that differ only in the number of their drives."""
 
     host: Host | None
-    """``None`` of cloud volumes."""
+    """The host; ``None`` for cloud volumes."""
     model: Model | None
     level: str
     settings: tuple[tuple[str, str], ...] = ()
-    """Stripe unit, cache: as people say it."""
+    """Chunk size and cache, in words for people."""
     fields: tuple[tuple[str, str], ...] = ()
     """Keys of the host's file with other values."""
     offer: Offer | None = None
@@ -130,7 +132,7 @@ class Family:
 
     @cached_property
     def name(self) -> str:
-        """It in words, without the number."""
+        """Its name without the number of drives."""
         if self.offer is not None:
             values = self.offer.values.items()
             told = (f"{value}/s" if key == "volume.iops" else value for key, value in values if key != "volume.type")
@@ -171,11 +173,11 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The same for the same system."""
+        """A unique name."""
         return self.family.name if self.family.offer is not None else f"{self.drives} x {self.family.name}"
 
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Which values its file has other than its host's."""
+        """The values of its file that differ from its host's."""
         family = self.family
         if family.offer is not None:
             return tuple(family.offer.values.items())
@@ -183,7 +185,7 @@ class Candidate:
         spans = (("groups[0].spans", str(self.spans)),) if self.spans > 1 else ()
         level = Level(self.level)
         if level.is_declustered:
-            # As OpenZFS: so much is under way for each drive.
+            # Like OpenZFS, rebuild steps in proportion to the drives.
             spans = (("groups[0].rebuild.steps", str(self.drives)),)
         path = family.model.drive.path or family.model.name
         return (("drive", path), ("drives", str(self.drives)), ("level", level.name_in_files), *spans, *family.fields)
@@ -194,25 +196,25 @@ class Space:
     """The systems that a buyer considers."""
 
     among: tuple[str, ...] = ()
-    """Classes (``nearline``, ``15k``, ``ssd``), names with wildcards, or files of drives; empty for all that have a
+    """Classes (``nearline``, ``15k``, ``ssd``), names with wildcards, or files of drives; empty for all with a
     price."""
     without: tuple[str, ...] = ()
-    """Names with wildcards of drives, levels and hosts that are left out."""
+    """Names with wildcards of excluded drives, levels and hosts."""
     hosts: tuple[str, ...] = HOSTS
     levels: tuple[str, ...] = ()
-    """Empty for those that survive enough."""
+    """RAID levels; empty for all with sufficient redundancy."""
     drives: tuple[int, int] = (1, 4096)
-    """The fewest and the most."""
+    """The minimum and the maximum number."""
     stripe_units: tuple[str, ...] = ()
     caches: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
     """Types of cloud volumes."""
     afr: tuple[tuple[str, float], ...] = ()
-    """Drives that fail a year in percent, by class or name, instead of what is known."""
+    """Annualized failure rates in percent, by class or name, in place of the defaults."""
 
 
 def array_of(candidate: Candidate, name: str = "") -> Array | Drive:
-    """The system of a candidate, completed. Raises ``InputError`` where it cannot be."""
+    """Returns the completed system of a candidate. Raises ``InputError`` if it is impossible."""
     ((kind, told),) = _native.describe_points(blueprint_of(candidate.family), [list(candidate.fields())])
     if kind != "described":
         raise InputError(f"{candidate.name}: {told}")
@@ -224,7 +226,7 @@ def array_of(candidate: Candidate, name: str = "") -> Array | Drive:
 
 
 def toml_of(candidate: Candidate) -> str:
-    """The file of a candidate, ready for ``run``, ``serve`` and ``sweep``."""
+    """Returns the file of a candidate, ready for ``run``, ``serve`` and ``sweep``."""
     fields = list(candidate.fields())
     if candidate.family.offer is None:
         fields.append(("name", candidate.name))
@@ -233,7 +235,7 @@ def toml_of(candidate: Candidate) -> str:
 
 
 def blueprint_of(family: Family) -> Blueprint:
-    """The blueprint of its file."""
+    """Returns the blueprint of its file."""
     if family.host is not None:
         return family.host.blueprint
     return _of_volume(family.base)

@@ -1,4 +1,4 @@
-"""Figures and sentences of an answer, as the terminal, a ticket and a page say them alike: each is of a field."""
+"""Figures and sentences of an answer, shared by terminal, ticket and page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headstack.choice.answer import Answer, Choice, Durability, Part, Relaxed, S
 
 MOST_DECIMALS = 9
 FEW = 3
-"""Digits of a figure whose interval nobody knows."""
+"""Digits of a figure whose interval is unknown."""
 HOW = {
     "stated": "by what is stated of them",
     "bound": "by a bound on what their drives can do",
@@ -20,9 +20,9 @@ HOW = {
     "dearer": "not looked at",
 }
 TIMES = 1
-"""From this headroom on it is told as times, not as percent."""
+"""Headroom from which it is expressed as a factor, not in percent."""
 LISTED = 6
-"""Items of a list in a sentence; of more, how many there are."""
+"""Maximum number of items of a list in a sentence; the rest is counted."""
 
 WITHOUT = "without"
 """The value of a constraint that is dropped."""
@@ -35,15 +35,15 @@ Said = tuple[str, str]
 
 
 def decimals_of(verdict: Verdict) -> int:
-    """Decimals that are known, by the interval; of what can be told, as many more as tell it from the limit, two at
-    most: 19.96 of 20 is not shown as 20.0."""
+    """Returns the number of significant decimals by the interval; for a decided verdict, up to two more that
+    distinguish it from the limit: 19.96 of 20 is not shown as 20.0."""
     ends = [end for end in (verdict.low, verdict.value, verdict.high) if end is not None]
     half_width = 0.0
     if verdict.low is not None and verdict.high is not None:
         half_width = (verdict.high - verdict.low) / 2
     if half_width > 0:
         power = math.floor(math.log10(half_width))
-        # A half-width that begins with 1 is worth a digit more.
+        # A half-width that begins with 1 justifies another digit.
         known = -power + (half_width < 2 * 10.0**power)
     else:
         known = FEW - 1 - math.floor(math.log10(abs(verdict.value or verdict.limit_value) or 1.0))
@@ -57,7 +57,7 @@ def decimals_of(verdict: Verdict) -> int:
 
 
 def rounded(value: float, decimals: int) -> str:
-    """A figure with so many decimals; of fewer than none, so many digits before the point are not known.
+    """Formats a figure with this many decimals; a negative number rounds digits before the point.
 
     >>> rounded(17234.5, -2), rounded(17.25, 1)
     ('17,200', '17.2')
@@ -66,7 +66,7 @@ def rounded(value: float, decimals: int) -> str:
 
 
 def short(value: float, digits: int = FEW) -> str:
-    """A figure with so many digits that count, and whole above them.
+    """Formats a figure with this many significant digits, but all digits before the point.
 
     >>> short(0.01234), short(41234.5), short(9.9999)
     ('0.0123', '41,234', '10.0')
@@ -79,7 +79,7 @@ def short(value: float, digits: int = FEW) -> str:
 
 
 def dollars(usd: float) -> str:
-    """An amount: whole dollars from ten on, which no price is surer than.
+    """Formats an amount: whole dollars from ten on, since no price is more accurate.
 
     >>> dollars(3210.4), dollars(0.117)
     ('$3,210', '$0.117')
@@ -87,12 +87,12 @@ def dollars(usd: float) -> str:
     sign, size = "-" if usd < 0 else "", abs(usd)
     if size == round(size) or round(size) >= 10:
         return f"{sign}${round(size):,}"
-    # Cents, or what is less: a kilowatt-hour costs 11.7 of them.
+    # Cents, or less: a kilowatt-hour costs 11.7 of them.
     return f"{sign}${size:.2f}" if round(size, 2) == round(size, 4) else f"{sign}${size:.3g}"
 
 
 def amount(value: float, unit: str) -> str:
-    """So much of what is to be least.
+    """Formats a value of the objective.
 
     >>> amount(3210, "$"), amount(84.2, "W")
     ('$3,210', '84.2 W')
@@ -101,12 +101,12 @@ def amount(value: float, unit: str) -> str:
 
 
 def per(figure: str, unit: str) -> str:
-    """A figure with its unit: ``412/s``, ``17.2 ms``."""
+    """Formats a figure with its unit: ``412/s``, ``17.2 ms``."""
     return f"{figure}/s" if unit == "1/s" else f"{figure} {unit}"
 
 
 def capacity(size_bytes: float) -> str:
-    """In decimal units, as drives are sold.
+    """Formats a capacity in decimal units, as drives are sold.
 
     >>> capacity(108e12), capacity(745e9)
     ('108 TB', '745 GB')
@@ -115,7 +115,7 @@ def capacity(size_bytes: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share that was computed from two that were measured.
+    """Formats a ratio of two measured figures.
 
     >>> percent(0.374), percent(-0.0213), percent(2.5)
     ('37 %', '-2.1 %', '250 %')
@@ -124,7 +124,7 @@ def percent(share: float) -> str:
 
 
 def odds(probability: float) -> str:
-    """A probability a year, as people can weigh it.
+    """Formats an annual probability as odds.
 
     >>> odds(0.03), odds(7.4e-7), odds(7.4e-12)
     ('3 %', '1 in 1,400,000', '7.4e-12')
@@ -138,7 +138,7 @@ def odds(probability: float) -> str:
 
 
 def spaced(text: str) -> str:
-    """``20ms`` as ``20 ms``; a name with digits in it stays.
+    """Formats ``20ms`` as ``20 ms``; a name with digits is unchanged.
 
     >>> spaced("20ms"), spaced("40TB"), spaced("2")
     ('20 ms', '40 TB', '2')
@@ -147,7 +147,7 @@ def spaced(text: str) -> str:
 
 
 def asked(constraint: str) -> tuple[str, str, str]:
-    """What is constrained, to what, and while what.
+    """Returns what is constrained, to what value, and in what state.
 
     >>> asked("p99=20ms while rebuilding")
     ('p99', '20 ms', ' while rebuilding')
@@ -157,11 +157,11 @@ def asked(constraint: str) -> tuple[str, str, str]:
     return what, spaced(value), gap + condition
 
 
-# A limit held against a system.
+# Verdicts on limits.
 
 
 def interval(verdict: Verdict) -> str:
-    """Where the long run lies; empty where that is not known."""
+    """Formats the confidence interval; empty if unknown."""
     if verdict.low is None or verdict.high is None:
         return ""
     decimals = decimals_of(verdict)
@@ -169,17 +169,17 @@ def interval(verdict: Verdict) -> str:
 
 
 def figure(verdict: Verdict) -> str:
-    """What it came to, without its unit."""
+    """Formats the figure without its unit."""
     return "without end" if verdict.value is None else rounded(verdict.value, decimals_of(verdict))
 
 
 def limit_of(verdict: Verdict) -> str:
-    """The limit with its unit."""
+    """Formats the limit with its unit."""
     return per(f"{verdict.limit_value:,.10g}", verdict.unit)
 
 
 def verdict_word(says: Says) -> str:
-    """A verdict on a limit, in the cells of tables."""
+    """Formats a verdict on a limit for cells of tables."""
     match says:
         case "meets":
             return "met"
@@ -191,7 +191,7 @@ def verdict_word(says: Says) -> str:
 
 
 def verdict_said(verdict: Verdict) -> str:
-    """A limit, the figure with its interval, and what is known.
+    """Formats a limit, the figure with its interval, and the verdict.
 
     >>> verdict_said(Verdict("p99=20ms", "meets", "ms", 20, 17.23, 16.8, 17.9))
     'p99 17.2 ms (16.8 to 17.9), limit 20 ms: met'
@@ -209,7 +209,7 @@ def verdict_said(verdict: Verdict) -> str:
 
 
 def price_said(answer: Answer, choice: Choice) -> str:
-    """The value of the objective, and the price where that is another one."""
+    """Formats the value of the objective, and the price if that is not the objective."""
     of_volume = monthly(choice)
     price = dollars(choice.usd) + (f" ({of_volume})" if of_volume else "")
     if answer.unit == "$":
@@ -219,14 +219,14 @@ def price_said(answer: Answer, choice: Choice) -> str:
 
 
 def monthly(choice: Choice) -> str:
-    """Of what is paid by the month: how much a month, and how long."""
+    """Formats monthly payments: the amount per month, and the duration."""
     months = {part.quantity for part in choice.parts if part.unit == "month"}
     usd = sum(part.usd for part in choice.parts if part.unit == "month")
     return f"{dollars(usd)} a month for {months.pop():,g} months" if len(months) == 1 else ""
 
 
 def choice_said(answer: Answer, choice: Choice) -> str:
-    """A system in one sentence: its price and each limit."""
+    """Describes a system in one sentence: its price and each limit."""
     return "; ".join([f"{choice.name}: {price_said(answer, choice)}", *map(verdict_said, choice.verdicts)])
 
 
@@ -234,7 +234,7 @@ def choice_said(answer: Answer, choice: Choice) -> str:
 
 
 def headline(answer: Answer) -> str:
-    """The answer in one sentence, with the number and its interval."""
+    """Returns the answer in one sentence, with the number and its interval."""
     if answer.best is not None:
         return f"Take {choice_said(answer, answer.best)}."
     count = f"{answer.candidates:,} candidate{'s' * (answer.candidates != 1)}"
@@ -247,7 +247,7 @@ def headline(answer: Answer) -> str:
 
 
 def remarks(answer: Answer) -> list[Said]:
-    """What else there is to say, most useful first, each after what it is of."""
+    """Returns further remarks, the most useful first, each with its subject."""
     shown = answer.best or answer.nearest
     said = [*_growth(answer), *_relaxed(answer), *_sensitivity(answer), *_upgrade(answer), *_unsure(answer)]
     if shown is not None:
@@ -256,12 +256,12 @@ def remarks(answer: Answer) -> list[Said]:
 
 
 def prices_said(choice: Choice) -> list[str]:
-    """The lines of a price, each with its date and its source."""
+    """Returns the lines of a price, each with its date and source."""
     return [f"{part_said(part)} = {dollars(part.quantity * part.usd)} ({dated(part)})" for part in choice.parts]
 
 
 def part_said(part: Part) -> str:
-    """What of which price.
+    """Describes an item with its price.
 
     >>> part_said(Part("exos-x18-18tb", 8, 289, "2026-01", "a shop"))
     '8 x exos-x18-18tb at $289'
@@ -271,13 +271,13 @@ def part_said(part: Part) -> str:
 
 
 def quantity_of(part: Part) -> str:
-    """How many: what is no whole number is expected or computed, and has few digits."""
+    """Formats an amount: non-integers are expected or computed values, with few digits."""
     is_whole = part.quantity == round(part.quantity)
     return f"{part.quantity:,.0f}" if is_whole else short(part.quantity, FEW + 1)
 
 
 def dated(part: Part) -> str:
-    """When it was the price, by whom."""
+    """Formats the date and source of a price."""
     return f"{part.date or 'assumed'}, {part.source}" if part.source else part.date or "assumed"
 
 
@@ -348,7 +348,7 @@ def _upgrade(answer: Answer) -> Iterator[Said]:
 
 
 def _more_load(upgrade: Choice, best: Choice) -> str:
-    """What an upgrade carries beyond the best: at its limits, or at least what it was simulated under."""
+    """States the load that an upgrade carries above the best: at its limits, or at least the simulated one."""
     carries = upgrade.rate_at_limit or upgrade.rate_per_s
     base = best.rate_at_limit or best.rate_per_s
     if not carries or not base or carries <= base:
@@ -417,7 +417,7 @@ def _looked_at(answer: Answer) -> Iterator[Said]:
 
 
 def listed(items: Sequence[str], between: str = ", ") -> str:
-    """Some items; of many, how many more there are.
+    """Lists some items; of many, the rest is counted.
 
     >>> listed(["a", "b"])
     'a, b'
@@ -427,7 +427,7 @@ def listed(items: Sequence[str], between: str = ", ") -> str:
 
 
 def every(answer: Answer) -> list[Choice]:
-    """All systems that an answer names, each once, the best first and the others by cost."""
+    """Returns all systems named in an answer, each once, the best first and the others by cost."""
     first = [answer.best, answer.nearest]
     rest = [*answer.runners_up, *answer.undecided, answer.upgrade, *answer.frontier, *answer.looked_at]
     known: Iterable[Choice] = (one for one in [*first, *rest] if one is not None)

@@ -1,1 +1,3 @@
-"""Measurements held against predictions, runs against runs, and models against published figures."""
+"""Compares measurements with predictions, runs with runs, and models with published figures. See
+docs/design/comparing.md.
+"""

@@ -1,4 +1,4 @@
-"""The data of a comparison: points of both sides, their errors, and what these say."""
+"""``Compared``, the data of a comparison: points of both sides, their errors, and conclusions."""
 
 from __future__ import annotations
 
@@ -60,30 +60,30 @@ FIELDS = (
     ),
     Field("falls_short", "flag", "", "whether the device falls short of its model by more than it may"),
 )
-"""The columns of the table of points."""
+"""Columns of the table of points."""
 
 
 @dataclass(frozen=True, repr=False)
 class Compared(Tabular):
-    """The points of a comparison and what their errors say. ``Comparison`` draws and writes them."""
+    """The points of a comparison with their errors. ``Comparison`` draws and writes them."""
 
     measured: str
     """The system that was measured."""
     predicted: str
-    """The system that the prediction is of."""
+    """The system of the prediction."""
     points: tuple[Point, ...]
     """In the order of measurement."""
     alone_measured: tuple[str, ...]
-    """Points that nothing was predicted for."""
+    """Measured points without a prediction."""
     alone_predicted: tuple[str, ...]
-    """Points that were not measured."""
+    """Predicted points that were not measured."""
     tolerance: float
-    """As a share."""
+    """Tolerated error, as a share."""
 
     fields = FIELDS
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row for each point."""
+        """Returns a row for each point."""
         return self.figures()
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class Compared(Tabular):
         return told(*self.shown(), self.title, "to_csv has them")
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """The columns, and the cells as text.
+        """Returns the columns, and the cells as text.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -109,8 +109,8 @@ class Compared(Tabular):
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What the two sides are, in words: ``measured`` and ``predicted``, unless their results say otherwise. Tables
-        do not say what their rows are of: they are what the caller takes them for."""
+        """The names of the two sides: ``measured`` and ``predicted``, unless their results state otherwise. Tables do
+        not state their origin, so the caller's order applies."""
         first, second = self._kinds
         ours = "measured" if first == UNKNOWN else first
         is_prediction = second == UNKNOWN or (second == "simulated" and ours != "simulated")
@@ -119,12 +119,12 @@ class Compared(Tabular):
 
     @property
     def _kinds(self) -> tuple[str, str]:
-        """How each side was obtained, as its results state it."""
+        """The origin of each side, as its results state it."""
         return next(((point.measured.kind, point.predicted.kind) for point in self.points), (UNKNOWN, UNKNOWN))
 
     @property
     def title(self) -> str:
-        """Both systems, and what their figures are."""
+        """Both systems, and the origin of their figures."""
         ours, theirs = self.sides
         words = {"measured": "as measured", "predicted": "as predicted"}
         first, second = (words.get(side, f"({side})") for side in (ours, theirs))
@@ -132,11 +132,11 @@ class Compared(Tabular):
 
     @property
     def is_of_device(self) -> bool:
-        """Whether the first side is a device that was measured, and not a model."""
+        """Whether the first side is a measured device, not a model."""
         return self.sides[0] in ("measured", "first measured")
 
     def mean_absolute_errors(self) -> dict[str, float | None]:
-        """Of each figure the mean of its errors' sizes, and under ``demerit`` of the relative demerits.
+        """Returns the mean absolute error of each figure, and under ``demerit`` of the relative demerits.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -150,7 +150,8 @@ class Compared(Tabular):
         return {name: sum(values) / len(values) if values else None for name, values in known.items()}
 
     def shortfalls(self) -> list[str]:
-        """In words, where the device falls below its model by more than the stated error of both.
+        """Returns the points at which the device is worse than its model by more than the stated error of both, in
+        words.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -161,8 +162,8 @@ class Compared(Tabular):
         return [line for point in self.points for line in _in_words(point)]
 
     def model_errors(self) -> list[str]:
-        """In words, what the models' errors say: how much of what was measured lies where devices do, or which points
-        of two models they leave no telling.
+        """Returns conclusions from the models' errors, in words: the share of measured figures within the prediction
+        intervals, or the points at which two models cannot be distinguished.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("mam3367", "file-server", depth=[1, 4], requests=300, warm_up=0)
@@ -180,7 +181,7 @@ class Compared(Tabular):
         return said
 
     def shares_below(self, least: float) -> list[Point]:
-        """Points at which the device does less than this share of what is predicted.
+        """Returns the points at which the device reaches less than this share of the prediction.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -191,7 +192,7 @@ class Compared(Tabular):
         return [point for point in self.points if point.share < least]
 
     def figures(self) -> list[dict[str, Cell]]:
-        """A row for each point, with the figures of both sides and their errors.
+        """Returns a row for each point, with the figures of both sides and their errors.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -219,7 +220,7 @@ class Compared(Tabular):
         return rows
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything, as one JSON object.
+        """Returns all data as one JSON object.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)

@@ -1,4 +1,6 @@
-"""Holding measurements against predictions: point by point, with where the device falls below its model."""
+"""``Comparison``: compares measurements with predictions point by point, and finds where the device is worse than its
+model.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ from headstack.comparison.compared import Compared
 from headstack.comparison.pairs import MANY_TRIALS, Point, Stretch
 
 TOLERANCE = "5%"
-"""The error of a model that is tolerated, in addition to the statistical error of both sides."""
+"""Tolerated model error, in addition to the statistical error of both sides."""
 
 
 class Comparison(Compared):
     """Measurements and predictions of the same points."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Both curves over each other, and the errors below. Written to ``path`` where one is given.
+        """Plots both curves, and the errors below, and writes the figure if ``path`` is given.
 
         Needs the extra ``headstack[plot]``.
 
@@ -47,7 +49,7 @@ class Comparison(Compared):
         return figure
 
     def report(self) -> Report:
-        """Everything as a report, which notebooks show.
+        """Returns all results as a report, which notebooks show.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -61,7 +63,7 @@ class Comparison(Compared):
 
     def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
         """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a
-        build of the package holds.
+        build of the package contains.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -81,14 +83,14 @@ def compare(
     tolerance: str | float = TOLERANCE,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Holds measured results against predicted ones, each as results or a file of them (JSON, CSV or Parquet).
+    """Compares measured results with predicted ones, each as results or a file of them (JSON, CSV or Parquet).
 
-    ``predicted`` may be a system instead: the points that were measured are simulated on it, with the workloads,
-    ranges, lengths and seeds that the measured results state. Points belong together that are of the same load; a
-    difference beyond ``tolerance`` and the confidence of both sides is said in words by ``shortfalls``. Errors are
-    predicted over measured, minus 1. ``progress`` hears of the simulation.
+    ``predicted`` may also be a system, on which the measured points are simulated with the workloads, ranges, lengths
+    and seeds that the measured results state. Points with the same load are matched; ``shortfalls`` describes
+    differences above ``tolerance`` and the confidence of both sides. Errors are predicted over measured, minus 1.
+    ``progress`` is called during the simulation.
 
-    Raises ``InputError`` when a file cannot be read or holds several systems, or no point is on both sides.
+    Raises ``InputError`` if a file cannot be read or has several systems, or if no point is on both sides.
 
     >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
     >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -108,7 +110,7 @@ def compare(
 
 
 def is_file(predicted: object) -> bool:
-    """Whether this is a file of results rather than a system."""
+    """Whether this is a file of results, not a system."""
     return isinstance(predicted, str | os.PathLike) and os.fspath(predicted).endswith((".json", ".csv", ".parquet"))
 
 
@@ -133,7 +135,7 @@ def _matched(ours: list[Seen], theirs: list[Seen], tolerance: float) -> Comparis
 
 
 def _names(side: list[Seen], other: list[Seen]) -> list[str]:
-    """The name of each point of a side: the values that distinguish it from others of its side."""
+    """Returns the name of each point of a side: the values that distinguish it from the others."""
     several = {name for name in ("part", "seed") if len({getattr(one, name) for one in side}) > 1}
     workloads = {one.workload for one in (*side, *other)}
     varied = {name for one in side for name in one.labels if len({o.labels.get(name) for o in side}) > 1}
@@ -154,7 +156,9 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _stretches(measured: Seen, predicted: Seen, tolerance: float) -> tuple[Stretch, ...]:
-    """When the mean response time of an interval was above the predicted one, beyond tolerance and chance."""
+    """Returns the periods in which the mean response time was above the predicted one, by more than tolerance and
+    chance.
+    """
     late = [_late(measured, predicted, index, tolerance) for index in range(len(measured.intervals))]
     stretches: list[Stretch] = []
     for before, now in zip([None, *late], late, strict=False):
@@ -188,7 +192,7 @@ def _late(measured: Seen, predicted: Seen, index: int, tolerance: float) -> Stre
 
 
 def _joined(before: Stretch, now: Stretch) -> Stretch:
-    """Two stretches that meet."""
+    """Merges two adjacent periods."""
     lengths = (before.end_s - before.start_s, now.end_s - now.start_s)
     counts = (before.measured_iops * lengths[0], now.measured_iops * lengths[1])
 

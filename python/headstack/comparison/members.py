@@ -1,4 +1,4 @@
-"""Members of an array as fio saw them: which of them takes longer for a request than the others."""
+"""Finds members of an array that take longer per request than the others, from fio's results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from headstack._native import InputError
 from headstack.io.encodings import decoded
 
 STANDS_OUT = 0.25
-"""How much more than the others a member may take. Four equal drives of an array that was measured lie within 4 % of
-each other at every depth below saturation, and slower ones in it about a third above: a quarter is well beyond the
-first."""
+"""Maximum excess of a member over the others. Four equal drives of a measured array are within 4 % of each other at
+every depth below saturation, and slower ones in it about 33 % above: 25 % is well above the former."""
 REQUESTS_LEAST = 100
-"""Of fewer requests a mean says nothing: 100 of a spread as large as their mean are known to 10 %."""
+"""Minimum number of requests of a mean: with a standard deviation equal to the mean, 100 give 10 %."""
 STACKED = ("md", "dm-", "loop", "drbd")
-"""Devices that are made of others."""
+"""Devices that are built from others."""
 
 
 @dataclass(frozen=True)
@@ -25,31 +24,31 @@ class Member:
     """A device below an array during a run of fio."""
 
     name: str
-    """Of the device, such as ``sda``."""
+    """Name of the device, such as ``sda``."""
     requests: int
     """Reads and writes."""
     busy: float
-    """Share of the time that it had something to do, over its requests."""
+    """Busy time divided by its requests."""
     waited_ms: float | None
-    """Mean time of a request in it, waiting included; ``None`` where fio does not say."""
+    """Mean time of a request in it, including waiting; ``None`` if fio does not report it."""
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """A member that stands out."""
+    """A member with an excess over the others."""
 
     name: str
-    """Of the device."""
+    """Name of the device."""
     measure: str
-    """``busy`` time or ``response`` time a request."""
+    """``busy`` time or ``response`` time per request."""
     excess: float
-    """Over the median of the others, minus 1."""
+    """Ratio to the median of the others, minus 1."""
     others: int
-    """How many these are."""
+    """Number of other members."""
 
     @property
     def in_words(self) -> str:
-        """One line.
+        """Describes it in one line.
 
             >>> from headstack.comparison import members
         >>> members.Outlier("sdh", "busy", 0.34, 7).in_words
@@ -61,9 +60,9 @@ class Outlier:
 
 
 def read(path: str | os.PathLike[str]) -> list[Member]:
-    """The devices of ``disk_util`` in a file of fio's JSON, without those that are made of others.
+    """Returns the devices of ``disk_util`` in a file of fio's JSON, without those that are built from others.
 
-    Raises ``InputError`` when it cannot be read, or has no ``disk_util`` of two devices.
+    Raises ``InputError`` if it cannot be read, or has no ``disk_util`` of two devices.
 
     >>> from headstack.comparison import members
     >>> members.read("missing.json")
@@ -74,7 +73,7 @@ def read(path: str | os.PathLike[str]) -> list[Member]:
     try:
         with open(name, "rb") as file:
             text = decoded(file.read())
-        # fio writes notes before the object where something was odd.
+        # fio writes notes before the object if something was unusual.
         document = json.loads(text[text.index("{") :])
         disks = document["disk_util"]
         found = [_member(disk) for disk in disks if not disk["name"].startswith(STACKED)]
@@ -98,10 +97,11 @@ def _member(disk: dict[str, float]) -> Member:
 
 
 def standing_out(members: list[Member], threshold: float = STANDS_OUT) -> list[Outlier]:
-    """Members that take longer for a request than the median of the others by more than ``threshold``, the worst first.
+    """Returns members whose time per request exceeds the median of the others by more than ``threshold``, the worst
+    first.
 
-    Time that a device is busy for a request is looked at first. Where members are busy all the time that says nothing,
-    and the time of a request in them tells.
+    The busy time per request is used first. If members are always busy it is meaningless, and the time of a request in
+    them is used.
 
     >>> from headstack.comparison.members import Member, standing_out
     >>> seen = [Member(f"sd{letter}", 1000, busy, None) for letter, busy in zip("abc", (1, 1, 2))]

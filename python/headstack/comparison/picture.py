@@ -1,4 +1,4 @@
-"""The picture of a comparison: both curves in one figure, and the errors of each point in another below it."""
+"""The picture of a comparison: both curves in one figure, and the errors of each point below it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERCENT_MAX = 1e15
-"""Errors above this are not drawn: no axis shows them beside others."""
+"""Errors above this are not drawn: no axis could show them with others."""
 BELOW = "below the model by more than the stated error"
 
 
 def overlaid(comparison: Compared) -> Figure:
-    """Mean response time over throughput, measured and predicted; below, the error of each point in %."""
+    """Draws mean response time over throughput, measured and predicted; below, the error of each point in %."""
     if not len(comparison):
         return draw(Table("points", comparison.title, [], [], note="nothing to compare"))
     return draw_stacked([_curves(comparison), _errors(comparison)], caption=_caption(comparison))
@@ -47,12 +47,12 @@ def _errors(comparison: Compared) -> Bars:
 
 
 def _drawable(values: Sequence[float | None], most: float = math.inf) -> list[float | None]:
-    """Values with ``None`` in place of those that no axis shows."""
+    """Replaces values that no axis can show by ``None``."""
     return [value if value is not None and math.isfinite(value) and abs(value) <= most else None for value in values]
 
 
 def _caption(comparison: Compared) -> str:
-    """The build, the least number of requests, and the tolerance."""
+    """Returns the build, the minimum number of requests, and the tolerance."""
     requests = min(point.measured.requests for point in comparison)
     tolerance = f"tolerance of ±{100 * comparison.tolerance:.3g} %"
     return f"headstack {version()}; at least {requests:,} requests a point; {tolerance}"

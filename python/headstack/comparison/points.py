@@ -1,4 +1,4 @@
-"""One side of a comparison: points of results, or of a file of them."""
+"""``Seen``: one side of a comparison, with points from results or a file of them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from headstack.results.results import Results
 from headstack.results.table import Row
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
-"""What is compared; times are response times."""
+"""Compared figures; times are response times."""
 
 UNKNOWN = "unknown"
-"""Rows of a table do not say whether they were measured or simulated."""
+"""Rows of a table do not state whether they were measured or simulated."""
 
 NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
-"""Keys of a workload that do not change what the system is put under."""
+"""Keys of a workload that do not change the load."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """The parts of a whole result that say how it was obtained."""
+    """The parts of a complete result that state its origin."""
 
     mode: str
     """``measured``, ``simulated`` or ``live``."""
     workload: Mapping[str, Any]
-    """A workload, a scenario, a replay or a phase, as results have it."""
+    """A workload, a scenario, a replay or a phase, as in results."""
     description: Mapping[str, Any]
     """The description of the system."""
 
@@ -42,55 +42,55 @@ class Seen:
     """The results of one point."""
 
     system: str
-    """Without its range."""
+    """Name of the system without its range."""
     part: str | None
-    """The range of the system that was used, as it was stated."""
+    """The range of the system that was used, as stated."""
     workload: str
     mode: str | None
-    """Of a replay."""
+    """Mode of a replay."""
     load: str
-    """For people: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
+    """The load for people: ``depth 4``, ``1,000/s``, ``20 clients``, ``timed``."""
     seed: int
     requests: int
     figures: dict[str, float | None]
     half_width_ms: float | None
-    """Of the mean, with 95 % confidence."""
+    """95 % confidence half-width of the mean."""
     is_open: bool
-    """Requests come whether or not others are complete."""
+    """Whether the loop is open."""
     intervals: list[Row] = field(repr=False)
     labels: dict[str, str] = field(default_factory=dict)
-    """What else was varied, where it is known: ``position`` in bytes, ``size``."""
+    """Other varied values, if known: ``position`` in bytes, ``size``."""
     kind: str = UNKNOWN
-    """``measured``, ``simulated``, ``live``; tables of old versions do not say."""
+    """``measured``, ``simulated``, ``live``; old tables do not state it."""
     stated: Stated | None = field(default=None, repr=False)
-    """The demand and the system of a whole result; ``None`` where only a row of a table is left of it."""
+    """The load and the system of a complete result; ``None`` if only a row of a table is available."""
     results: Results | None = field(default=None, repr=False)
     index: int = 0
-    """Its place in ``results``."""
+    """Its index in ``results``."""
     model: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Of a model, from where to where a device's figure lies in nine of ten, where that is known."""
+    """For a model, the 90 % prediction intervals of a device's figures, if known."""
 
     @property
     def relative_half_width(self) -> float:
-        """The half-width as a share of the mean; 0 where none is known."""
+        """The half-width as a share of the mean; 0 if unknown."""
         mean_ms = self.figures["mean_ms"]
         return self.half_width_ms / mean_ms if self.half_width_ms and mean_ms else 0.0
 
     @property
     def interval_deviation(self) -> float:
-        """Standard deviation of the mean responses of intervals, as a share of the mean, by chance alone: from how far
-        neighbours lie apart, half of them at least, so that neither a trend nor a change counts."""
+        """The relative standard deviation of the intervals' mean response times by chance only: from the differences of
+        neighbours, at least half of them, so that neither a trend nor a change matters."""
         means_ms = [interval["mean_ms"] for interval in self.intervals if interval["requests"]]
         mean_ms = self.figures["mean_ms"]
         if len(means_ms) < 3 or not mean_ms:
             return self.relative_half_width
         apart_ms: list[float] = sorted(abs(later - earlier) for earlier, later in pairwise(means_ms))
-        # Of a normal distribution, half of all differences are at most 0.6745 times their deviation, which is the
-        # square root of 2 times that of the means.
+        # For a normal distribution, half of all differences are at most 0.6745 times their standard deviation, which is
+        # the square root of 2 times that of the means.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
     def is_load_of(self, other: Seen) -> bool:
-        """Whether both are of the same load: by everything that is known of it on both sides."""
+        """Whether both have the same load, by all properties known on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
         if self.stated is not None and other.stated is not None:
@@ -98,7 +98,7 @@ class Seen:
         return (self.workload, self.load) == (other.workload, other.load)
 
     def demerit_ms(self, predicted: Seen) -> float | None:
-        """Root mean square distance of the distributions of response times; ``None`` where a side holds none."""
+        """Returns the root mean square distance of the distributions of response times; ``None`` if a side has none."""
         if self.results is None or predicted.results is None:
             return None
         return predicted.results.demerit_ms(predicted.index, self.results, self.index)
@@ -109,9 +109,9 @@ def _load_of(workload: Mapping[str, object]) -> dict[str, object]:
 
 
 def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
-    """The points of one side, of one system; of results that hold both, those that were ``measured`` or ``simulated``.
+    """Returns the points of one side, for one system; of mixed results, those that were ``measured`` or ``simulated``.
 
-    Raises ``InputError`` when the file cannot be read, or there is not exactly one system.
+    Raises ``InputError`` if the file cannot be read, or there is not exactly one system.
     """
     name = "the results" if isinstance(side, Results) else os.fspath(side)
     if isinstance(side, Results):
@@ -152,7 +152,7 @@ def _of_row(
     known = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
     system, _, part = row["system"].rpartition("@")
     if not system or "/" in part:
-        # An at sign of a path.
+        # An at sign that is part of a path.
         system, part = row["system"], ""
     return Seen(
         system=system,
@@ -197,7 +197,7 @@ def _spoken_load(row: Row, stated: Stated | None) -> str:
 
 
 def _clients(workload: Mapping[str, Any]) -> int | None:
-    """The number of clients of a scenario: the largest of its streams; ``None`` where it has none."""
+    """Returns the number of clients of a scenario: the largest of its streams; ``None`` if it has none."""
     if not isinstance(workload.get("streams"), list):
         return None
     counts = [workload.get("pool", {}).get("closed", {}).get("outstanding")]
@@ -208,14 +208,14 @@ def _clients(workload: Mapping[str, Any]) -> int | None:
 
 
 CLIENTS = (("web", "users"), ("boot", "guests"), ("transactions", "clients"), ("sequential", "streams"))
-"""What each kind of stream calls them."""
+"""Names of clients by kind of stream."""
 
 TEXTS = ("system", "workload", "mode")
-"""Columns of a table that are needed and are no figures."""
+"""Required text columns of a table."""
 
 
 def _table(path: str) -> list[Row]:
-    """The rows of a table of results."""
+    """Reads the rows of a table of results."""
     if path.endswith(".parquet"):
         import duckdb  # start-up time
 
@@ -236,7 +236,7 @@ def _table(path: str) -> list[Row]:
 
 
 def _typed(path: str, line: int, row: dict[str, str]) -> Row:
-    """A row of CSV: numbers where the columns of results are, and otherwise text."""
+    """Parses a row of CSV: numbers in columns of results, otherwise text."""
     typed: Row = {name: text or None for name, text in row.items()}
     for column in dict(_native.result_fields())["results"]:
         text = typed.get(column.name)

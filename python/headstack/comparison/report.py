@@ -1,4 +1,4 @@
-"""The report of a comparison: both curves over each other, the errors of each point, where the device falls short."""
+"""The report of a comparison: both curves, the errors of each point, and where the device is worse than its model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from headstack.comparison.pairs import Point
 
 ERRORS = (("iops", "throughput"), ("mean_ms", "mean response"), ("p99_ms", "p99 response"))
-"""Which errors are drawn, and what they are called."""
+"""Errors that are drawn, with their names."""
 
 
 def report_of(comparison: Compared) -> Report:
-    """Everything that a comparison says, as a report."""
+    """Returns all results of a comparison as a report."""
     title = comparison.title
     both = " and ".join(comparison.sides)
     sections = [
         Section(f"{both[:1].upper()}{both[1:]}", "", [curves(comparison)]),
         Section("Errors", "", [errors(comparison), _table(comparison)]),
     ]
-    answer, *remarks = _said(comparison)
+    answer, *remarks = _summary_lines(comparison)
     runs = _runs(comparison)
     return Report(
         title,
@@ -38,12 +38,12 @@ def report_of(comparison: Compared) -> Report:
         runs,
         version(),
         remarks="\n\n".join(remarks),
-        asked=partial(_asked, comparison),
+        asked=partial(_inputs_of, comparison),
     )
 
 
-def _said(comparison: Compared) -> list[str]:
-    """The mean errors first, then where they are."""
+def _summary_lines(comparison: Compared) -> list[str]:
+    """States the mean errors first, then their positions."""
     known = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
     told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in known.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
@@ -65,7 +65,7 @@ def _said(comparison: Compared) -> list[str]:
 
 
 def curves(comparison: Compared) -> Lines:
-    """Mean response time over throughput, of both sides."""
+    """Returns mean response time over throughput, of both sides."""
     series = []
     for name, points in by_curve(comparison).items():
         for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
@@ -97,7 +97,7 @@ def _errors_of(comparison: Compared, figure: str) -> list[float]:
 
 
 def by_curve(comparison: Compared) -> dict[str, list[Point]]:
-    """The points that differ in load alone, in the order of measurement."""
+    """Returns groups of points that differ only in load, in the order of measurement."""
     curves: dict[str, list[Point]] = {}
     for point in comparison:
         measured = point.measured
@@ -107,7 +107,7 @@ def by_curve(comparison: Compared) -> dict[str, list[Point]]:
 
 
 def errors(comparison: Compared) -> Bars:
-    """The errors of each point, in percent."""
+    """Returns the errors of each point, in percent."""
     series = []
     for figure, name in ERRORS:
         found_errors = [point.error(figure) for point in comparison]
@@ -128,7 +128,7 @@ def _table(comparison: Compared) -> Table:
     return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
 
 
-def _asked(comparison: Compared) -> list[Asked]:
+def _inputs_of(comparison: Compared) -> list[Asked]:
     sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
     unknown = "the table that it is of does not hold what was run"
     return [

@@ -1,4 +1,4 @@
-"""Comparisons as people see them."""
+"""Tables of comparisons for people."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ COLUMNS = (
     Figures("p95\nms", 4),
     Figures("p99\nms", 1),
 )
-"""Of ``FIGURES``."""
+"""Columns for ``FIGURES``."""
 
 
 def shown(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[Column], list[list[str]]]:
-    """The columns, and the cells as text: three lines a point, both sides and the error; a fourth where nine of ten
-    devices are known to lie."""
+    """Returns the columns, and the cells as text: three lines per point, for both sides and the error; a fourth for the
+    prediction interval if known."""
     points = list(points)
     has_model = any(point.predicted.model for point in points)
     rows = [

@@ -1,4 +1,4 @@
-"""Predicting what was measured: the same points on a simulated system, from what the results say of themselves."""
+"""Simulates measured points on a system, with the settings that their results state."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from headstack.simulation.runs import Progress, System, run_specs
 
 
 def simulated_again(measured: list[Seen], system: System, progress: Progress | None) -> Results:
-    """Every measured point on a simulated system; workload, range, length and seed are those that the results state.
+    """Simulates every measured point on a system with the workload, range, length and seed from the results.
 
-    Where they state no range, all of the target was used: as much of the system is, where it has more.
+    If they state no range, the whole target was used: the same number of bytes of the system is, if it is larger.
     """
     found = load_system(system) if isinstance(system, str | os.PathLike) else system
     return run_specs([_spec(point, found) for point in measured], {}, progress)
@@ -66,7 +66,7 @@ def _spec(point: Seen, system: Drive | Array) -> Spec:
 
 
 def _span(point: Seen, system: Drive | Array) -> tuple[int, int] | None:
-    """First byte and length of what is used of the system; ``None`` for all of it."""
+    """Returns first byte and length of the part of the system in use; ``None`` for all of it."""
     if point.stated is None or any("lun" in stream for stream in _streams(point.stated.workload)):
         return None
     capacity, sector = system.capacity_bytes, system.size.sector_bytes
@@ -83,7 +83,7 @@ def _streams(workload: Mapping[str, Any]) -> list[Mapping[str, object]]:
 
 
 def _capacity_bytes(description: Mapping[str, Any]) -> int:
-    """Bytes of the system that results describe, real or simulated."""
+    """Returns the capacity in bytes of the system that results describe, real or simulated."""
     if "targets" in description:
         return sum(map(_capacity_bytes, description["targets"]))
     if "capacity_bytes" in description:

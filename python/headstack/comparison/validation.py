@@ -1,4 +1,4 @@
-"""Holding the simulator against measured traces of real drives, request by request."""
+"""``Validation``: compares the simulator with measured traces of real drives, request by request."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from headstack._native import InputError
 from headstack.io.atomic_files import write_text
 
 PARAMETER_SUFFIXES = (".parv", ".diskspecs")
-"""DiskSim's parameter files, the first that exists beside a trace."""
+"""Suffixes of DiskSim's parameter files; the first that exists next to a trace is used."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """One trace against the simulation of its drive; times in ms."""
+    """One trace compared with the simulation of its drive; times in ms."""
 
     name: str
     """The trace's file name without suffix."""
@@ -29,7 +29,7 @@ class Validation:
     demerit_ms: float
     """Root mean square horizontal distance of the two response-time distributions."""
     demerit_relative: float
-    """The demerit over the measured mean."""
+    """The demerit divided by the measured mean."""
     demerit_disksim_ms: float
     """The demerit as DiskSim's own program computes it, from binned times."""
     paired_rms_ms: float
@@ -37,16 +37,16 @@ class Validation:
     pearson_r: float | None
     worst_percentile: float
     worst_percentile_error_ms: float
-    """Simulated minus measured there."""
+    """Simulated minus measured time at that percentile."""
     published_ms: float | None
-    """The demerit that is published for DiskSim 4.0 where the folder states one."""
+    """The published demerit of DiskSim 4.0, if the folder states one."""
     unmapped: list[str]
     """Parameters without a counterpart in the model."""
     simulated_ms: list[float] = field(repr=False)
     """Response times in the order of the trace."""
 
     def figures(self) -> dict[str, object]:
-        """Everything but the response times.
+        """Returns all values except the response times.
 
         >>> score = hs.Validation("t", 1, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, None, 50.0, 0.0, None, [], [1.0])
         >>> score.figures()["requests"]
@@ -55,7 +55,7 @@ class Validation:
         return {name: value for name, value in asdict(self).items() if name != "simulated_ms"}
 
     def dump(self, path: str | os.PathLike[str]) -> None:
-        """Writes the simulated response times, one a line.
+        """Writes the simulated response times, one per line.
 
         >>> score = hs.Validation("t", 1, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, None, 50.0, 0.0, None, [], [1.0])
         >>> score.dump("simulated.txt")
@@ -73,9 +73,9 @@ def validate(
 ) -> list[Validation]:
     """Replays each ``X.trace`` of ``folder`` on the drive of ``X.parv`` or ``X.diskspecs``.
 
-    The parameters come from those files alone; one request is outstanding at any time, as in the measurement.
-    ``failed`` hears of each drive whose files cannot be read, and the others go on; without it, the first of them
-    raises ``InputError``, as does a folder without traces.
+    All parameters come from those files; the queue depth is 1, as in the measurement. ``failed`` is called for each
+    drive whose files cannot be read, and the others continue; without it, the first of them raises ``InputError``, as
+    does a folder without traces.
 
     >>> hs.validate("no-such-folder")
     Traceback (most recent call last):
@@ -104,7 +104,7 @@ def validate(
 
 
 def parameters_of(trace: Path) -> Path:
-    """The parameter file beside a trace."""
+    """Returns the parameter file next to a trace."""
     candidates = [trace.with_suffix(suffix) for suffix in PARAMETER_SUFFIXES]
     parameters = next((path for path in candidates if path.is_file()), None)
     if parameters is None:
@@ -112,13 +112,13 @@ def parameters_of(trace: Path) -> Path:
     return parameters
 
 
-# A row such as: | Quantum Atlas 10K (`atlas10k`) | 10,000 | 3.89 | 0.2675 | 6.87 % |
+# For example: | Quantum Atlas 10K (`atlas10k`) | 10,000 | 3.89 | 0.2675 | 6.87 % |
 _ROW = re.compile(r"^\|[^|]*\(`(?P<name>[^`]+)`\)\s*\|[^|]*\|[^|]*\|\s*(?P<demerit_ms>[\d.]+)\s*\|", re.MULTILINE)
 
 
 def published_demerits(folder: Path) -> dict[str, float]:
-    """Published demerits in ms by trace: of ``published.csv`` (``name,demerit_ms``), or of a table in the README of
-    the folder or of the one above."""
+    """Returns published demerits in ms by trace, from ``published.csv`` (``name,demerit_ms``), or from a table in the
+    README of the folder or its parent."""
     table = folder / "published.csv"
     if table.is_file():
         with open(table, newline="", encoding="utf-8") as file:

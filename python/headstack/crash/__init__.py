@@ -1,17 +1,17 @@
-"""What a crash may leave of what was written, and whether an application recovers from it.
+"""Explores the states that a crash may leave, and checks whether an application recovers from them.
 
-::
+See docs/design/crash.md. For example::
 
     recording = hs.crash.open("run.journal")
     found = recording.explore("./check.sh {device}", budget="60s")
     print(found)
 
-A *recording* is a journal that ``headstack serve --journal`` kept, or a log of dm-log-writes. A *check* looks at the
-image of the device after a crash: a command, the name of one that comes along (``"ext4"``, ``"sqlite:/app.db"``), or a
-function ``check(path, marks)`` that raises or returns a message where something is wrong.
+A *recording* is a journal from ``headstack serve --journal``, or a log of dm-log-writes. A *check* inspects the image
+of the device after a crash: a command, the name of a built-in check (``"ext4"``, ``"sqlite:/app.db"``), or a function
+``check(path, marks)`` that raises or returns a message if it finds a fault.
 """
 
-# Each name is loaded when it is asked for: pytest loads this package in every run, for its plugin.
+# Names are loaded on first use: pytest loads this package in every run, for its plugin.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headstack.crash.checks import acknowledged

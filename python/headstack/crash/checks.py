@@ -1,4 +1,4 @@
-"""Checks: what looks at the image of a device after a crash, and says whether something is wrong."""
+"""``Check``: checks of a device's image after a crash."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ from headstack.crash.ext4 import REPAIRED, e2fsck, fetch, needed, said_of
 from headstack.crash.postgres import look as look_at_postgres
 
 Function = Callable[[str, list[str]], object]
-"""Looks at an image with the marks made before the crash; raises, or returns a message, where something is wrong."""
+"""A function that checks an image, given the marks made before the crash; it raises, or returns a message, if there is
+a fault.
+"""
 
 MESSAGE_MAX = 500
-"""Of what a check says, at most so much is kept: its end."""
+"""Maximum number of characters kept of a check's message, from its end."""
 NOT_RUN = (126, 127)
-"""What shells answer for a command that cannot be carried out."""
+"""Exit codes of shells for a command that cannot be run."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check with the name that repeats it."""
+    """A check with the name under which it can be repeated."""
 
     name: str
     look: Callable[[str, list[str], Path], object]
-    """As a ``Function``, with a folder of its own for what it needs."""
+    """A ``Function`` with an additional folder of its own."""
     is_named: bool = True
-    """Its name says what it is: a function has none that a command would find."""
+    """Whether its name identifies it: a function has none that a command would find."""
     takes_address: bool = False
-    """It may be given the address of an NBD server in place of a file."""
+    """Whether it accepts the address of an NBD server instead of a file."""
 
     def violated(self, image: str, marks: list[str], folder: Path) -> str | None:
-        """What is wrong with an image. Raises ``RunError`` where the check cannot be carried out."""
+        """Returns the fault of an image. Raises ``RunError`` if the check cannot be run."""
         try:
             said = self.look(image, marks, folder)
         except (RunError, KeyboardInterrupt):
@@ -47,7 +49,9 @@ class Check:
 
 
 def check_of(given: str | Function, over: str = "file") -> Check:
-    """The check that is meant: a function, the name of one, or a command, shown states ``over`` one of ``WAYS``."""
+    """Returns a check from a function, a name, or a command, to which states are presented as ``over``, one of
+    ``WAYS``.
+    """
     check = meant(given)
     if over == "nbd" and not check.takes_address:
         raise InputError(f"{check.name} looks at a file, which nbd is none; file and fuse are allowed", key="over")
@@ -55,7 +59,7 @@ def check_of(given: str | Function, over: str = "file") -> Check:
 
 
 def meant(given: str | Function) -> Check:
-    """The check that is meant: a function, the name of a check, or a command."""
+    """Returns a check from a function, a name, or a command."""
     if callable(given):
         function = given
         name = getattr(given, "__qualname__", type(given).__name__)
@@ -82,7 +86,7 @@ def meant(given: str | Function) -> Check:
 
 
 def placed(given: str, what: str, example: str) -> tuple[str, str]:
-    """The path in a file system that a check names, and its query, if any."""
+    """Returns the path in a file system that a check names, and its query, if any."""
     word, _, rest = given.partition(":")
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
@@ -95,8 +99,8 @@ def placed(given: str, what: str, example: str) -> tuple[str, str]:
 def acknowledged(
     marks: Iterable[str], there: Iterable[object], word: str = "", among: Iterable[object] | None = None
 ) -> None:
-    """Raises where something is not there that was acknowledged: a mark that begins with ``word``, without it. Given
-    all that was ever written, ``among``, it raises where anything else is there, too.
+    """Raises if something acknowledged is missing: a mark that begins with ``word``, without that word. If everything
+    ever written is given as ``among``, it also raises for anything else.
 
     >>> hs.crash.acknowledged(["begin", "commit 1", "commit 2"], [1, 2, 3], "commit ")
     >>> hs.crash.acknowledged(["commit 1", "commit 2"], [1], "commit ")
@@ -118,12 +122,12 @@ def acknowledged(
 
 
 def some(names: list[str]) -> str:
-    """The first of them, and how many more there are."""
+    """Lists the first names, and the number of others."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def command(text: str, image: str, marks: list[str], folder: Path) -> str | None:
-    """Carries out a shell command; the marks are in the file that ``HEADSTACK_MARKS`` names, one a line."""
+    """Runs a shell command; the marks are in the file that ``HEADSTACK_MARKS`` names, one per line."""
     noted = folder / "marks"
     noted.write_text("".join(f"{mark}\n" for mark in marks), encoding="utf-8")
     done = subprocess.run(
@@ -145,13 +149,13 @@ def command(text: str, image: str, marks: list[str], folder: Path) -> str | None
 
 
 def ext4(image: str, marks: list[str], folder: Path) -> str | None:
-    """Whether e2fsck replays the journal and finds nothing that a person would have to decide."""
+    """Returns a fault unless e2fsck replays the journal and finds nothing that needs a decision."""
     done = e2fsck("-fp", image)
     return None if done.returncode & ~REPAIRED == 0 else f"e2fsck: {said_of(done)}"
 
 
 def btrfs(image: str, marks: list[str], folder: Path) -> str | None:
-    """Whether btrfs finds its trees and their checksums whole, as the last commit has left them."""
+    """Returns a fault unless the trees and checksums of btrfs are intact, as of the last commit."""
     done = subprocess.run(
         [needed("btrfs"), "check", "--readonly", image], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
@@ -159,8 +163,10 @@ def btrfs(image: str, marks: list[str], folder: Path) -> str | None:
 
 
 def postgres(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
-    """Whether PostgreSQL recovers and finds all rows and indexes whole; with a query, whether it brings all marks."""
-    # Few ask for it.
+    """Returns a fault unless PostgreSQL recovers with all rows and indexes intact; with a query, it must return all
+    marks.
+    """
+    # Rarely used.
     problem, found = look_at_postgres(image, folder, path, query)
     if problem is None and query:
         acknowledged(marks, found)
@@ -168,8 +174,8 @@ def postgres(image: str, marks: list[str], folder: Path, path: str, query: str) 
 
 
 def sqlite(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
-    """Whether SQLite opens a database with its log and finds it whole; with a query, whether all marks are in its first
-    column."""
+    """Returns a fault unless SQLite opens a database with its log and finds it intact; with a query, its first column
+    must contain all marks."""
     names = (path, f"{path}-wal", f"{path}-journal")
     copies = [folder / Path(name).name for name in names]
     problem = fetch(image, names, copies)
@@ -191,6 +197,6 @@ def sqlite(image: str, marks: list[str], folder: Path, path: str, query: str) ->
 
 
 def one_line(text: str) -> str:
-    """The end of a text, on one line."""
+    """Returns the end of a text, on one line."""
     joined = " ".join(text.split())
     return joined if len(joined) <= MESSAGE_MAX else f"... {joined[-MESSAGE_MAX:]}"

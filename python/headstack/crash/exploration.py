@@ -1,4 +1,6 @@
-"""Exploring: states are looked at until the budget is spent, and what fails is reduced to the least that does."""
+"""``Explorer``: checks crash states until the budget is spent, and reduces failing ones to minimal ones. See
+docs/design/crash.md.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     )
 
 NEEDED_MAX = 64
-"""A finding with more surviving writes than this is not examined for those that it needs."""
+"""Maximum number of surviving writes of a finding for which the needed ones are determined."""
 
 
 def explore(
@@ -56,13 +58,13 @@ def explore(
     patience_s: float,
     progress: Told | None,
 ) -> Exploration:
-    """Looks at states; see ``Recording.explore``."""
-    # Most who load this want to know what there is.
+    """Explores states; see ``Recording.explore``."""
+    # Most callers load this only for its names.
     count = jobs if jobs is not None else len(os.sched_getaffinity(0))
     if count < 1:
         raise InputError(f"{count} is out of range; allowed: 1 or more", key="jobs")
     found = check_of(check, over)
-    # What is found is written to a file, however it was shown.
+    # Findings are written to a file, however they were presented.
     images = count + 1 if over == "file" else 1
     folder = _native.crash_folder(recording.native, recording.base, images)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
@@ -73,19 +75,19 @@ def explore(
 
 
 class SpentError(Exception):
-    """The budget is spent within a reduction."""
+    """The budget is spent during a reduction."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When it is enough."""
+    """The end condition of an exploration."""
 
     seconds: float = float("inf")
     states: float = float("inf")
 
     @staticmethod
     def of(given: str | int | None) -> Budget:
-        """A time, or a number of states. Raises ``InputError``."""
+        """Parses a time, or a number of states. Raises ``InputError``."""
         if given is None:
             return Budget()
         text = str(given).replace(",", "")
@@ -96,12 +98,12 @@ class Budget:
         return Budget(seconds=duration_ns("budget", text) / 1e9)
 
     def share(self, seconds: float, states: int) -> float:
-        """The share of the budget that is spent."""
+        """Returns the share of the budget that is spent."""
         return max(seconds / self.seconds, states / self.states)
 
 
 class Explorer:
-    """An exploration under way."""
+    """A running exploration."""
 
     def __init__(
         self,
@@ -122,20 +124,20 @@ class Explorer:
         self._reproducers = reproducers
         self._search = _native.CrashSearch(recording.native, recording.base, asked)
         self._done = 0
-        """States that were looked at, in order."""
+        """Number of states that were checked, in order."""
         self._began_s = time.monotonic()
         self._cut_after: int | None = None
-        """States that reductions had looked at before the one that the budget ended."""
+        """Number of states checked by reductions before the one that the budget ended."""
         self._covered: CoverageCounts = self._search.coverage()
         self._before_s = 0.0
         self._result = Exploration([], Coverage(**self._covered), 0, seed=asked["seed"])
 
     def carried_out(self, workers: Workers, progress: Told | None) -> Exploration:
-        """Looks at states until the budget is spent. Raises ``InputError`` where the check fails without a crash."""
+        """Checks states until the budget is spent. Raises ``InputError`` if the check fails without a crash."""
         self._began_s = began_s = time.monotonic()
         self._resume()
         try:
-            # What was done is kept and told of, whatever ends it.
+            # Finished work is kept and reported, however the exploration ends.
             with signals.raising():
                 self._begin(workers)
                 for _ in self._answered(workers):
@@ -150,7 +152,7 @@ class Explorer:
         return self._result
 
     def _begin(self, workers: Workers) -> None:
-        """A check that fails on the end of the recording finds what no crash has done."""
+        """Runs the check on the end of the recording, where a failure is not due to a crash."""
         events = self._recording.described["events"]
         message = workers.look({"events": events, "missing": [], "torn": []})
         if message is not None:
@@ -159,11 +161,11 @@ class Explorer:
             )
 
     def _spent(self, states: int) -> float:
-        """The share of the budget that so many states of the search and all reductions have spent."""
+        """Returns the share of the budget that this many states of the search and all reductions have spent."""
         return self._budget.share(time.monotonic() - self._began_s, states + self._result.reduction_states)
 
     def _answered(self, workers: Workers) -> Iterator[None]:
-        """Each state that was looked at, in the order of the search, whoever is done first."""
+        """Yields each checked state in the order of the search, independent of the order of completion."""
         waiting: dict[int, tuple[CrashState, CoverageCounts]] = {}
         answers: dict[int, str | None] = {}
         number = self._done
@@ -187,15 +189,15 @@ class Explorer:
                 state, covered = waiting[self._done]
                 message = answers.pop(self._done)
                 if message is not None:
-                    # Nobody is given another state meanwhile, but those who have one answer.
+                    # No new states are assigned meanwhile, but running ones complete.
                     self._settle(workers, answers)
                     self._failed(workers, state, message)
-                # Whoever interrupts before finds it not done.
+                # An earlier interruption leaves it undone.
                 del waiting[self._done]
                 self._covered = covered
                 self._done += 1
                 yield None
-                # Others that have answers are not looked at: how many there are depends on the processes.
+                # Further answers are ignored: their number depends on the number of processes.
                 if self._result.reduction_states and self._spent(self._done) >= 1:
                     self._result.ended_by = "budget"
                     return
@@ -205,7 +207,7 @@ class Explorer:
             answers.update(workers.answers())
 
     def _failed(self, workers: Workers, state: CrashState, message: str) -> None:
-        """A state fails: it is one of those that are known, or reduced."""
+        """Handles a failing state: it matches a known finding, or is reduced."""
         result, kind = self._result, kind_of(message)
         for finding in result.findings:
             if explains(finding.state, state) or (finding.is_of_no_write and kind_of(finding.message) == kind):
@@ -247,7 +249,7 @@ class Explorer:
         try:
             least = minimized(state, native.open_after, event_of, fails)
         except SpentError:
-            # Each state that was found to fail is a step of the reduction.
+            # Each failing state is a step of the reduction.
             least, is_least, self._cut_after = failing[-1], False, looks_before
         surviving = len(native.open_after(least["events"])) - len(least["missing"]) - len(least["torn"])
         if is_least and surviving <= NEEDED_MAX:
@@ -265,7 +267,7 @@ class Explorer:
         marks = native.marks_before(state["events"])
         image = _native.CrashImage(str(self._own_folder()), native, self._recording.base, self._asked["rules"])
         image.take({"events": state["events"], "missing": [], "torn": []})
-        # What the journal still holds is where debugfs looks for it, then.
+        # Then debugfs also finds what was only in the journal.
         repair(str(image.path))
         torn = {one["change"]: tuple((begin, end) for begin, end in one["kept"]) for one in state["torn"]}
 
@@ -316,7 +318,7 @@ class Explorer:
         return folder
 
     def _identity(self) -> ExplorationIdentity:
-        """The properties that this exploration shares with the one that it continues."""
+        """Returns the properties that this exploration shares with the one that it continues."""
         described = self._recording.described
         return {"recording": described, "asked": self._asked, "check": self._bench.check.name}
 
@@ -344,7 +346,7 @@ class Explorer:
         if self._kept is None:
             return
         result, looks = self._result, self._result.reduction_states
-        # What goes on from here reduces once more what the budget has cut short.
+        # A continued exploration repeats the reduction that the budget interrupted.
         undone = 0 if self._cut_after is None else 1
         what = {
             "of": self._identity(),
@@ -360,12 +362,12 @@ class Explorer:
 
 
 def kind_of(message: str) -> str:
-    """The message of a check with its numbers replaced, which is the same for findings of one kind."""
+    """Returns the message of a check with its numbers replaced, which is equal for findings of one kind."""
     return re.sub(r"\d+", "N", message)
 
 
 def explains(known: CrashState, state: CrashState) -> bool:
-    """Whether a state misses all that a finding does."""
+    """Whether a state misses all writes that a finding misses."""
     has_missing = set(known["missing"]) <= set(state["missing"])
     return (
         has_missing and all(torn in state["torn"] for torn in known["torn"]) and bool(known["missing"] or known["torn"])
@@ -373,5 +375,5 @@ def explains(known: CrashState, state: CrashState) -> bool:
 
 
 def identity(state: CrashState) -> str:
-    """A short name of a state."""
+    """Returns a short name of a state."""
     return hashlib.sha256(key_of(state).encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""What is in the ext4 file system of an image: read without mounting it, or repaired and read by e2fsprogs."""
+"""Reads the ext4 file system in an image without mounting it, or repairs and reads it with e2fsprogs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from headstack._native import InputError, RunError
 from headstack.crash import files
 
 REPAIRED = 3
-"""Bits of e2fsck's exit code that say that all is well by now."""
+"""Bits of e2fsck's exit code that mean that all errors were corrected."""
 
 
 def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
-    """Copies files of the ext4 file system in an image; those that are not there have no copy afterwards. What keeps it
-    from being read is returned."""
+    """Copies files of the ext4 file system in an image; missing ones have no copy afterwards. Returns the reason if it
+    cannot be read."""
     for copy in copies:
         copy.unlink(missing_ok=True)
     try:
@@ -32,13 +32,13 @@ def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
 
 
 def fetch_repaired(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
-    """The same by the programs of e2fsprogs, where the file system has what only they know."""
+    """Copies files with the programs of e2fsprogs, for file systems with features that only they support."""
     return dumped(image, [f'dump "{name}" "{copy}"' for name, copy in zip(names, copies, strict=True)])
 
 
 def fetch_folder(image: str, path: str, to: Path) -> str | None:
-    """Copies a folder of the ext4 file system in an image to where nothing is yet; one that is not there has no copy.
-    What keeps it from being read is returned."""
+    """Copies a folder of the ext4 file system in an image to a path that does not exist yet; a missing one has no copy.
+    Returns the reason if it cannot be read."""
     try:
         _native.ext4_folder(image, path, str(to))
     except InputError:
@@ -59,7 +59,7 @@ def fetch_folder(image: str, path: str, to: Path) -> str | None:
 
 
 def dumped(image: str, asked: list[str]) -> str | None:
-    """Repairs the file system in an image, and has debugfs copy what is asked for out of it."""
+    """Repairs the file system in an image, and copies files out of it with debugfs."""
     debugfs = needed("debugfs")
     done = e2fsck("-fy", image)
     if done.returncode & ~REPAIRED:
@@ -75,14 +75,14 @@ def e2fsck(how: str, image: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    """What e2fsck complains of, without its heads."""
+    """Returns e2fsck's complaints without their headings."""
     lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
     told = [line.strip() for line in lines if line.strip() and not line.startswith(("e2fsck ", "Pass "))]
     return " ".join(told) or f"exit code {done.returncode}"
 
 
 def needed(program: str) -> str:
-    """Where a program of a file system is. Raises ``InputError`` where it is not installed."""
+    """Returns the path of a file system's program. Raises ``InputError`` if it is not installed."""
     place = files.found(program)
     if place is None:
         raise InputError(f"needs {program}, which is not installed", key="check")

@@ -1,4 +1,4 @@
-"""What of an ext4 file system lies at a place of its image, by debugfs."""
+"""Finds the files of an ext4 file system at a position of its image, with debugfs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pathlib import Path
 SUPERBLOCK_BYTES = 1024
 MAGIC_BYTES = 1024 + 56
 BLOCKS_ASKED = 64
-"""Of a long write, at most so many blocks are asked for."""
+"""Maximum number of blocks of a long write to look up."""
 
 
 def found(program: str) -> str | None:
-    """Where a program of a file system is, also where only root looks; None where it is not installed."""
+    """Returns the path of a file system's program, also in root's folders; ``None`` if it is not installed."""
     return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
 def files_of(image: str, offset_bytes: int, length_bytes: int) -> tuple[str, ...]:
-    """Names of files, or of parts of the file system, in a range; none where it is no ext4, or debugfs is not there."""
+    """Returns the names of files, or of parts of the file system, in a range; empty if it is not ext4, or debugfs is
+    not installed.
+    """
     block_bytes, debugfs = block_size(image), found("debugfs")
     if block_bytes is None or debugfs is None:
         return ()
@@ -40,19 +42,19 @@ def files_of(image: str, offset_bytes: int, length_bytes: int) -> tuple[str, ...
 
 
 def repair(image: str) -> None:
-    """Replays the journal of an ext4 file system, if that is what an image holds."""
+    """Replays the journal of an ext4 file system, if an image contains one."""
     e2fsck = found("e2fsck")
     if block_size(image) is not None and e2fsck is not None:
         subprocess.run([e2fsck, "-fy", image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def special(inode: int) -> str | None:
-    """Inodes that have no name."""
+    """Returns the name of an inode without a path."""
     return {2: "/", 7: "the resize inode", 8: "the journal"}.get(inode)
 
 
 def block_size(image: str) -> int | None:
-    """The blocks of an ext4 file system; None where there is none."""
+    """Returns the block size of an ext4 file system; ``None`` if there is none."""
     with Path(image).open("rb") as file:
         head = file.read(2048)
     if head[MAGIC_BYTES : MAGIC_BYTES + 2] != b"\x53\xef":
@@ -61,5 +63,5 @@ def block_size(image: str) -> int | None:
 
 
 def asked(debugfs: str, image: str, question: str) -> str:
-    """What debugfs answers."""
+    """Returns debugfs' answer."""
     return subprocess.run([debugfs, "-R", question, image], capture_output=True, text=True, check=False).stdout

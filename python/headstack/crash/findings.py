@@ -1,4 +1,4 @@
-"""The results of explorations: findings, and the share of all states that was tried."""
+"""``Exploration``: the results of explorations, with findings and the share of all states that was tried."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from headstack.crash.states import CrashState, KeptFinding, KeptWrite
 
 NO_TIME_NS = 1_000_000
-"""A log counts its events in place of nanoseconds: what comes sooner is none that anybody would know by its time."""
+"""A log counts its events in place of nanoseconds: smaller values are no real times."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """A write, or a trim, that a crash has taken."""
+    """A write, or a trim, that a crash has lost."""
 
     number: int
-    """Among the changes of the recording."""
+    """Its number among the changes of the recording."""
     what: str
     """``write``, ``zeros`` or ``trim``."""
     offset_bytes: int
@@ -29,13 +29,13 @@ class Write:
     submitted_ns: int
     is_metadata: bool
     files: tuple[str, ...] = ()
-    """The parts of an ext4 file system at this place, where debugfs finds them."""
+    """The files of an ext4 file system at this place, if debugfs finds them."""
     kept: tuple[tuple[int, int], ...] | None = None
-    """The atoms that are there, where it is torn."""
+    """The stored atoms, if it is torn."""
 
     @classmethod
     def from_kept(cls, kept: KeptWrite) -> Self:
-        """The write in the file of an exploration."""
+        """Returns the write from the file of an exploration."""
         atoms = kept["kept"]
         return cls(
             number=kept["number"],
@@ -49,7 +49,7 @@ class Write:
         )
 
     def told(self) -> str:
-        """In words."""
+        """Describes the write in words."""
         part = "" if self.kept is None else f", of which atoms {', '.join(f'{a}..{b}' for a, b in self.kept)} are there"
         place = f" ({'; '.join(self.files)})" if self.files else ""
         size, at = format_bytes(self.length_bytes), self.offset_bytes
@@ -63,26 +63,26 @@ class Finding:
     message: str
     """The message of the check."""
     state: CrashState
-    """As the explorer knows it."""
+    """The state in the explorer's form."""
     missing: list[Write]
     torn: list[Write]
     needed: list[Write] | None
-    """Writes that were open and have to be there for it; None where this was not looked for."""
+    """Open writes that must be present for the failure; ``None`` if not determined."""
     marks: int
     last_mark: str | None
     at_ns: int
-    """When power fails, by the recording's clock."""
+    """Time of the power loss, by the recording's clock."""
     count: int = 1
-    """States that failed and miss the same writes, this one among them."""
+    """Number of failing states that miss the same writes, including this one."""
     reproducer: str | None = None
     is_replayable: bool = False
-    """Whether ``headstack crash replay`` finds the check by itself: one that is a function has no name for it."""
+    """Whether ``headstack crash replay`` finds the check itself: a function has no name for it."""
     is_least: bool = True
-    """Whether it was reduced to the least that fails, before the budget was spent."""
+    """Whether it was reduced completely before the budget was spent."""
 
     @classmethod
     def from_kept(cls, kept: KeptFinding) -> Self:
-        """The finding in the file of an exploration."""
+        """Returns the finding from the file of an exploration."""
         needed = kept["needed"]
         return cls(
             message=kept["message"],
@@ -101,11 +101,11 @@ class Finding:
 
     @property
     def is_of_no_write(self) -> bool:
-        """Whether it fails without anything missing: at that moment, whatever a crash takes."""
+        """Whether it fails with nothing missing: at that moment, regardless of what a crash loses."""
         return not self.missing and not self.torn
 
     def told(self) -> str:
-        """In words."""
+        """Describes the finding in words."""
         lines = [self.message]
         after = "before any mark" if self.last_mark is None else f"after mark {self.marks} ({self.last_mark})"
         # A log has no times.
@@ -130,29 +130,29 @@ class Finding:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of what there is was looked at."""
+    """The share of all states that was checked."""
 
     states: int
-    """States that were looked at, of different contents or marks."""
+    """Number of checked states with distinct contents or marks."""
     duplicates: int
-    """Subsets that were left out since their contents had been there."""
+    """Number of subsets skipped since their contents had been checked."""
     subsets: int
-    """Subsets of open writes that were tried, duplicates among them."""
+    """Number of tried subsets of open writes, including duplicates."""
     possible: float
-    """Subsets that there are."""
+    """Number of existing subsets."""
     windows: int
-    """Moments at which crashes were tried."""
+    """Number of moments at which crashes were tried."""
     whole_windows: int
-    """Those of which all subsets were tried."""
+    """Number of moments at which all subsets were tried."""
     largest_window: int
-    """Writes that were open at once."""
+    """Maximum number of writes open at once."""
 
     SCHEDULE: ClassVar[str] = "one recorded schedule of the kernel's writeback"
-    """What all of it is of: another run of the same program, or other timing of the kernel, sends other writes between
-    other flushes."""
+    """The scope of the coverage: another run of the same program, or other timing of the kernel, sends other writes
+    between other flushes."""
 
     def told(self) -> str:
-        """In words."""
+        """Describes the coverage in words."""
         possible = f"{self.possible:,.0f}" if self.possible < 1e7 else f"{self.possible:.2g}"
         share = self.subsets / self.possible if self.possible else 1.0
         exact = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
@@ -170,20 +170,20 @@ class Exploration:
     findings: list[Finding]
     coverage: Coverage
     violations: int
-    """States that failed."""
+    """Number of failing states."""
     others: dict[str, int] = field(default_factory=dict)
-    """States that failed and were not reduced, by what the check says of them."""
+    """Numbers of failing states that were not reduced, by the check's message."""
     unsteady: int = 0
-    """States that failed once and not again."""
+    """Number of states that failed once and not again."""
     reduction_states: int = 0
-    """States that reductions looked at, which are part of the budget."""
+    """Number of states checked by reductions, which are part of the budget."""
     seconds: float = 0.0
     ended_by: str = "budget"
-    """``budget``, ``complete`` (there is nothing new), or ``interrupted``."""
+    """``budget``, ``complete`` (there are no new states), or ``interrupted``."""
     seed: int = 0
 
     def __bool__(self) -> bool:
-        """Whether anything was found."""
+        """Whether there are findings."""
         return bool(self.violations)
 
     def __str__(self) -> str:

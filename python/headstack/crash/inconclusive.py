@@ -1,5 +1,7 @@
-"""The outcome of a test that is neither passed nor failed. It stands alone, since pytest loads it in every run."""
+"""``InconclusiveError``, a test outcome that is neither passed nor failed. It has a module of its own, since pytest
+loads it in every run.
+"""
 
 
 class InconclusiveError(Exception):
-    """A test that proves nothing: the machine was too busy for its times, or for the states that were to be tried."""
+    """A test without conclusion: the machine was too busy for its times, or for the states to be tried."""

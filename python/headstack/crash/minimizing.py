@@ -1,4 +1,4 @@
-"""The least that fails: which missing, surviving and torn writes it takes, and how early."""
+"""Minimizes failing states: which missing, surviving and torn writes are needed, and the earliest crash."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def minimized(
     state: CrashState, open_after: Callable[[int], list[int]], event_of: Callable[[int], int], fails: Fails
 ) -> CrashState:
-    """The state with the fewest missing and torn writes, at the earliest crash, that still fails."""
+    """Returns the state with the fewest missing and torn writes, at the earliest crash, that still fails."""
     found = state
-    # A tear is told of where nothing else does.
+    # A torn write is only reported if no missing write explains the failure.
     for torn in list(found["torn"]):
         whole = found | {"torn": [one for one in found["torn"] if one is not torn]}
         absent = whole | {"missing": sorted([*found["missing"], torn["change"]])}
@@ -30,7 +30,7 @@ def minimized(
 
 
 def needed(state: CrashState, open_after: Callable[[int], list[int]], fails: Fails) -> list[int]:
-    """Open writes that have to be there for a minimal state to fail: the others may be missing as well."""
+    """Returns the open writes that must be present for a minimal state to fail: the others may be missing as well."""
     gone = {*state["missing"], *(torn["change"] for torn in state["torn"])}
     surviving = [change for change in open_after(state["events"]) if change not in gone]
 
@@ -41,7 +41,7 @@ def needed(state: CrashState, open_after: Callable[[int], list[int]], fails: Fai
 
 
 def ddmin(given: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]:
-    """Zeller's minimisation: none of what is left can be left out."""
+    """Returns a subset from which nothing can be left out (Zeller's delta debugging)."""
     left = list(given)
     if not left or fails([]):
         return []
@@ -65,14 +65,14 @@ def ddmin(given: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]
 
 
 def least_torn(state: CrashState, torn: TornWrite, fails: Fails) -> TornWrite:
-    """A torn write of which as much as possible is there."""
+    """Returns a torn write with as much as possible present."""
 
     def with_kept(kept: list[list[int]]) -> CrashState:
         others = [torn | {"kept": kept} if one is torn else one for one in state["torn"]]
         return state | {"torn": others}
 
     best = torn["kept"]
-    # Gaps between what is there are closed one by one.
+    # Gaps between present parts are closed one by one.
     gaps = list(zip([0, *(end for _, end in best)], [begin for begin, _ in best], strict=False))
     for begin, end in gaps:
         if begin < end:
@@ -82,7 +82,7 @@ def least_torn(state: CrashState, torn: TornWrite, fails: Fails) -> TornWrite:
 
 
 def joined(runs: list[list[int]]) -> list[list[int]]:
-    """Runs in order, those that touch as one."""
+    """Merges sorted runs that touch."""
     whole: list[list[int]] = []
     for begin, end in sorted(runs):
         if whole and begin <= whole[-1][1]:
@@ -93,11 +93,11 @@ def joined(runs: list[list[int]]) -> list[list[int]]:
 
 
 def earliest(state: CrashState, event_of: Callable[[int], int], fails: Fails) -> CrashState:
-    """The same at the first crash at which it fails, as far as bisection finds it: from then on it fails."""
+    """Returns the state at the first crash at which it fails, assuming that it fails from then on, by bisection."""
     changes = [*state["missing"], *(torn["change"] for torn in state["torn"])]
     if not changes:
         return state
-    # Each write that is named has to have been sent.
+    # Each named write must have been sent.
     low, high = 1 + max(event_of(change) for change in changes), state["events"]
     while low < high:
         middle = (low + high) // 2

@@ -1,8 +1,8 @@
-"""PostgreSQL on what a crash has left: its data folder is copied out of the file system, and recovered.
+"""Checks PostgreSQL after a crash: its data folder is copied from the file system, and recovered.
 
-That is done by one process of its own (``postgres --single``), which replays the log, reads every row of every table
-and, where the extension amcheck is installed, compares each B-tree with its table. PostgreSQL refuses to be root's:
-root becomes ``postgres``, or ``nobody``.
+A separate process (``postgres --single``) replays the log, reads every row of every table and, if the extension amcheck
+is installed, compares each B-tree with its table. PostgreSQL refuses to run as root, which therefore becomes
+``postgres``, or ``nobody``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from headstack._native import RunError
 from headstack.crash.ext4 import fetch_folder
 
 INSTALLED = "/usr/lib/postgresql"
-"""The folder in which distributions install the programs of each version."""
+"""Folder in which distributions install the programs of each version."""
 SETTINGS = {
     "autovacuum": "off",
     "archive_mode": "off",
-    # What is written here is thrown away.
+    # Written data are discarded.
     "fsync": "off",
     "listen_addresses": "",
     "log_min_messages": "error",
@@ -32,7 +32,7 @@ SETTINGS = {
     "shared_buffers": "8MB",
     "shared_preload_libraries": "",
     "ssl": "off",
-    # Every row, not what an index says of it.
+    # Read the rows themselves, not an index.
     "enable_indexscan": "off",
     "enable_indexonlyscan": "off",
     "enable_bitmapscan": "off",
@@ -61,7 +61,7 @@ WRONG = re.compile(r"(?:FATAL|PANIC|ERROR): *(.*)")
 
 
 class Owner(TypedDict, total=False):
-    """The user whose process may open a data folder, as arguments of ``subprocess.run``; empty for the present user."""
+    """The user whose process may open a data folder, as arguments of ``subprocess.run``; empty for the current user."""
 
     user: int
     group: int
@@ -69,7 +69,8 @@ class Owner(TypedDict, total=False):
 
 
 def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, list[str]]:
-    """The fault of the data folder at ``path``, if any, and the rows of a query in the database ``postgres``."""
+    """Returns the fault of the data folder at ``path``, if any, and the rows of a query in the database
+    ``postgres``."""
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     problem = fetch_folder(image, path.rstrip("/"), data)
@@ -84,13 +85,13 @@ def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, l
 
 
 def recovered(data: Path, query: str) -> tuple[str | None, list[str]]:
-    """The same of a copy."""
+    """Returns the fault and the rows of a copy."""
     version = data / "PG_VERSION"
     if not version.exists():
         return "no cluster: PG_VERSION is not there", []
     program = binary(version.read_text(errors="replace").strip())
     (data / "postmaster.pid").unlink(missing_ok=True)
-    # Distributions keep it elsewhere.
+    # Distributions store it elsewhere.
     (data / "postgresql.conf").touch()
     owner = handed_over(data)
     questions = [DATABASES, READ_ALL]
@@ -109,7 +110,7 @@ def recovered(data: Path, query: str) -> tuple[str | None, list[str]]:
 
 
 def binary(version: str) -> str:
-    """The program of the version that a cluster is of. Raises ``RunError`` where it is not installed."""
+    """Returns the program of a cluster's version. Raises ``RunError`` if it is not installed."""
     beside = f"{INSTALLED}/{version}/bin"
     found = shutil.which("postgres", path=f"{beside}:{os.environ.get('PATH', '')}")
     if found is None:
@@ -118,7 +119,7 @@ def binary(version: str) -> str:
 
 
 def handed_over(data: Path) -> Owner:
-    """Gives a copy to whom PostgreSQL may be run by; how to become that user."""
+    """Changes the owner of a copy to a user who may run PostgreSQL; returns how to become that user."""
     data.chmod(0o700)
     if os.geteuid() != 0:
         return {}
@@ -129,7 +130,7 @@ def handed_over(data: Path) -> Owner:
     for place, folders, names in os.walk(data):
         for name in (".", *folders, *names):
             os.chown(Path(place, name), owner.pw_uid, owner.pw_gid)
-    # Folders of ours, which nobody else may enter, lie above it: one may pass through them to what he knows.
+    # Our private folders are above it: permit traversal to known paths.
     for above in data.parents:
         state = above.stat()
         if state.st_uid == 0 and state.st_mode & 0o777 == 0o700:
@@ -140,9 +141,9 @@ def handed_over(data: Path) -> Owner:
 def asked(
     program: str, data: Path, database: str, questions: list[str], owner: Owner
 ) -> tuple[str | None, list[list[str]]]:
-    """The error of a single-user process that answers questions about a database, if any, and its answers in order."""
+    """Runs queries in a single-user process; returns its error, if any, and the answers in order."""
     words = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-    # A question is a line.
+    # A query must be on one line.
     lines = "".join(f"{' '.join(question.split())}\n" for question in questions)
     done = subprocess.run(
         [program, "--single", "-D", str(data), *words, database],

@@ -1,4 +1,4 @@
-"""The disk of a test: a live export, its faults, and what a power cut may leave of it."""
+"""``Device``, the disk of a test: a live export with faults, and the exploration of crash states."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from headstack.live.status import Fidelity, Injected, PowerLoss
 
 SYSTEM = "970-evo-1tb@0..64MiB"
-"""The disk of a test that names none."""
+"""The default disk of a test."""
 WRITEBACK = "4ms"
-"""How often the file system of a disk whose crashes are explored is synced in the background, as by headstack's own
-crash tests of stores."""
+"""Default interval of background syncs of a disk's file system whose crashes are explored, as in headstack's own crash
+tests of stores."""
 CONSTANT, SIZE = "constant:", "64MiB"
 BUDGET = "10s"
 LEAST = 30
-"""An exploration of fewer states has seen next to nothing."""
+"""Minimum number of states of a conclusive exploration."""
 JOURNAL, CONTROL = "journal", "control"
 
 Check = Callable[[Path, Sequence[str]], object]
@@ -47,7 +47,7 @@ Check = Callable[[Path, Sequence[str]], object]
 
 @dataclass(frozen=True)
 class DiskMark:
-    """The words of a test's ``disk`` marker."""
+    """The arguments of a test's ``disk`` marker."""
 
     system: str | os.PathLike[str] = SYSTEM
     faults: str | None = None
@@ -57,7 +57,7 @@ class DiskMark:
 
     @classmethod
     def of(cls, request: pytest.FixtureRequest) -> DiskMark:
-        """The words of the closest marker. Raises ``InputError`` for those that there are not."""
+        """Returns the arguments of the closest marker. Raises ``InputError`` for unknown ones."""
         marker = request.node.get_closest_marker("disk")
         if marker is None:
             return cls()
@@ -71,14 +71,14 @@ class DiskMark:
 
 
 class Asked:
-    """The disk that a test's marker and the command line ask for."""
+    """The disk that a test's marker and the command line request."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         mark = DiskMark.of(request)
         self.system = os.fspath(mark.system)
         is_constant = self.system.startswith(CONSTANT)
         self.size = SIZE if mark.size is None and is_constant else mark.size
-        # Files lie beside the test that names them.
+        # Paths are relative to the test's file.
         self.faults = None if mark.faults is None else str(request.path.parent / mark.faults)
         self.crash = mark.crash
         if self.crash not in (None, "explore"):
@@ -91,7 +91,7 @@ class Asked:
         self.required_ns = _valid_from_ns(option("--disk-require") or mark.require)
         self.budget: str | None = option("--disk-budget")
         self.replayed: str | None = option("--disk-replay")
-        # Node ids count from the root folder, whichever folder pytest was started in.
+        # Node ids are relative to the root folder, independent of the folder in which pytest was started.
         here = request.config.invocation_params.dir
         self.test = "::".join((os.path.relpath(request.path, here), *request.node.nodeid.split("::")[1:]))
         findings = option("--disk-findings")
@@ -119,31 +119,33 @@ class Device:
 
     @property
     def path(self) -> Path:
-        """A file that is the disk, by FUSE: no root is needed. It is read and written in whole blocks, as a disk is."""
+        """A file that represents the disk, through FUSE without root. It is read and written in whole blocks, like a
+        disk.
+        """
         if not self._live.files:
             raise RunError("disk.path: no /dev/fuse to be opened here; disk.uri needs none")
         return Path(self._live.files[0])
 
     @property
     def uri(self) -> str:
-        """Its address for clients of NBD, such as fio, qemu and nbdcopy."""
+        """Its address for NBD clients, such as fio, qemu and nbdcopy."""
         return f"nbd+unix:///{self._live.exports[0][0]}?socket={self._folder / 'nbd'}"
 
     @contextmanager
     def attached(self) -> Iterator[str]:
-        """The disk as a block device (``/dev/loopN``), for root."""
+        """Yields the disk as a block device (``/dev/loopN``), for root."""
         with looped(self.path, direct=True) as device:
             yield device
 
     @contextmanager
     def mounted(self, kind: str = "ext4", options: str = "", writeback: str = WRITEBACK) -> Iterator[Path]:
-        """A folder in a new file system on the disk (ext4, btrfs, xfs), for root. What is explored afterwards is what a
-        crash leaves of the folder.
+        """Yields a folder in a new file system on the disk (ext4, btrfs, xfs), for root. A later exploration checks
+        this folder after crashes.
 
         With ``crash="explore"`` the file system is synced in the background, every ``writeback``, and each mark waits
-        for half of that time: unsynced data reach the disk in the middle of the program's work, as by the kernel's
-        writeback within half a minute. Without it (``writeback="0s"``), the recording holds hardly more than the
-        program syncs itself, and a missing fsync is rarely found."""
+        for half of that time: unsynced data reach the disk during the program's work, as through the kernel's writeback
+        within half a minute. Without it (``writeback="0s"``), the recording contains little more than the program syncs
+        itself, and a missing fsync is rarely found."""
         file_system(kind)
         self._kind = kind
         every_s = duration_ns("writeback", writeback) / 1e9 if self._asked.crash is not None else 0.0
@@ -158,7 +160,7 @@ class Device:
                     self._writeback = None
 
     def mark(self, text: object) -> None:
-        """Notes that something was acknowledged: returns when the journal has it, in the order of the writes."""
+        """Records that something was acknowledged: returns when the journal has it, in the order of the writes."""
         with Control(self._folder / CONTROL) as control:
             control.order({"do": "mark", "text": str(text)})
         if self._writeback is not None:
@@ -171,16 +173,16 @@ class Device:
         return answer
 
     def cut_power(self, tear: Literal["sector", "track"] = "sector") -> PowerLoss:
-        """Cuts the power now, and returns the data that this took. Clients of NBD are hung up on."""
+        """Cuts the power now, and returns the lost data. NBD clients are disconnected."""
         return self.inject("power-cut", tear=tear)["loss"]
 
     def restore_power(self) -> None:
-        """The power is back, and the disk has what was left on it."""
+        """Restores the power; the disk has the data that survived."""
         self.inject("power-on")
 
     @property
     def fidelity(self) -> Fidelity:
-        """The agreement of the disk's times with the model so far, as ``headstack serve --json`` has it."""
+        """The agreement of the disk's times with the model so far, as in ``headstack serve --json``."""
         if self._live.fidelity is not None:
             return self._live.fidelity
         so_far: Fidelity = self._live.order({"do": "status"})["fidelity"]
@@ -188,31 +190,30 @@ class Device:
 
     @property
     def verdict(self) -> str:
-        """The same in words: ``valid for latencies above 3.1 ms ...``."""
+        """Describes the fidelity in words: ``valid for latencies above 3.1 ms ...``."""
         return self.fidelity["verdict"]
 
     def unused(self) -> str | None:
-        """Why a test that has passed has not tested what it says."""
+        """Returns the reason why a passed test has not tested what it declares."""
         if self._asked.crash is not None and not self._explored:
             return 'disk: the test asks for crash="explore", and has not called disk.explore(check)'
         return None
 
     def doubt(self) -> str | None:
-        """Why a test that has passed proves nothing."""
+        """Returns the reason why a passed test is not conclusive."""
         if self._asked.required_ns is None:
             return None
         valid_above_ns = self.fidelity["valid_above_ns"]
         return None if valid_above_ns is not None and valid_above_ns <= self._asked.required_ns else self.verdict
 
     def explore(self, check: Check | str, budget: str = BUDGET, least: int = LEAST, **how: Any) -> Exploration | None:
-        """Ends the disk, and tries ``check`` on the states that power cuts may leave of it, from the first mark on.
+        """Ends the disk, and runs ``check`` on the states that power losses may leave, from the first mark on.
 
-        ``check(path, marks)`` gets an image of the disk, or the folder of a disk that was mounted, and the marks before
-        the cut; it raises, or returns what is wrong. A command or the name of a check may stand in its place, as in
+        ``check(path, marks)`` gets an image of the disk, or the folder of a mounted disk, and the marks before the
+        power loss; it raises, or returns the fault. A command or the name of a check may be given instead, as in
         ``headstack crash explore``; ``how`` are the other settings of :meth:`Recording.explore`: ``tear``, ``atom``,
-        ``seed``, ``jobs``, ``check_timeout``. A finding fails the test; fewer states than ``least`` within
-        the budget are inconclusive.
-        With ``--disk-replay`` there is one state, that of a reproducer, and nothing is returned.
+        ``seed``, ``jobs``, ``check_timeout``. A finding fails the test; fewer states than ``least`` within the budget
+        are inconclusive. With ``--disk-replay`` there is one state, that of a reproducer, and nothing is returned.
         """
         if self._asked.crash is None:
             raise InputError('disk.explore: there is no journal; write @pytest.mark.disk(SYSTEM, crash="explore")')
@@ -248,14 +249,14 @@ class Device:
 
 
 def pytest_command() -> str:
-    """How pytest is called here: by its name where that is the pytest of this interpreter."""
+    """Returns the command that starts pytest: its name, if that is the pytest of this interpreter."""
     found = shutil.which("pytest")
     is_own = found is not None and Path(found).parent == Path(sys.executable).parent
     return "pytest" if is_own else f"{quote(sys.executable)} -m pytest"
 
 
 class _Checked:
-    """A check as the explorer calls it: of a folder, where the image has a file system."""
+    """A check as the explorer calls it: on a folder, if the image has a file system."""
 
     def __init__(self, kind: str | None, check: Check) -> None:
         self._kind, self._check = kind, check
@@ -272,9 +273,9 @@ class _Checked:
 
 @contextmanager
 def opened(request: pytest.FixtureRequest) -> Iterator[Device]:
-    """The device of a test, which ends with it."""
+    """Yields the device of a test, which ends with it."""
     asked = Asked(request)
-    # Paths of sockets are short.
+    # Paths of sockets must be short.
     with tempfile.TemporaryDirectory(prefix="headstack-disk-") as name:
         folder = Path(name)
         has_fuse = os.access("/dev/fuse", os.R_OK | os.W_OK)
@@ -292,5 +293,5 @@ def opened(request: pytest.FixtureRequest) -> Iterator[Device]:
             try:
                 yield Device(asked, live, folder, request.node.user_properties.append)
             finally:
-                # What a failing test has left open would keep the disk.
+                # Files left open by a failing test would keep the disk in use.
                 forget_failed()

@@ -1,6 +1,6 @@
-"""What pytest loads: the fixture ``disk``, its marker, and outcomes that are neither passed nor failed.
+"""The pytest plugin: the fixture ``disk``, its marker, and outcomes that are neither passed nor failed.
 
-Whoever has headstack installed and does not use it waits for nothing: a device is loaded by the test that asks for one.
+It costs other tests no time: a device is only loaded by the test that requests one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _inconclusive(item: pytest.Item, report: pytest.TestReport, reason: str) -> 
         report.outcome, report.longrepr = "failed", f"inconclusive: {reason}"
         return
     path, line, _ = item.location
-    # What reads reports (JUnit, xdist) knows three outcomes; this one is the nearest.
+    # Consumers of reports (JUnit, xdist) know three outcomes; this one is the nearest.
     report.outcome, report.longrepr = "skipped", (path, (line or 0) + 1, f"inconclusive: {reason}")
     report.__dict__["headstack_inconclusive"] = reason
 

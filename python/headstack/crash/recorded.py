@@ -1,4 +1,4 @@
-"""Recordings of the requests to a device: a journal or a log of dm-log-writes, open for reading."""
+"""``Recorded``: the requests to a device in a journal or a log of dm-log-writes, open for reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMS = ("journal", "dm-log-writes")
 
 
 Told = Callable[[int, float, int], object]
-"""Is told of progress: states, the share of the budget, findings."""
+"""Called with the progress: states, the share of the budget, findings."""
 
 
 class Recorded:
@@ -29,14 +29,14 @@ class Recorded:
     def __init__(self, path: str, base: str | None = None) -> None:
         self.path = path
         self.base = base
-        """The image of the device when the recording began; None for zeros."""
+        """The image of the device at the start of the recording; ``None`` for zeros."""
         self.native = _native.CrashRecording(path, base)
-        """As the compiled part has it."""
+        """The compiled part's recording."""
         self.described: RecordingSummary = self.native.described()
-        """Its device, its counts, and how it ends."""
+        """Its device, its counts, and its end."""
 
     def over(self, base: str | os.PathLike[str] | None) -> Self:
-        """The same over what the device held when it began: the image that the recording names where none is given."""
+        """Returns the recording with another initial image: the one that the recording names by default."""
         image = self.described["image"]
         if base is not None:
             return type(self)(self.path, os.fspath(base))
@@ -48,7 +48,7 @@ class Recorded:
         return type(self)(self.path, os.fspath(beside))
 
     def asked(self, tear: str, atom: str | None, start: str, regions: Iterable[str], seed: int) -> SearchRequest:
-        """The states to search, as the compiled part takes them. Raises ``InputError``."""
+        """Returns the states to search, as the compiled part takes them. Raises ``InputError``."""
         rules: Rules = {
             "tear": choice("tear", tear, TEARS),
             "atom_bytes": 0 if atom is None else size_bytes("atom", atom),
@@ -61,25 +61,27 @@ class Recorded:
         return {"rules": rules, "from": begins, "seed": seed}
 
     def moments(self, tear: str = "none", atom: str | None = None, start: str = "begin") -> list[Moment]:
-        """The windows: moments at which crashes are tried, with what is open and how many states that makes."""
+        """Returns the windows: moments at which crashes are tried, with their open changes and number of states."""
         search = _native.CrashSearch(self.native, self.base, self.asked(tear, atom, start, (), 0))
         found: list[Moment] = search.moments()
         return found
 
     def convert(self, path: str | os.PathLike[str], to: str = "journal") -> int:
-        """Writes it as a ``"journal"`` or as ``"dm-log-writes"``; how many changes are left out, since they failed."""
+        """Writes it as a ``"journal"`` or as ``"dm-log-writes"``; returns the number of failed changes, which are left
+        out.
+        """
         if choice("to", to, FORMS) == "journal":
             self.native.write_journal(os.fspath(path))
             return 0
         return self.native.write_dm_log(os.fspath(path))
 
     def digest(self) -> str:
-        """What two recordings of the same requests have in common: a hash of all that happened, in order, with the data
-        and the marks. Times are left out, and the name of the image that the device began with."""
+        """Returns a hash that is equal for recordings of the same requests: of all events, in order, with the data and
+        the marks, but without times and the name of the initial image."""
         return self.native.digest()
 
     @property
     def reproduced(self) -> Reproduced | None:
-        """The state of which this is a reproducer; None for other recordings."""
+        """The state of a reproducer; ``None`` for other recordings."""
         found: Reproduced | None = self.native.reproduced()
         return found

@@ -1,4 +1,4 @@
-"""Recordings of what a device was sent."""
+"""``Recording`` of the requests to a device, and its exploration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headstack.crash.recorded import Recorded, Told
 
 
 def patience_s(text: str) -> float:
-    """The time after which a check is ended. Raises ``InputError``."""
+    """Parses the time limit of a check. Raises ``InputError``."""
     seconds = duration_ns("check-timeout", text) / 1e9
     if seconds <= 0:
         raise InputError(f"check-timeout: {text} is no time for a check; above 0 is allowed, such as 60s")
@@ -26,12 +26,12 @@ def patience_s(text: str) -> float:
 
 
 def open(path: str | os.PathLike[str]) -> Recording:
-    """The recording in a journal, or in a log of dm-log-writes."""
+    """Opens the recording in a journal, or in a log of dm-log-writes."""
     return Recording(os.fspath(path))
 
 
 class Recording(Recorded):
-    """What a device was sent, in order, and how it answered.
+    """The requests to a device, in order, with its answers.
 
     >>> hs.crash.open("no.journal")
     Traceback (most recent call last):
@@ -58,18 +58,18 @@ class Recording(Recorded):
         check_timeout: str = "60s",
         progress: Told | None = None,
     ) -> Exploration:
-        """Looks at states that a crash may leave, until the ``budget`` is spent: a time, or a number of states.
+        """Checks states that a crash may leave, until the ``budget`` is spent: a time, or a number of states.
 
-        Reductions of what is found are part of the budget. With None for a budget it ends when there is nothing new.
-        ``base`` is what the device held when it began, if not zeros. ``over`` says what the check finds: a ``"file"``
-        of its own, the address of an ``"nbd"`` server, or a file of a ``"fuse"`` mount, which is no copy. ``tear``
-        says where writes may stop: ``"none"``, ``"prefix"`` after any ``atom``, ``"any"`` of the atoms. An atom is a
-        block of the device unless said otherwise (``"4KiB"``). ``start`` is ``"mark"`` for the first mark,
-        ``"begin"``, or the text of a mark. Within each of ``regions``, which begin at these offsets, the device keeps
-        order. Up to ``findings`` of what is found are reduced to the least that fails; the others are counted.
-        ``state`` names a file from which an exploration goes on that was ended before, ``reproducers`` a folder for
-        the findings. A check that does not end within ``check_timeout`` has found something. The same seed gives the
-        same states in the same order, whatever the number of ``jobs``.
+        Reductions of findings are part of the budget. If it is ``None``, the exploration ends when there are no new
+        states. ``base`` is the initial content of the device, by default zeros. ``over`` selects how states are
+        presented to the check: as a ``"file"`` of its own, as the address of an ``"nbd"`` server, or as a file of a
+        ``"fuse"`` mount, which is no copy. ``tear`` selects where writes may be torn: ``"none"``, ``"prefix"`` after
+        any ``atom``, ``"any"`` of the atoms. An atom is by default a block of the device (``"4KiB"``). ``start`` is
+        ``"mark"`` for the first mark, ``"begin"``, or the text of a mark. Within each of ``regions``, which begin at
+        these offsets, the device keeps the order of writes. Up to ``findings`` failing states are reduced to minimal
+        ones; the others are counted. ``state`` names a file from which an interrupted exploration continues,
+        ``reproducers`` a folder for the findings. A check that does not end within ``check_timeout`` fails. Equal seeds
+        give equal states in the same order, for any number of ``jobs``.
         """
         from headstack.crash.exploration import explore  # start-up time
 

@@ -1,4 +1,4 @@
-"""A finding once more, from its reproducer alone."""
+"""Repeats a finding from its reproducer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PART_BYTES = 1 << 20
 
 
 def replayed(recording: Recording, check: str | Function | None = None, output: str | None = None) -> str | None:
-    """What a check finds in the state of a reproducer, its own check unless another is given; the image as the crash
-    leaves it goes to ``output``. Raises ``InputError`` where the recording is no reproducer."""
+    """Returns the result of a check on the state of a reproducer, by default of its own check; writes the image after
+    the crash to ``output``. Raises ``InputError`` if the recording is not a reproducer."""
     found = recording.reproduced
     if found is None:
         raise InputError(f"{recording.path}: is no reproducer; crash explore writes them")
     looks = check_of(found["check"] if check is None else check)
-    # Another check than the one that failed may want a file.
+    # Another check than the original one may require a file.
     over = found["over"] if looks.takes_address or found["over"] != "nbd" else "file"
     state, rules = found["state"], found["rules"]
     folder = _native.crash_folder(recording.native, recording.base, 1)
@@ -51,7 +51,7 @@ def copy(image: Path, to: Path) -> None:
             try:
                 at = os.lseek(source.fileno(), at, os.SEEK_DATA)
             except OSError:
-                # There is nothing but a hole behind it.
+                # The rest of the file is a hole.
                 return
             end = os.lseek(source.fileno(), at, os.SEEK_HOLE)
             while at < end:

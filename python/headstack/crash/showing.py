@@ -1,4 +1,4 @@
-"""How a check is shown a state: as a file of its own, by the address of an NBD server, or as a file of a FUSE mount."""
+"""Presents a state to a check: as a file of its own, through an NBD server, or as a file of a FUSE mount."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Shown = _native.CrashImage | _native.CrashedDevice
 
 @contextmanager
 def shown(recording: Recorded, rules: Rules, over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
-    """Yields a device that goes from state to state, and its path or address, in a folder of its own."""
+    """Yields a device that switches between states, with its path or address, in a folder of its own."""
     given = (str(folder), recording.native, recording.base, rules)
     if over == "file":
         image = _native.CrashImage(*given)

@@ -1,4 +1,4 @@
-"""Crash states, and the descriptions of recordings and searches, as the compiled part takes and returns them."""
+"""Types of crash states, recordings and searches, as the compiled part takes and returns them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class TornWrite(TypedDict):
-    """A write of which some atoms are there."""
+    """A write of which only some atoms are stored."""
 
     change: int
     """Its number among the changes of the recording."""
     kept: list[list[int]]
-    """The atoms that are there, counted from its first: pairs of a first atom and the one behind the last."""
+    """The stored atoms, counted from its first: pairs of a first atom and the one after the last."""
 
 
 class CrashState(TypedDict):
-    """A state after a crash: all that is durable by then, and of the open changes all but those that are named."""
+    """A state after a crash: all durable changes, and the open ones except for those named here."""
 
     events: int
-    """Events of the recording that have happened."""
+    """Number of events of the recording that have occurred."""
     missing: list[int]
-    """Open changes of which nothing is there, by their numbers in order."""
+    """Numbers of the open changes that are completely missing, in order."""
     torn: list[TornWrite]
 
 
 class Rules(TypedDict):
-    """The promises of the device in addition to those of its flushes."""
+    """Guarantees of the device in addition to those of its flushes."""
 
     tear: str
-    """The places at which writes may stop: one of ``TEARS``."""
+    """Where writes may be torn: one of ``TEARS``."""
     atom_bytes: int
-    """The size that is written as a whole or not at all; 0 for a block of the device."""
+    """The size that is written atomically; 0 for a block of the device."""
     regions: list[int]
     """First bytes of regions, within each of which changes survive in the order in which they were sent."""
 
@@ -45,30 +45,30 @@ SearchRequest = TypedDict(
     "SearchRequest",
     {"rules": Rules, "from": Literal["first-mark", "beginning"] | MarkName, "seed": int},
 )
-"""The states to search: the device's rules, the first moment at which crashes are tried, and the seed of the draws."""
+"""The states to search: the device's rules, the first moment of crashes, and the random seed."""
 
 
 class Reproduced(TypedDict):
-    """A state that a check fails on, as a reproducer stores it."""
+    """A state on which a check fails, as a reproducer stores it."""
 
     state: CrashState
     rules: Rules
     check: str
     """The name of the check, or its command."""
     over: str
-    """How the check was shown the state: one of ``WAYS``."""
+    """How the state was presented to the check: one of ``WAYS``."""
     message: str
 
 
 class RecordingSummary(TypedDict):
-    """The device of a recording, its counts, and how it ends."""
+    """The device of a recording, its counts, and its end."""
 
     capacity_bytes: int
     block_bytes: int
     atomic_bytes: int
     has_volatile_cache: bool
     image: str | None
-    """The image that the device began with; ``None`` for zeros."""
+    """The initial image of the device; ``None`` for zeros."""
     events: int
     changes: int
     trims: int
@@ -81,7 +81,7 @@ class RecordingSummary(TypedDict):
     span_ns: int
     is_finished: bool
     left_bytes: int
-    """Bytes at the end that are no whole record."""
+    """Bytes at the end that form no complete record."""
 
 
 class Moment(TypedDict):
@@ -91,9 +91,9 @@ class Moment(TypedDict):
     at_ns: int
     marks: int
     open: int
-    """Changes that are open."""
+    """Number of open changes."""
     possible: float
-    """Subsets of these, torn ones among them."""
+    """Number of their subsets, including torn ones."""
 
 
 class SentChange(TypedDict):
@@ -111,7 +111,7 @@ class SentChange(TypedDict):
 
 
 class CoverageCounts(TypedDict):
-    """How much of what there is was tried; see ``Coverage``."""
+    """The numbers of states that were tried; see ``Coverage``."""
 
     states: int
     duplicates: int

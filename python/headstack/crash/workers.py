@@ -1,4 +1,4 @@
-"""Processes that look at states: each has an image and keeps its check ready."""
+"""``Workers``: processes that check states, each with an image and its check."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ if TYPE_CHECKING:
     from headstack.crash.states import CrashState, Rules
 
 AHEAD = 2
-"""States that a process has at a time: the next is there when it is done with one."""
+"""Number of states assigned to a process at a time: the next is ready when one is done."""
 PATIENCE_S = 60.0
-"""A check that takes longer than this does not end, where no other time is set."""
+"""Default time limit of a check in seconds."""
 WAIT_S = 1.0
-"""Between two looks at whether a check still goes on."""
+"""Interval in seconds between two checks for a time-out."""
 FORK_MESSAGE = "this process is multi-threaded"
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The recording, the rules and the check of processes that look at states."""
+    """The recording, the rules and the check for worker processes."""
 
     recording: Recorded
     rules: Rules
     check: Check
     over: str
-    """How it is shown states: one of ``WAYS``."""
+    """How states are presented: one of ``WAYS``."""
     folder: Path
     patience_s: float = PATIENCE_S
-    """A check that takes longer than this does not end."""
+    """Time limit of a check in seconds."""
 
 
 @dataclass
 class Worker:
-    """One of the processes."""
+    """A worker process."""
 
     number: int
     process: int
     asks: int
     answers: int
     given: deque[tuple[int, CrashState]] = field(default_factory=deque)
-    """States that it was given and has not answered, by number."""
+    """States that were assigned and not answered, by number."""
     since_s: float = 0.0
     heard: bytes = b""
 
 
 class Workers:
-    """Some processes, to be closed."""
+    """Several worker processes, to be closed."""
 
     def __init__(self, bench: Bench, count: int) -> None:
         self._bench = bench
@@ -74,26 +74,25 @@ class Workers:
             self._begin(number)
 
     def free(self) -> bool:
-        """Whether somebody can take another state."""
+        """Whether a process can take another state."""
         return any(len(worker.given) < AHEAD for worker in self._workers)
 
     def busy(self) -> bool:
-        """Whether somebody has a state that was not answered."""
+        """Whether a process has an unanswered state."""
         return any(worker.given for worker in self._workers)
 
     def give(self, number: int, state: CrashState) -> None:
-        """Has somebody look at a state."""
+        """Assigns a state to a process."""
         worker = min(self._workers, key=lambda worker: len(worker.given))
         if not worker.given:
             worker.since_s = time.monotonic()
         worker.given.append((number, state))
-        # Of one that has ended meanwhile, ``answers`` hears; another takes its place then.
+        # If the process has ended meanwhile, ``answers`` notices, and another takes its place.
         with suppress(BrokenPipeError):
             _send(worker.asks, (number, state))
 
     def answers(self) -> Iterator[tuple[int, str | None]]:
-        """Waits a while for what somebody found: numbers of states with what is wrong with them. Raises ``RunError``
-        where the check cannot be carried out."""
+        """Waits for answers: numbers of states with their faults. Raises ``RunError`` if the check cannot be run."""
         ready = self._selector.select(min(WAIT_S, self._bench.patience_s))
         for key, _ in ready:
             worker: Worker = key.data
@@ -114,7 +113,7 @@ class Workers:
                 os.killpg(worker.process, signal.SIGKILL)
 
     def look(self, state: CrashState) -> str | None:
-        """The fault that the check finds in a state; no other state is handed out meanwhile."""
+        """Returns the fault that the check finds in a state; no other state is assigned meanwhile."""
         self.give(-1, state)
         while True:
             for number, message in self.answers():
@@ -122,7 +121,7 @@ class Workers:
                     return message
 
     def close(self) -> None:
-        """Ends the processes, and whatever their checks have begun."""
+        """Ends the processes, including the children of their checks."""
         for worker in self._workers:
             with suppress(ProcessLookupError):
                 os.killpg(worker.process, signal.SIGKILL)
@@ -152,7 +151,7 @@ class Workers:
                 os._exit(code)
         os.close(theirs)
         os.close(ours)
-        # Whichever of the two comes first.
+        # Either may occur first.
         with suppress(PermissionError, ProcessLookupError):
             os.setpgid(process, process)
         worker = Worker(number, process, asks, answers)
@@ -160,7 +159,8 @@ class Workers:
         self._selector.register(answers, selectors.EVENT_READ, worker)
 
     def _ended(self, worker: Worker) -> Iterator[tuple[int, str | None]]:
-        """The check took its process with it: that is an answer. Another goes on with what was not looked at."""
+        """Handles a process killed by its check, which counts as an answer. Another process continues with its
+        states."""
         self._workers.remove(worker)
         status = self._forget(worker)
         if not worker.given:
@@ -184,18 +184,18 @@ class Workers:
         os.close(worker.asks)
         os.close(worker.answers)
         status = os.waitpid(worker.process, 0)[1]
-        # One that was ended has unmounted nothing.
+        # A killed process has not unmounted anything.
         _native.CrashedDevice.clear(str(self._bench.folder / str(worker.number)))
         return status
 
 
 def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
-    """The life of a process: it ends when nobody asks any more."""
-    # Ctrl-C is for whoever asks.
+    """Runs a worker process until its pipe is closed."""
+    # Ctrl-C is handled by the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    # A check that takes this process with it is an answer, which needs no stacks.
+    # A check that kills this process is an answer, which needs no stack traces.
     faulthandler.disable()
     folder = bench.folder / str(number)
     folder.mkdir(exist_ok=True)
@@ -211,7 +211,7 @@ def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
                 device.restore()
                 _send(answers, {"number": asked, "message": message})
     except Exception as error:
-        # What a check raises is its answer; this is ours.
+        # An exception of the check is its answer; this one is ours.
         with suppress(BrokenPipeError):
             _send(answers, {"failed": str(error) or repr(error)})
 

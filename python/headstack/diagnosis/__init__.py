@@ -1,1 +1,1 @@
-"""What devices say of themselves, and which of them are slow."""
+"""Inspection of storage devices, and detection of slow ones."""

@@ -1,1 +1,1 @@
-"""Files, tables, units, signals and terminals: what every package needs and that knows nothing of storage."""
+"""Files, tables, units, signals and terminals. This package knows nothing of storage and is imported by all others."""

@@ -1,6 +1,7 @@
-"""Files that appear whole or not at all, at the place that links lead to; other than regular files are written through.
+"""Atomic writes: a file appears complete or not at all.
 
-Where that is, and how a file is replaced, the compiled part knows (``crates/files``), which writes traces by itself.
+Symbolic links are followed; pipes, devices and descriptors are written through. The compiled part (``crates/files``)
+resolves the target and replaces the file, since it writes traces itself.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ Write = Callable[[Path], object]
 
 
 class WriteError(OSError):
-    """What was made could not be written: a full disk, a device that is gone."""
+    """A file could not be written, for example because the disk is full or the device is gone."""
 
 
 def write_all(files: Iterable[tuple[File, Write]]) -> None:
-    """Has files written beside their places, then moves them there: each appears whole, or none at all.
+    """Writes each file to a temporary file in the same folder, then renames all of them: they appear complete, or none
+    does.
 
-    A file keeps the owner and the permissions of the one that it replaces. Pipes, terminals and descriptors are given
-    what was written when all of it is; whoever reads them may stop at any time. ``-`` is standard output. Raises
-    ``InputError`` for a place that no file can have, ``WriteError`` naming what could not be written.
+    A file keeps the owner and the permissions of the one it replaces. Pipes, terminals and descriptors are written once
+    the content is complete; their reader may stop at any time. ``-`` is standard output. Raises ``InputError`` for a
+    path at which no file can be created, and ``WriteError`` with the name of the file that could not be written.
     """
-    # Reading commands need no folder, and loading this takes a while.
+    # Commands that only read need no folder, and this import is slow.
     drafts: list[tuple[File, _native.AtomicFile]] = []
     streams: list[tuple[File, int | str, Path]] = []
     with signals.deferred(), tempfile.TemporaryDirectory(prefix="headstack-") as folder:
@@ -44,7 +46,7 @@ def write_all(files: Iterable[tuple[File, Write]]) -> None:
                     drafts.append((given, draft))
                     path = Path(draft.draft)
                 else:
-                    # The suffix names the format of a picture.
+                    # The suffix selects the format of a picture.
                     path = Path(folder, f"{len(streams)}{Path(given).suffix}")
                     streams.append((given, through, path))
                 with failing(given):
@@ -61,14 +63,14 @@ def write_all(files: Iterable[tuple[File, Write]]) -> None:
 
 
 def write_text(path: File, text: str) -> None:
-    """Writes a text, in UTF-8."""
+    """Writes a text in UTF-8."""
     write_all([(path, partial(Path.write_text, data=text, encoding="utf-8"))])
 
 
 @contextmanager
 def opened_pipe(path: File) -> Iterator[str]:
-    """What the compiled part may write to in place of ``path``: a named pipe is opened here, where signals end the
-    waiting for its reader."""
+    """Yields a path that the compiled part can write to instead of ``path``. A named pipe is opened here, so that
+    signals interrupt the wait for its reader."""
     through = _native.written_through(os.fspath(path))
     with failing(path):
         if not isinstance(through, str) or not Path(through).is_fifo():
@@ -83,13 +85,13 @@ def opened_pipe(path: File) -> Iterator[str]:
 
 
 def cache_folder() -> Path:
-    """``headstack`` in the user's cache: ``$XDG_CACHE_HOME``, ``~/.cache`` where that is not set."""
+    """Returns ``headstack`` in the user's cache: below ``$XDG_CACHE_HOME``, or ``~/.cache`` if that is not set."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headstack"
 
 
 @contextmanager
 def failing(given: File) -> Iterator[None]:
-    """Lets what goes wrong name the file that is to be written."""
+    """Converts errors so that they name the file being written."""
     try:
         yield
     except BrokenPipeError:
@@ -99,10 +101,10 @@ def failing(given: File) -> Iterator[None]:
 
 
 def _send(written: Path, through: int | str) -> None:
-    """Copies a file to a descriptor, or to a pipe or device, which waits here for its reader."""
-    # No terminal becomes this process's own by being written to.
+    """Copies a file to a descriptor, pipe or device; a pipe blocks until it has a reader."""
+    # Without O_NOCTTY a terminal could become the controlling terminal of this process.
     number = os.dup(through) if isinstance(through, int) else os.open(through, os.O_WRONLY | os.O_NOCTTY)
-    # Who reads a pipe may have seen enough.
+    # The reader of a pipe may have closed it.
     with open(written, "rb") as source, open(number, "wb", buffering=0) as sink, contextlib.suppress(BrokenPipeError):
         while part := memoryview(source.read(1 << 20)):
             while part:

@@ -1,4 +1,4 @@
-"""Tables as text, as wide as there is room: where a terminal is too narrow, whole columns are left out, by rank."""
+"""Text tables that fit the terminal: if it is too narrow, whole columns are left out by rank."""
 
 from __future__ import annotations
 
@@ -19,67 +19,69 @@ Cell = list[str]
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people see it."""
+    """A column of a text table."""
 
     heading: str
-    """With its unit on a line of its own, which saves width."""
+    """The unit is on a line of its own, which saves width."""
     is_text: bool = False
-    """Set to the left; figures are set to the right."""
+    """Text is aligned left, figures right."""
     rank: int = 1
-    """0 is always shown. Of the others those of least rank have the room first; of equals, the one to the left."""
+    """Columns of rank 0 are always shown; among the others, lower ranks get space first, and at equal rank the
+    leftmost.
+    """
     least: int = 0
-    """Prose is broken between its words, to lines of this length at least; 0 for what stays whole."""
+    """Minimum width to which prose is wrapped between words; 0 if the cell must not be wrapped."""
 
     @property
     def title(self) -> str:
-        """The heading in one line."""
+        """The heading on one line."""
         return " ".join(self.heading.split()) or "remarks"
 
 
 class Names(Column):
-    """What tells rows apart: always shown, and whole."""
+    """A column that identifies rows: always shown and never wrapped."""
 
     def __init__(self, heading: str) -> None:
         super().__init__(heading, is_text=True, rank=0)
 
 
 class Words(Column):
-    """Words that belong together."""
+    """A text column that is not wrapped."""
 
     def __init__(self, heading: str, rank: int = 1) -> None:
         super().__init__(heading, is_text=True, rank=rank)
 
 
 class Prose(Column):
-    """Words that may be broken between."""
+    """A text column that may be wrapped between words."""
 
     def __init__(self, heading: str, rank: int = 1, least: int = 24) -> None:
         super().__init__(heading, is_text=True, rank=rank, least=least)
 
 
 class Figures(Column):
-    """What is counted or measured."""
+    """A column of counts or measured values."""
 
     def __init__(self, heading: str, rank: int = 1) -> None:
         super().__init__(heading, rank=rank)
 
 
 def width_of(stream: TextIO) -> int | None:
-    """The columns of a terminal, or what ``COLUMNS`` says; ``None`` in a pipe or a file, where nothing needs to fit."""
+    """Returns the width of a terminal, or ``COLUMNS`` if set; ``None`` for a pipe or a file, which needs no fitting."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def is_plain(stream: TextIO) -> bool:
-    """Whether a stream takes text alone: no terminal, or one that cannot go back in a line."""
+    """Whether a stream takes plain text only: it is no terminal, or one that cannot move back within a line."""
     return not stream.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def drawn(
     columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int | None = None, bold: bool = False
 ) -> tuple[str, list[str]]:
-    """A table within so many columns, as far as what is always shown allows, and the titles of what was left out.
+    """Returns a table that fits a width as far as the columns of rank 0 allow, and the titles of the columns left out.
 
-    Not by rich, which takes longer to load than most commands take.
+    This does not use rich, which takes longer to load than most commands run.
     """
     height = 1 + max(column.heading.count("\n") for column in columns)
     head = [[""] * (height - 1 - column.heading.count("\n")) + column.heading.split("\n") for column in columns]
@@ -104,18 +106,20 @@ def drawn(
 
 
 def told(columns: Sequence[Column], rows: Iterable[Sequence[str]], last: str, where: str) -> str:
-    """A table as the ``repr`` of an object, and a last line; ``where`` says what has the columns left out."""
+    """Formats a table as the ``repr`` of an object, with a last line; ``where`` says where to find the columns left
+    out.
+    """
     table, left_out = drawn(columns, rows, width_of(sys.stdout))
     return "\n".join([table, last, *([not_shown(left_out, where)] if left_out else [])])
 
 
 def not_shown(left_out: Sequence[str], where: str) -> str:
-    """A line on what a table leaves out, and where that is."""
+    """Returns a line that names the columns left out and where to find them."""
     return f"not shown: {', '.join(left_out)} ({where})"
 
 
 def _fitted(columns: Sequence[Column], cells: list[list[Cell]], width: int | None) -> dict[int, int]:
-    """The columns to show, each with its width: as many as there is room for, with prose folded."""
+    """Returns the columns to show with their widths: as many as fit, with prose wrapped."""
     whole = {c: max(len(line) for row in cells for line in row[c]) for c in range(len(columns))}
     if width is None:
         return whole
@@ -129,7 +133,7 @@ def _fitted(columns: Sequence[Column], cells: list[list[Cell]], width: int | Non
             kept.append(c)
     widths = {c: whole[c] for c in sorted(kept)}
     while _total(widths) > width and (gives := [c for c in widths if widths[c] > least[c]]):
-        # The widest gives first.
+        # Shrink the widest column first.
         widths[max(gives, key=widths.__getitem__)] -= 1
     return widths
 
@@ -139,12 +143,12 @@ def _longest_word(cells: list[list[Cell]], column: int) -> int:
 
 
 def _total(widths: dict[int, int]) -> int:
-    """The width of a table's rule, which is a little longer than its lines."""
+    """Returns the width of a table's rule, which is slightly longer than its lines."""
     return sum(widths.values()) + 2 * len(widths) - 1
 
 
 def folded(line: str, width: int) -> list[str]:
-    """A line as lines of so many columns, broken between words alone, each as far in as the first."""
+    """Wraps a line between words to a width and keeps its indentation."""
     indent = line[: len(line) - len(line.lstrip())]
     wrapped = textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return wrapped or [""]

@@ -1,10 +1,10 @@
-"""Counts in sentences: nouns and verbs agree with a count of 1."""
+"""Counts in sentences, with nouns and verbs in the singular or plural."""
 
 from __future__ import annotations
 
 
 def counted(count: int, noun: str) -> str:
-    """A count and its noun, which takes an ``s`` in the plural.
+    """Formats a count with its noun, which takes an ``s`` in the plural.
 
     >>> counted(1, "run"), counted(2_000, "run")
     ('1 run', '2,000 runs')
@@ -13,7 +13,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def agreed(count: int, one: str, several: str) -> str:
-    """The word that goes with a count.
+    """Returns the singular or the plural form for a count.
 
     >>> agreed(1, "is", "are"), agreed(0, "is", "are")
     ('is', 'are')

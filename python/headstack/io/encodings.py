@@ -1,13 +1,13 @@
-"""Texts of other programs, in the encodings that they come in: UTF-8 with a mark or without, and UTF-16."""
+"""Texts of other programs, decoded from UTF-8 (with or without a byte order mark) or UTF-16."""
 
 from __future__ import annotations
 
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-"""How texts in UTF-16 begin: PowerShell redirects in it."""
+"""Byte order marks of UTF-16, which PowerShell writes when it redirects output."""
 
 
 def encoding_of(begin: bytes) -> str:
-    """The encoding of a text by its first bytes.
+    """Returns the encoding of a text, detected from its first bytes.
 
     >>> from headstack.io.encodings import encoding_of
     >>> encoding_of("{}".encode("utf-16")), encoding_of(b"{}")
@@ -17,7 +17,7 @@ def encoding_of(begin: bytes) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """A text; bytes that are none of it become replacement characters.
+    """Decodes a text; invalid bytes become replacement characters.
 
     >>> from headstack.io.encodings import decoded
     >>> decoded("{}".encode("utf-8-sig")), decoded("{}".encode("utf-16"))

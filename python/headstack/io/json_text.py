@@ -1,4 +1,4 @@
-"""JSON as text: of files, of lines between processes, and as the key of a value."""
+"""JSON as text: for files, for lines between processes, and as keys of values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def read_json(path: Path) -> Any:
-    """The value in a file. Raises ``OSError``, or ``ValueError`` where the text is no JSON."""
+    """Reads the value in a file. Raises ``OSError``, or ``ValueError`` if the text is not JSON."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def page_of(value: object) -> str:
-    """A value as text for people, two spaces deeper at each level, as fio writes it.
+    """Formats a value for people, indented by two spaces per level, as fio writes it.
 
     >>> page_of([1])
     '[\\n  1\\n]\\n'
@@ -22,7 +22,7 @@ def page_of(value: object) -> str:
 
 
 def key_of(value: object) -> str:
-    """The same text for equal values, whatever the order of their keys: to look them up by, or to hash.
+    """Returns a canonical text, equal for equal values regardless of key order, to use as a lookup key or to hash.
 
     >>> key_of({"b": 1, "a": [2]})
     '{"a": [2], "b": 1}'
@@ -31,12 +31,12 @@ def key_of(value: object) -> str:
 
 
 def line_of(value: object) -> bytes:
-    """A value as one line for another process."""
+    """Encodes a value as one line for another process."""
     return json.dumps(value).encode() + b"\n"
 
 
 def quoted(text: object) -> str:
-    """A text, number or list of them as TOML writes it.
+    """Formats a text, a number or a list of them as TOML.
 
     >>> quoted("Müller"), quoted([1, 2])
     ('"Müller"', '[1, 2]')

@@ -1,10 +1,10 @@
-"""How commands are ended from outside: Ctrl-C, SIGTERM and SIGHUP are one wish, and are heard here alone.
+"""Interruption of commands: Ctrl-C, SIGTERM and SIGHUP mean the same and are handled only here.
 
-A signal raises ``KeyboardInterrupt``, as Ctrl-C does in any Python program. Within ``held`` it does not: it ends what
-the compiled part measures, and Python goes on to keep and write what that has come to. A second one has the compiled
-part leave devices that do not answer; it may come while results are written already, and takes nothing with it. A third
-one raises everywhere. Several in quick succession are one, since a terminal's end comes from the kernel and from the
-shell.
+A signal raises ``KeyboardInterrupt``, as Ctrl-C does in any Python program. Within ``held`` it does not: the first
+signal stops the measurement in the compiled part, and Python continues to save and write its results so far. The second
+one makes the compiled part abandon devices that do not answer; it is harmless if results are being written already. The
+third one always raises. Several signals in quick succession count once, since closing a terminal sends one from the
+kernel and one from the shell.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from types import FrameType
 from headstack import _native
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ONE_WISH_S = 0.3
-"""Signals that come within this time of the one before say the same once more."""
-PATIENCE = 2
-"""So many wishes are heard within ``held`` before it is left with nothing kept."""
+SAME_SIGNAL_S = 0.3
+"""Signals within this time of the previous one count as the same."""
+SIGNALS_MAX = 2
+"""Number of signals accepted within ``held`` before the command is left without saving."""
 
 _heard: list[int] = []
 _last_s = float("-inf")
@@ -32,30 +32,32 @@ _held = 0
 
 
 def install() -> None:
-    """Hears the signals from now on, but for those that whoever began this has ignored: ``nohup``, ``&`` in scripts."""
+    """Installs the handlers, except for signals that the parent ignores, as with ``nohup`` or ``&`` in scripts."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _hear)
 
 
 def heard() -> bool:
-    """Whether one came."""
+    """Whether a signal was received."""
     return bool(_heard)
 
 
 def exit_code() -> int:
-    """That of a command which a signal ended, as shells number it; 130 where Ctrl-C came without being heard here."""
+    """Returns the exit code of a command ended by a signal, as shells number it; 130 for a Ctrl-C that was not handled
+    here.
+    """
     return 128 + (_heard[0] if _heard else signal.SIGINT)
 
 
 def wishes() -> int:
-    """How often somebody has asked for the end."""
+    """Returns the number of interruptions so far."""
     return len(_heard)
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Within it, or a function that it decorates, the signals end measurements and not the command."""
+    """Within this context, or a function decorated with it, signals end measurements but not the command."""
     global _held
     _held += 1
     try:
@@ -66,7 +68,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Within it nothing is interrupted; a signal raises behind it, unless all of the command is held."""
+    """Delays signals until the end of this context; they raise then, unless the whole command runs within ``held``."""
     with held():
         yield
     if _heard and not _held:
@@ -75,7 +77,7 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def raising() -> Iterator[None]:
-    """Within ``held``, a part in which signals raise: it waits for something that they would not end."""
+    """Lets signals raise in a part of ``held`` that waits for something they would not end."""
     global _held
     before = _held
     try:
@@ -90,18 +92,18 @@ def raising() -> Iterator[None]:
 def _hear(number: int, _: FrameType | None) -> None:
     global _last_s
     since_s, _last_s = time.monotonic() - _last_s, time.monotonic()
-    if since_s < ONE_WISH_S:
+    if since_s < SAME_SIGNAL_S:
         return
     _heard.append(number)
     _native.ask_to_end()
     if number == signal.SIGHUP:
         _leave_terminal()
-    if not _held or len(_heard) > PATIENCE:
+    if not _held or len(_heard) > SIGNALS_MAX:
         raise KeyboardInterrupt
 
 
 def _leave_terminal() -> None:
-    """What is written to a terminal that is gone would fail, and take with it what is still to be kept."""
+    """Redirects output away from a closed terminal: a failed write would prevent the results from being saved."""
     for stream in (sys.stdout, sys.stderr):
         try:
             number = stream.fileno()

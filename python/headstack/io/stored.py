@@ -1,4 +1,4 @@
-"""What is stored as JSON says what it is and the version of its form; older versions are read, unknown ones refused."""
+"""Stored JSON states its format and version; older versions are upgraded, unknown ones refused."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stored:
-    """A form of files."""
+    """A file format with its upgrades from older versions."""
 
     format: str
-    """What such a file is, such as ``characterization``."""
+    """The format's name in files, such as ``characterization``."""
     steps: tuple[Callable[[Fields], Fields], ...] = ()
-    """From each version to the next, the first from version 1."""
+    """Upgrades from each version to the next, the first from version 1."""
 
     @property
     def version(self) -> int:
@@ -31,7 +31,7 @@ class Stored:
 
     @property
     def head(self) -> Fields:
-        """What a file says of itself.
+        """The fields that state a file's format and version.
 
         >>> Stored("survey").head
         {'format': 'headstack survey', 'schema': 1}
@@ -39,9 +39,9 @@ class Stored:
         return {"format": f"headstack {self.format}", "schema": self.version}
 
     def upgraded(self, file: str, told: Fields) -> Fields:
-        """What a file says, in the version that is written; one that says no version is of the first.
+        """Upgrades a file's content to the current version; a file without a version is version 1.
 
-        Raises ``InputError`` where the file is of another form or of an unknown version.
+        Raises ``InputError`` if the file has another format or an unknown version.
 
         >>> survey = Stored("survey", steps=(lambda told: told | {"trees": told["tries"]},))
         >>> survey.upgraded("old.json", {"schema": 1, "tries": 3})

@@ -1,4 +1,4 @@
-"""Tables: rows under columns whose kinds are declared, as CSV and as Parquet."""
+"""Tables with typed columns, as CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Tabular(ABC):
-    """A result that is a table, too: a row for each of the things that it holds."""
+    """A result that can be exported as a table, with one row per item."""
 
     @property
     @abstractmethod
     def fields(self) -> Sequence[Field]:
-        """The columns."""
+        """Returns the columns."""
 
     @abstractmethod
     def table_rows(self) -> Iterable[Mapping[str, Any]]:
-        """The rows, by the names of the columns."""
+        """Returns the rows as mappings from column names to values."""
 
     @property
     def column_names(self) -> list[str]:
@@ -38,11 +38,11 @@ class Tabular(ABC):
         return [field.name for field in self.fields]
 
     def table(self) -> Table:
-        """The table, which any consumer of Arrow reads without a copy."""
+        """Returns the table, which any Arrow consumer reads without a copy."""
         return Table(self.fields, self.table_rows())
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The table as CSV text; written to ``path`` where one is given."""
+        """Returns the table as CSV text and, if ``path`` is given, writes it there."""
         return to_csv(self.column_names, self.table_rows(), path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -55,13 +55,13 @@ CSV = "format csv, header"
 
 
 def to_json(value: object, path: str | os.PathLike[str] | None = None) -> str:
-    """A value as JSON text, written to ``path`` where one is given; numbers that are not finite, which JSON does not
-    have, are ``null``."""
+    """Returns a value as JSON text and, if ``path`` is given, writes it there; non-finite numbers, which JSON lacks,
+    become ``null``."""
     return written(json.dumps(finite(value), indent=1, allow_nan=False) + "\n", path)
 
 
 def finite(value: Any) -> Any:
-    """The same with ``None`` in place of numbers that are not finite, in lists and mappings, too."""
+    """Returns the value with ``None`` for non-finite numbers, also within lists and mappings."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -72,7 +72,7 @@ def finite(value: Any) -> Any:
 def to_csv(
     columns: Sequence[str], rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str] | None = None
 ) -> str:
-    """The rows as CSV, written to ``path`` where one is given."""
+    """Returns the rows as CSV and, if ``path`` is given, writes them there."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -81,12 +81,12 @@ def to_csv(
 
 
 def to_parquet(fields: Sequence[Field], rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
-    """The rows as Parquet, each column of the kind that its field declares."""
+    """Writes the rows as Parquet, each column with the type that its field declares."""
     table_to_parquet(Table(fields, rows), path)
 
 
 def table_to_parquet(table: Table, path: str | os.PathLike[str]) -> None:
-    """A table as Parquet."""
+    """Writes a table as Parquet."""
     import duckdb  # start-up time
 
     with duckdb.connect() as connection:
@@ -98,10 +98,10 @@ _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 
 
 def sql_type(texts: Iterable[str]) -> str:
-    """The type in SQL that holds all of these texts without loss.
+    """Returns the SQL type that holds all of these texts without loss.
 
-    What only looks like a number stays text: ``0012``, ``12E45678``, which no float holds, ``nan``, or whole numbers of
-    more than 64 bits.
+    A text that only resembles a number stays text: ``0012``, ``12E45678`` (too large for a float), ``nan``, or integers
+    of more than 64 bits.
     """
     matches = [(text, _NUMBER.fullmatch(text)) for text in texts]
     if matches and all(text in ("true", "false") for text, _ in matches):
@@ -117,21 +117,21 @@ def sql_type(texts: Iterable[str]) -> str:
 
 
 def copy_to(connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], how: str) -> None:
-    """Writes a table of a connection, in one of its formats. Raises ``OSError`` where the disk refuses."""
+    """Writes a table of a connection in one of its formats. Raises ``OSError`` if the write fails."""
     import duckdb  # start-up time
 
     quoted = os.fspath(path).replace("'", "''")
     try:
         connection.execute(f"copy {table} to '{quoted}' ({how}, use_tmp_file false)")
     except duckdb.IOException as error:
-        # What the kernel said is in the text alone.
+        # The error number of the kernel is only in the text.
         told = re.search(r'"errno":"(\d+)"', str(error))
         number = int(told[1]) if told else errno.EIO
         raise OSError(number, os.strerror(number)) from None
 
 
 def written(text: str, path: str | os.PathLike[str] | None) -> str:
-    """The text, written to ``path`` where one is given."""
+    """Returns the text and, if ``path`` is given, writes it there."""
     if path is not None:
         write_text(path, text)
     return text

@@ -1,4 +1,4 @@
-"""Values as people write them: text in, or ``InputError`` with the name of what was being stated."""
+"""Parsers of values as users write them; they raise ``InputError`` with the name of the option."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headstack._native import InputError
 
 
 def whole(name: str, text: str) -> int:
-    """A whole number, 0 or more."""
+    """Parses a whole number of 0 or more."""
     if not (text.isascii() and text.isdecimal() and int(text) < 2**64):
         raise InputError(f"{text!r} is not a whole number below 2^64", key=name)
     return int(text)
 
 
 def number(name: str, text: str) -> float:
-    """A finite number."""
+    """Parses a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -29,12 +29,12 @@ def number(name: str, text: str) -> float:
 
 
 def percent(name: str, text: str) -> float:
-    """A percentage, with or without its sign."""
+    """Parses a percentage, with or without its sign."""
     return number(name, text.removesuffix("%").rstrip())
 
 
 def size_bytes(name: str, text: str) -> int:
-    """A size with its unit, in bytes."""
+    """Parses a size with its unit, in bytes."""
     try:
         return _native.parse_bytes(text)
     except InputError as error:
@@ -42,7 +42,7 @@ def size_bytes(name: str, text: str) -> int:
 
 
 def duration_ns(name: str, text: str) -> int:
-    """A duration with its unit, in nanoseconds."""
+    """Parses a duration with its unit, in nanoseconds."""
     try:
         return _native.parse_duration_ns(text)
     except InputError as error:
@@ -50,15 +50,15 @@ def duration_ns(name: str, text: str) -> int:
 
 
 def choice(name: str, text: str, allowed: tuple[str, ...]) -> str:
-    """One of some words."""
+    """Accepts one of several words."""
     if text not in allowed:
         raise InputError(f"{text!r} is unknown; allowed: {', '.join(allowed)}", key=name)
     return text
 
 
 def spread(name: str, text: str, parse: Callable[[str, str], float], about: float) -> Callable[[float], bool]:
-    """Whether a value lies in a range: ``LOW..HIGH``, both ends in it, ``LOW..`` or ``..HIGH``; or near a value alone,
-    by so much of it. A unit may stand at the higher end alone."""
+    """Returns a predicate for a range: ``LOW..HIGH`` (inclusive), ``LOW..`` or ``..HIGH``; or for a single value,
+    within the relative tolerance ``about``. It is enough to give the unit at the upper end."""
     low_text, separator, high_text = (part.strip() for part in text.partition(".."))
     if not separator:
         try:
@@ -77,12 +77,12 @@ def spread(name: str, text: str, parse: Callable[[str, str], float], about: floa
 
 
 def plain(value: str, unit: str | None) -> str:
-    """A value without its unit, if it has one; its column names that."""
+    """Removes the unit of a value if its column names it."""
     return value if unit is None else value.removesuffix(unit).rstrip().replace("_", "")
 
 
 def rate_bytes_per_s(name: str, text: str) -> float:
-    """A positive rate with its unit, in bytes per second."""
+    """Parses a positive rate with its unit, in bytes per second."""
     try:
         rate = _native.parse_rate(text)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Orders to a running export, by its control socket."""
+"""``Control``: sends orders to a running export through its control socket."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from headstack._native import InputError, RunError
 from headstack.io.json_text import line_of
 
 TRIGGERS = ("at", "after", "touching", "containing", "while", "state", "every", "once")
-"""Keys of a fault that say which requests make it strike, or meet it."""
+"""Keys of a fault that select the requests that trigger it, or are affected by it."""
 
 PATIENCE_S = 30.0
-"""An order is answered between two events of the model; who hears nothing for so long talks to no server."""
+"""Time limit of an answer in seconds: an order is answered between two events of the model."""
 
 
 class Control:
@@ -31,7 +31,7 @@ class Control:
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
     def order(self, order: Mapping[str, Any]) -> Any:
-        """Gives an order and returns its answer. Raises ``InputError`` where it is refused."""
+        """Sends an order and returns its answer. Raises ``InputError`` if it is refused."""
         self._socket.sendall(line_of(order))
         line = self._lines.readline()
         if not line:
@@ -42,7 +42,7 @@ class Control:
         return answer["ok"]
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         self._lines.close()
         self._socket.close()
 
@@ -54,8 +54,8 @@ class Control:
 
 
 def order_of(words: tuple[str, ...]) -> Mapping[str, object]:
-    """An order in words: ``status``, ``inject latency-spike percent=1 time=50ms for=10s``,
-    ``inject power-cut after=writes:1000``, or its JSON."""
+    """Parses an order: ``status``, ``inject latency-spike percent=1 time=50ms for=10s``, ``inject power-cut
+    after=writes:1000``, or its JSON."""
     if len(words) == 1 and words[0].startswith("{"):
         try:
             order = json.loads(words[0])
@@ -70,7 +70,7 @@ def order_of(words: tuple[str, ...]) -> Mapping[str, object]:
             raise InputError('inject what? For example "inject latency-spike percent=1 time=50ms for=10s"', key="order")
         keys = dict(_pair(word) for word in rest[1:])
         lasts = {"for": keys.pop("for")} if "for" in keys else {}
-        # Of resets of a link, `every` is a time.
+        # For link resets, `every` is a time.
         chosen = {key: _counted(value) for key, value in keys.items() if key in TRIGGERS and not _is_period(key, value)}
         when = {"when": chosen} if chosen else {}
         fault = {key: value for key, value in keys.items() if key not in chosen}
@@ -85,7 +85,7 @@ def _is_period(key: str, value: Any) -> bool:
 
 
 def _counted(value: Any) -> Any:
-    """``flush:7`` is the seventh flush."""
+    """Parses ``flush:7`` as the seventh flush."""
     kind, separator, number = value.partition(":") if isinstance(value, str) else ("", "", "")
     return {kind: int(number)} if separator and kind.isalpha() and number.isdecimal() else value
 

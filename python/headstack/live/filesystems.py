@@ -1,4 +1,4 @@
-"""File systems on a live device: how one is made and mounted, and how what a crash left of it is read."""
+"""``FileSystem``: makes and mounts file systems on a live device, and reads their state after a crash."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ from headstack._native import InputError, RunError
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 PATIENCE_S = 60
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""Where files are written that nobody keeps."""
+"""Folder for temporary files."""
 LOOKS, LOOK_S = 20, 0.05
-"""So often is it looked whether a loop device is detached, at such intervals."""
+"""Number of attempts, and interval in seconds, to wait until a loop device is detached."""
 CAUSES_MAX = 16
-"""So many causes of an error are followed."""
+"""Maximum number of causes of an error to follow."""
 MOUNTS_MAX = 3
-"""So often is a mount tried: another process may only just be looking at the device."""
+"""Number of attempts to mount: another process may be probing the device."""
 
 
 class UnreadableError(Exception):
-    """A file system that its own recovery does not bring back."""
+    """A file system that its own recovery cannot restore."""
 
 
 @dataclass(frozen=True)
 class FileSystem:
-    """How one is made, and with which options what is left of it is mounted; `least_mib` is the smallest that its maker
-    takes."""
+    """How a file system is made, and the options to mount its state after a crash; `least_mib` is its minimum size."""
 
     make: tuple[str, ...]
     reading: str
@@ -44,7 +43,7 @@ class FileSystem:
 
 
 FILE_SYSTEMS = {
-    # A small journal, which is gone through several times, and nothing that is written later without being asked for.
+    # A small journal, which wraps several times, and no delayed initialization.
     "ext4": FileSystem(
         (
             "mkfs.ext4",
@@ -61,26 +60,26 @@ FILE_SYSTEMS = {
         16,
     ),
     "btrfs": FileSystem(("mkfs.btrfs", "-q", "-f", "-K", "-M"), "", 64),
-    # An image has the same identity as the device that it is a state of.
+    # An image has the same UUID as the device whose state it is.
     "xfs": FileSystem(("mkfs.xfs", "-q", "-f", "-K"), "nouuid", 304),
 }
 
 
 def file_system(kind: str) -> FileSystem:
-    """The one of this name. Raises ``InputError`` for others."""
+    """Returns the file system of this name. Raises ``InputError`` for others."""
     if kind not in FILE_SYSTEMS:
         raise InputError(f"file system: {kind!r} is unknown; allowed: {', '.join(FILE_SYSTEMS)}")
     return FILE_SYSTEMS[kind]
 
 
 def _tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
-    """Runs a program of the system to its end; what it says. Raises ``OSError`` where it refuses."""
+    """Runs a system program and returns its output. Raises ``OSError`` if it fails."""
     found = shutil.which(str(command[0]), path=PATH)
     if found is None:
         raise RunError(f"{command[0]} is not installed")
     done = subprocess.run([found, *map(str, command[1:])], capture_output=True, text=True, timeout=PATIENCE_S)
     if done.returncode not in allowed:
-        # e2fsck names itself on standard error, and says what is wrong on the other.
+        # e2fsck prints its name on standard error, and the problem on standard output.
         said = " ".join(f"{done.stderr} {done.stdout}".split())
         raise OSError(f"{command[0]}: exit code {done.returncode}: {said[:300]}")
     return done.stdout
@@ -88,8 +87,8 @@ def _tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
 
 @contextmanager
 def looped(file: Path, *, direct: bool) -> Iterator[str]:
-    """A block device made of a file; ``direct`` passes the page cache by, as a device's writes do. Raises ``RunError``
-    where the machine has none to give."""
+    """Yields a block device for a file; ``direct`` bypasses the page cache, as a device's writes do. Raises
+    ``RunError`` if the machine has none available."""
     if os.geteuid() != 0:
         raise RunError("loop devices and mounts need root")
     try:
@@ -103,7 +102,7 @@ def looped(file: Path, *, direct: bool) -> Iterator[str]:
 
 
 def detach(device: str) -> None:
-    """Detaches a loop device: now, or as soon as nothing uses it any more, for which this waits a while."""
+    """Detaches a loop device now, or as soon as it is unused, for which this waits a while."""
     _tool("losetup", "--detach", device)
     backing = Path("/sys/block", Path(device).name, "loop", "backing_file")
     for _ in range(LOOKS):
@@ -114,8 +113,8 @@ def detach(device: str) -> None:
 
 
 def unmount(folder: str) -> None:
-    """Unmounts a folder. Where something still uses it, such as a file that a failing test has left open, it leaves the
-    tree at once, and its device is free when the last file is closed."""
+    """Unmounts a folder. If it is in use, for example by a file that a failing test left open, it is detached from the
+    tree at once, and its device is released when the last file is closed."""
     try:
         _tool("umount", folder)
     except OSError:
@@ -124,7 +123,7 @@ def unmount(folder: str) -> None:
 
 
 def forget_failed() -> None:
-    """Closes files that only the frames of a failure hold open, those of a test that pytest still has among them."""
+    """Closes files that only frames of a failure keep open, including those of a test that pytest still holds."""
     error: BaseException | None = getattr(sys, "last_value", None) or sys.exception()
     seen = 0
     while error is not None and seen < CAUSES_MAX:
@@ -135,9 +134,9 @@ def forget_failed() -> None:
 
 @contextmanager
 def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
-    """The folder in which a device is mounted."""
+    """Yields the folder on which a device is mounted."""
     with tempfile.TemporaryDirectory(prefix="headstack-mount-") as name:
-        # Data bases run as users of their own, who have to reach it.
+        # Databases run as other users, who need access.
         os.chmod(name, 0o755)
         _tool("mount", "-t", kind, "-o", ",".join(filter(None, ("noatime", options))), device, name)
         try:
@@ -148,7 +147,7 @@ def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
 
 @contextmanager
 def made(file: Path, kind: str, options: str = "") -> Iterator[Path]:
-    """A new file system on the device behind a file, mounted. What is made of it is synced before it is handed over."""
+    """Yields a new mounted file system on the device behind a file, synced beforehand."""
     with looped(file, direct=True) as device:
         _tool(*file_system(kind).make, device)
         with mounted(device, kind, options) as folder:
@@ -158,15 +157,15 @@ def made(file: Path, kind: str, options: str = "") -> Iterator[Path]:
 
 @contextmanager
 def left(image: Path, kind: str) -> Iterator[Path]:
-    """What lies in an image after the file system's own recovery. Raises `UnreadableError` where that fails.
+    """Yields the contents of an image after the file system's own recovery. Raises `UnreadableError` if that fails.
 
-    ext4 is recovered and read by its tools, for which nobody has to be root; others are mounted.
+    ext4 is recovered and read by its tools, which need no root; others are mounted.
     """
     if kind == "ext4":
         with tempfile.TemporaryDirectory(prefix="headstack-left-", dir=MEMORY) as name:
             os.chmod(name, 0o755)
             try:
-                # 1: something was put right, which after a crash it may have to be.
+                # 1 means errors were corrected, which is normal after a crash.
                 _tool("e2fsck", "-fy", image, allowed=(0, 1))
             except OSError as error:
                 raise UnreadableError(str(error)) from None

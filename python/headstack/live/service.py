@@ -16,19 +16,19 @@ class Tls(TypedDict):
 
 
 class Discard(TypedDict):
-    """All bytes are discarded except those of these ranges: first byte and length."""
+    """Discards all bytes except those of these ranges: first byte and length."""
 
     discard: list[tuple[int, int]]
 
 
 class DataFile(TypedDict):
-    """Bytes are kept in a sparse file that survives the server."""
+    """Keeps bytes in a sparse file that survives the server."""
 
     file: str
 
 
 class AdoptedFile(TypedDict):
-    """Bytes are kept in a file that no server has left."""
+    """Keeps bytes in a file that no server has created."""
 
     adopted: str
 

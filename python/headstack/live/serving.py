@@ -1,4 +1,4 @@
-"""Live exports: the simulated system as a block device of this machine.
+"""``serve``: exports the simulated system as a block device of this machine. See docs/design/live.md.
 
 with hs.serve("cheetah-x15-36lp", unix=["/tmp/s"]) as live:
     ...                                 # nbd+unix:///?socket=/tmp/s
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headstack.live.status import Fidelity
 
 CONSTANT = "constant:"
-"""A device on which every request takes the same time: ``constant:10ms``."""
+"""Prefix of a device with a constant latency for every request: ``constant:10ms``."""
 CONSTANT_SIZE = "1GiB"
 CONSTANT_BLOCK_BYTES = 512
 MEMORY_BYTES_MIN = 128 << 20
@@ -37,13 +37,12 @@ SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and 
 
 @dataclass(frozen=True)
 class Serving:
-    """How a system is exported: where clients come from, where the bytes are, how time goes.
+    """How a system is exported: its addresses, the storage of the data, and the clock.
 
-    ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
-    the same. ``tcp`` are ``[HOST:]PORT``, on loopback (IPv4 and IPv6) where no host is said. ``fuse`` is a directory
-    with a file for each LUN, of which ``loop`` makes block devices; ``ublk`` has block devices of the kernel's own.
-    ``socket_mode`` says who may connect to ``unix`` sockets, in octal; ``faults`` is a file that says what goes wrong,
-    and when.
+    ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are always
+    kept. ``tcp`` are ``[HOST:]PORT``, by default on loopback (IPv4 and IPv6). ``fuse`` is a directory with a file for
+    each LUN, from which ``loop`` makes block devices; ``ublk`` creates native block devices of the kernel.
+    ``socket_mode`` are the permissions of ``unix`` sockets, in octal; ``faults`` is a file with a fault schedule.
     """
 
     unix: tuple[str, ...] = ()
@@ -56,40 +55,40 @@ class Serving:
     ublk: bool = False
     data: str = "memory"
     adopt: bool = False
-    """The file of ``data`` is served though no server has left it."""
+    """Whether to serve the file of ``data`` though no server has created it."""
     keep: tuple[str, ...] = ()
     memory: str | None = None
-    """For requests and connections; a quarter of what is free, at most 1 GiB, where nothing is said."""
+    """Memory for requests and connections; by default 25 % of the free memory, at most 1 GiB."""
     speed: float = 1.0
     realtime: bool = True
     floor: str | None = None
     faults: str | None = None
     journal: str | None = None
-    """A file for every write, flush and trim with its data and its end, and for marks."""
+    """A file that records every write, flush and trim with its data and completion, and marks."""
     control: str | None = None
     metrics: str | None = None
     record: str | None = None
     size: str | None = None
     tls_certificate: str | None = None
-    """PEM files: the server's certificate and key, and an authority of which clients have to show a certificate."""
+    """PEM files: the server's certificate and key, and an authority that must have signed the clients' certificates."""
     tls_key: str | None = None
     tls_client_ca: str | None = None
     tls_required: bool = False
-    """Nobody is served in the clear."""
+    """Whether unencrypted clients are refused."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
 
 
 class Live:
-    """A running export; leaving it as a context ends it."""
+    """A running export; it ends when its context is left."""
 
     def __init__(self, name: str, service: _native.LiveService, record: str | None, notes: Iterable[str] = ()) -> None:
         self.name = name
         self.notes = [*notes, *service.notes]
-        """Differences from the request, and faults that can have no effect, a line each."""
+        """Differences from the request, and faults that can have no effect, one line each."""
         self._service, self._record = service, record
         self.fidelity: Fidelity | None = None
-        """The agreement of the session's times with the model, once it is over."""
+        """The agreement of the session's times with the model, once it has ended."""
 
     @property
     def exports(self) -> list[tuple[str, int]]:
@@ -98,31 +97,31 @@ class Live:
 
     @property
     def addresses(self) -> list[str]:
-        """Ports as the system gave them: ``127.0.0.1:10809``."""
+        """Addresses with the ports that the system assigned: ``127.0.0.1:10809``."""
         return self._service.addresses
 
     @property
     def metrics(self) -> str | None:
-        """The address at which Prometheus finds the metrics, as the system chose it."""
+        """The address of the Prometheus metrics, as assigned by the system."""
         return self._service.metrics
 
     @property
     def files(self) -> list[str]:
-        """Files of the mount, one a LUN."""
+        """Files of the mount, one per LUN."""
         return self._service.files
 
     @property
     def devices(self) -> list[str]:
-        """Block devices: ``/dev/ublkb0``, or ``/dev/loop0`` of a file of the mount."""
+        """Block devices: ``/dev/ublkb0``, or ``/dev/loop0`` for a file of the mount."""
         return self._service.devices
 
     @property
     def was_unmounted(self) -> bool:
-        """Somebody unmounted the directory from outside."""
+        """Whether the directory was unmounted by another process."""
         return self._service.was_unmounted()
 
     def order(self, order: Mapping[str, Any]) -> Any:
-        """Gives an order, as the control socket takes it, and returns its answer.
+        """Sends an order, as the control socket accepts it, and returns its answer.
 
         >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
         ...     status = live.order({"do": "status"})
@@ -132,7 +131,7 @@ class Live:
         return self._service.order(order)
 
     def wait(self) -> None:
-        """Waits until somebody asks for the end.
+        """Waits until the end is requested.
 
         >>> import threading
         >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
@@ -144,7 +143,7 @@ class Live:
         self._service.wait()
 
     def stop(self) -> Fidelity:
-        """Ends the export and returns how true it was.
+        """Ends the export and returns its fidelity.
 
         >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
         >>> fidelity = live.stop()
@@ -175,8 +174,8 @@ def serve(
     """Exports a system by name, file or part (``NAME@RANGE``), or ``constant:TIME``.
 
     ``settings`` are the fields of :class:`Serving`. ``progress`` is called with the share done (0 to 1) while SSDs are
-    preconditioned, which takes about two minutes for each TB. Raises ``InputError`` for what cannot be, ``RunError``
-    where the machine refuses.
+    preconditioned, which takes about two minutes per TB. Raises ``InputError`` for invalid settings, and ``RunError``
+    if the machine cannot provide the export.
 
     >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
     ...     live.exports[0][1]
@@ -191,7 +190,7 @@ def serve(
 
 
 def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
-    """A device of constant latency, and notes about it."""
+    """Returns a device of constant latency, and notes about it."""
     if serving.options:
         raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
     latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
@@ -208,7 +207,7 @@ def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
 
 
 def simulated(name: str, serving: Serving) -> Service:
-    """A simulated system."""
+    """Returns a simulated system."""
     if serving.size is not None:
         raise InputError("a system has its own; write NAME@RANGE for a part of it", key="size")
     known = {option.name for option in SYSTEM_OPTIONS}
@@ -227,7 +226,7 @@ def simulated(name: str, serving: Serving) -> Service:
 
 
 def options_of(serving: Serving, capacity: int) -> ExportOptions:
-    """The options that do not depend on the system."""
+    """Returns the options that do not depend on the system."""
     if serving.loop and serving.fuse is None:
         raise InputError("a block device is made of a file of a mount: give --fuse DIR too", key="loop")
     if not (serving.speed > 0 and serving.speed < 1e6):
@@ -256,7 +255,7 @@ def options_of(serving: Serving, capacity: int) -> ExportOptions:
 
 
 def memory_bytes(serving: Serving) -> int | None:
-    """Memory for requests and connections; ``None`` leaves it to the server."""
+    """Returns the memory for requests and connections; ``None`` leaves it to the server."""
     if serving.memory is None:
         return None
     size = size_bytes("memory", serving.memory)
@@ -268,7 +267,7 @@ def memory_bytes(serving: Serving) -> int | None:
 
 
 def tls(serving: Serving) -> Tls | None:
-    """The encryption of connections; ``None`` where they are in the clear."""
+    """Returns the encryption of connections; ``None`` without encryption."""
     if serving.tls_certificate is not None and serving.tls_key is not None:
         return {
             "certificate": serving.tls_certificate,
@@ -284,7 +283,7 @@ def tls(serving: Serving) -> Tls | None:
 
 
 def keeping(serving: Serving, capacity: int) -> Keeping:
-    """The place of the bytes."""
+    """Returns the storage of the data."""
     if serving.adopt and serving.data in ("memory", "discard"):
         raise InputError("there is no file: --data FILE", key="adopt")
     if serving.data == "discard":
@@ -297,7 +296,7 @@ def keeping(serving: Serving, capacity: int) -> Keeping:
 
 
 def kept_range(text: str, capacity: int) -> tuple[int, int]:
-    """First byte and length of a range, which must lie on the system."""
+    """Returns first byte and length of a range, which must be within the system."""
     first, separator, last = text.partition("..")
     start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
     if not 0 <= start < end <= capacity:
@@ -306,7 +305,9 @@ def kept_range(text: str, capacity: int) -> tuple[int, int]:
 
 
 def loopback_port(text: str) -> int | None:
-    """The port of ``PORT`` or ``localhost:PORT``, which is one of loopback, of IPv4 and IPv6; ``None`` of a host's."""
+    """Returns the port of ``PORT`` or ``localhost:PORT``, which means loopback with IPv4 and IPv6; ``None`` if there is
+    another host.
+    """
     host, _, port = text.rpartition(":")
     if host not in ("", "localhost") or text.startswith(":"):
         return None
@@ -314,7 +315,7 @@ def loopback_port(text: str) -> int | None:
 
 
 def address(name: str, text: str) -> str:
-    """``HOST:PORT``, on loopback where no host is said."""
+    """Returns ``HOST:PORT``, by default on loopback."""
     host, separator, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 2**16):
         raise InputError(f"{text!r} has no port; write 10809, 127.0.0.1:10809 or [::1]:10809", key=name)
@@ -323,14 +324,14 @@ def address(name: str, text: str) -> str:
 
 
 def mode(text: str) -> int:
-    """Permissions of a socket, in octal."""
+    """Parses permissions of a socket, in octal."""
     if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
         raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for the owner alone, 660 for his group too")
     return int(text, 8)
 
 
 class Endpoints(NamedTuple):
-    """Places where clients of NBD find an export; fields of ``Serving``."""
+    """Addresses at which NBD clients find an export; fields of ``Serving``."""
 
     unix: tuple[str, ...] = ()
     tcp: tuple[str, ...] = ()
@@ -339,7 +340,7 @@ class Endpoints(NamedTuple):
 
 
 def endpoints(texts: Iterable[str]) -> Endpoints:
-    """The values of ``--nbd``: ``unix:PATH``, ``tcp:[HOST:]PORT``, ``stdio`` or ``systemd``."""
+    """Parses the values of ``--nbd``: ``unix:PATH``, ``tcp:[HOST:]PORT``, ``stdio`` or ``systemd``."""
     unix, tcp, stdio, activated = [], [], False, False
     for text in texts:
         kind, _, place = text.partition(":")

@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Spread(TypedDict):
-    """Times in three figures, in nanoseconds."""
+    """Three statistics of times, in nanoseconds."""
 
     count: int
     mean_ns: int
@@ -20,21 +20,21 @@ class Turns(TypedDict):
 
     requests: int
     depth: int
-    """The most requests that were under way, including replies that the client had not read."""
+    """The maximum queue depth, including replies that the client had not read."""
     error: Spread
     """Upper bound of the time that the client measured in addition to the model's."""
     long_error: Spread
-    """The same for messages whose copying takes noticeable time."""
+    """Upper bound for messages whose copying takes noticeable time."""
     turned_ns: int
-    """Sum of the times from replies to the requests that they made possible."""
+    """Sum of the times from replies to the requests that they permit."""
     served_ns: int
-    """Sum of the model's times of its requests."""
+    """Sum of the model's times for its requests."""
     lying: int
-    """Replies that the client left unread."""
+    """Number of replies that the client left unread."""
 
 
 class Waits(TypedDict):
-    """The time that the scheduler gave to the threads of a process."""
+    """Scheduling of the threads of a process."""
 
     ran_share: float
     """Share of the time in which the busiest thread ran."""
@@ -56,11 +56,11 @@ class Client(TypedDict):
 
 
 class Fidelity(TypedDict):
-    """The agreement of a session's times with its model. Times are of the wall where no other clock is named."""
+    """The agreement of a session's times with its model. Times are wall-clock times unless another clock is named."""
 
     requests: int
     floor_ns: int
-    """The cost of the path in and out, which is subtracted from the time that a request is made to take."""
+    """The cost of the path in and out, which is subtracted from the time that a request is delayed."""
     lateness_p50_ns: int
     lateness_p99_ns: int
     lateness_p999_ns: int
@@ -70,22 +70,22 @@ class Fidelity(TypedDict):
     memory_waits: int
     memory_wait_mean_ns: int
     below_floor: int
-    """Requests that the model would have answered sooner than the path can."""
+    """Requests that the model would have answered faster than the path can."""
     deepest_queue: int
     scheduling: Literal["realtime", "shared"]
     speed: float
-    """Nanoseconds of the model in one of the wall."""
+    """Nanoseconds of the model per nanosecond of wall-clock time."""
     clients: list[Client]
-    """Those with the most requests first."""
+    """The clients with the most requests first."""
     canary: Spread
     """Lateness of a client of ordinary priority."""
     server: Waits | None
     pressure_share: float | None
     """Share of the time in which a task of this machine waited for a processor (PSI)."""
     error_ns: int | None
-    """Upper bound of what clients measured in addition to the model, in the mean and at p99."""
+    """Upper bound of the time that clients measured in addition to the model, in the mean and at p99."""
     valid_above_ns: int | None
-    """The session is valid for latencies of the model from here on; ``None`` where it is not valid."""
+    """Minimum latency of the model for which the session is valid; ``None`` if it is not valid."""
     verdict: str
 
 
@@ -105,7 +105,7 @@ RaidGroup = TypedDict(
         "level": str,
         "state": Literal["healthy", "degraded", "rebuilding", "failed"],
         "rebuilt_bytes": int,
-        # Bytes that a rebuild writes in the end; 0 when none is under way.
+        # Total bytes that a rebuild writes; 0 without a rebuild.
         "of_bytes": int,
         # Bytes that no redundancy could restore and that were not written since.
         "lost_bytes": int,
@@ -116,16 +116,16 @@ RaidGroup = TypedDict(
 
 
 class Device(TypedDict):
-    """A device: a drive that stands alone, or a member of an array."""
+    """A device: a standalone drive, or a member of an array."""
 
     name: str
-    """Empty for a drive that stands alone."""
+    """Its name; empty for a standalone drive."""
     state: Literal["idle", "reading", "writing", "internal", "standby", "missing", "rebuilding"]
     queue: int
-    """Commands that it has, including those that wait for a tag."""
+    """Number of its commands, including those that wait for a tag."""
     cylinder: int | None
     cylinders: int
-    """0 without an arm."""
+    """Number of cylinders; 0 without an arm."""
     head: int
     dirty_bytes: int
 
@@ -149,7 +149,7 @@ class Gauges(TypedDict):
 
 
 class KindCount(TypedDict):
-    """Requests of a kind that were answered; times are of the model."""
+    """Completed requests of a kind; times are of the model."""
 
     requests: int
     bytes: int
@@ -157,18 +157,18 @@ class KindCount(TypedDict):
     """Sum of all response times."""
     failed: int
     buckets: list[int]
-    """Requests by response time, up to the last bucket that has any; ``bounds_ns`` are their upper bounds."""
+    """Requests by response time, up to the last non-empty bucket; ``bounds_ns`` are their upper bounds."""
 
 
 class ActiveFault(TypedDict):
-    """A fault that lasts."""
+    """A fault in effect."""
 
     number: int
     at_ns: int
     fault: Mapping[str, Any]
-    """Its kind under ``what``, and its settings: see the page "Faults"."""
+    """Its kind under ``what``, with its settings: see the page "Faults"."""
     met: int
-    """Requests that met it."""
+    """Number of requests that it affected."""
     failed: int
 
 
@@ -184,13 +184,13 @@ class Memory(TypedDict):
 
 
 class Mismatches(TypedDict):
-    """Redundancy of a RAID group that does not follow from its data."""
+    """Redundancy of a RAID group that does not match its data."""
 
     name: str
     mismatched_sectors: int
-    """Sectors that the last check, repair or resync found to differ."""
+    """Number of sectors that differed in the last check, repair or resync."""
     differing_bytes: int | None
-    """Bytes of copies and parities that differ now; ``None`` where members have no contents of their own."""
+    """Bytes of copies and parities that differ now; ``None`` if members have no contents of their own."""
 
 
 class Status(TypedDict):
@@ -202,7 +202,7 @@ class Status(TypedDict):
     trouble: str | None
     memory: Memory
     gauges: Gauges | None
-    """``None`` for a device of constant latency."""
+    """The hardware's state; ``None`` for a device of constant latency."""
     faults: list[ActiveFault]
     kinds: dict[str, KindCount]
     bounds_ns: list[int]
@@ -211,24 +211,24 @@ class Status(TypedDict):
 
 
 class LostExtent(TypedDict):
-    """Sectors that hold other data than those that were acknowledged last."""
+    """Sectors that hold other data than those acknowledged last."""
 
     at_bytes: int
     length_bytes: int
 
 
 class TornExtent(TypedDict):
-    """A write of which the first part is there and the rest is not."""
+    """A write of which only the first part is stored."""
 
     at_bytes: int
     length_bytes: int
     torn_at_bytes: int
-    """First byte that is not there."""
+    """First byte that is not stored."""
     acknowledged: bool
 
 
 class PowerLoss(TypedDict):
-    """Data that a power loss took."""
+    """Data that a power loss destroyed."""
 
     at_ns: int
     lost_writes: int

@@ -1,4 +1,4 @@
-"""``headstack top``: what the simulated hardware is doing, once a second."""
+"""``watch``, the display of ``headstack top``: the state of the simulated hardware, once per second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headstack.live.status import ActiveFault, Cache, Device, Fidelity, Gauges, RaidGroup, Status
 
 TRACK_WIDTH = 30
-"""Characters of the way of an arm."""
+"""Width of an arm's track, in characters."""
 CLEAR = "\x1b[H\x1b[2J"
 NO_GAUGES: Gauges = {"outstanding": 0, "devices": [], "cache": None, "groups": []}
 """Gauges of a device of constant latency."""
@@ -29,11 +29,11 @@ STYLES = {"good": "\x1b[32m", "bad": "\x1b[1;31m", "warning": "\x1b[33m", "quiet
 PLAIN = "\x1b[0m"
 BUSY = ("reading", "writing", "internal")
 ODD = ("missing", "rebuilding")
-"""States of devices that deserve a line of their own."""
+"""States of devices that are shown on a line of their own."""
 
 
 def watch(socket: str, interval: str, once: bool) -> None:
-    """Shows the export behind a control socket until it ends or somebody interrupts."""
+    """Shows the export behind a control socket until it ends or is interrupted."""
     seconds = duration_ns("interval", interval) / 1e9
     if seconds <= 0:
         raise InputError(f"{interval} is no time to wait", key="interval")
@@ -47,7 +47,7 @@ def watch(socket: str, interval: str, once: bool) -> None:
             columns, rows = shutil.get_terminal_size()
             lines = screen(before, now, columns, rows if is_terminal and not once else None)
             text = "\n".join(paint(visible(line)[:columns], style) for line, style in lines)
-            # Without a line feed at the end: it would scroll the first line away.
+            # Without a final line feed, which would scroll the first line away.
             send(sys.stdout, CLEAR + text if is_terminal and not once else text + "\n")
             sys.stdout.flush()
             if once:
@@ -56,21 +56,23 @@ def watch(socket: str, interval: str, once: bool) -> None:
 
 
 def plain(line: str, style: str) -> str:
-    """A line as it is."""
+    """Returns a line unchanged."""
     return line
 
 
 def painted(line: str, style: str) -> str:
-    """A line in its colour."""
+    """Returns a line in its colour."""
     return f"{STYLES[style]}{line}{PLAIN}" if style else line
 
 
 Line = tuple[str, str]
-"""A line, and its style or none."""
+"""A line with its style; the style may be empty."""
 
 
 def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
-    """The screen for the interval between two reports: a summary first, then the devices in the room that is left."""
+    """Returns the screen for the interval between two reports: a summary first, then the devices in the remaining
+    space.
+    """
     seconds = max((now["model_ns"] - before["model_ns"]) / 1e9, 1e-9)
     gauges = now["gauges"] or NO_GAUGES
     earlier = before["gauges"] or gauges
@@ -96,7 +98,7 @@ def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[
 
 
 def verdict(fidelity: Fidelity, columns: int) -> Line:
-    """For which latencies the session is valid so far."""
+    """States the latencies for which the session is valid so far."""
     words = str(fidelity["verdict"])
     short = words.partition(" (")[0] if fidelity["valid_above_ns"] is not None else words
     return (
@@ -106,7 +108,7 @@ def verdict(fidelity: Fidelity, columns: int) -> Line:
 
 
 def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
-    """Requests, bytes and response times of a kind."""
+    """Formats requests, bytes and response times of a kind."""
     old, new = before["kinds"][kind], now["kinds"][kind]
     requests = new["requests"] - old["requests"]
     rate, mb_per_s = requests / seconds, (new["bytes"] - old["bytes"]) / seconds / 1e6
@@ -122,12 +124,12 @@ def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
 
 
 def difference(before: list[int], now: list[int]) -> list[int]:
-    """Counts that buckets gained between two reports; a report ends with the last bucket that has any."""
+    """Returns the increase of bucket counts between two reports; a report ends with the last non-empty bucket."""
     return [count - (before[index] if index < len(before) else 0) for index, count in enumerate(now)]
 
 
 def quantile_ns(counts: list[int], bounds_ns: list[int], share: float) -> float | None:
-    """The time that this share did not exceed, within a bucket of 12 %; ``None`` where it is longer than all."""
+    """Returns the time that this share did not exceed, within a bucket of 12 %; ``None`` if it is above all buckets."""
     below = list(accumulate(counts))
     rank = share * below[-1]
     bucket = bisect_left(below, rank)
@@ -139,14 +141,14 @@ def quantile_ns(counts: list[int], bounds_ns: list[int], share: float) -> float 
 
 
 def milliseconds(ns: float | None) -> str:
-    """A time in milliseconds."""
+    """Formats a time in milliseconds."""
     if ns is None:
         return "> 100 s"
     return f"{ns / 1e6:,.2f} ms" if ns < 1e9 else f"{ns / 1e6:,.0f} ms"
 
 
 def faults(faults: list[ActiveFault]) -> list[Line]:
-    """Faults that last, those of a kind together."""
+    """Formats faults in effect, grouped by kind."""
     met: dict[str, list[int]] = {}
     for fault in faults:
         what = fault["fault"]["what"]
@@ -157,7 +159,7 @@ def faults(faults: list[ActiveFault]) -> list[Line]:
 
 
 def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> list[Line]:
-    """How the groups of an array are, and how long a rebuild still takes if it goes on as in the interval."""
+    """Formats the RAID groups of an array, with the remaining time of a rebuild at its current rate."""
     known = {group["name"]: group for group in before}
     lines = []
     for group in now:
@@ -177,7 +179,7 @@ def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> lis
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it."""
+    """Formats a duration for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -185,7 +187,7 @@ def duration(seconds: float) -> str:
 
 
 def cache(before: Cache | None, now: Cache | None) -> list[Line]:
-    """The controller's cache."""
+    """Formats the controller's cache."""
     if now is None:
         return []
     share = now["dirty_bytes"] / max(now["bytes"], 1)
@@ -195,7 +197,7 @@ def cache(before: Cache | None, now: Cache | None) -> list[Line]:
 
 
 def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]:
-    """A line a device where there is room; else several to a line; else how many do what."""
+    """Formats devices: one per line if there is space, else several per line, else counts by state."""
     long = [("", ""), *one_a_line(devices)]
     if room is None or len(long) <= room:
         return long
@@ -211,7 +213,7 @@ def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]
 
 
 def one_a_line(devices: list[Device]) -> Iterable[Line]:
-    """A line a device: its state, its queue, the place of its arm."""
+    """Formats one device per line: its state, its queue, the position of its arm."""
     width = max([6, *(len(device["name"]) for device in devices)])
     yield f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty", "quiet"
     for device in devices:
@@ -222,7 +224,9 @@ def one_a_line(devices: list[Device]) -> Iterable[Line]:
 
 
 def several_a_line(devices: list[Device], columns: int) -> Iterable[Line]:
-    """State and queue of each device, as many to a line as fit; missing and rebuilding devices have their own line."""
+    """Formats state and queue of each device, as many per line as fit; missing and rebuilding devices have their own
+    line.
+    """
     usual = [device for device in devices if device["state"] not in ODD]
     for device in devices:
         if device["state"] in ODD:
@@ -236,7 +240,7 @@ def several_a_line(devices: list[Device], columns: int) -> Iterable[Line]:
 
 
 def style_of(device: Device) -> str:
-    """The colour of a device's line."""
+    """Returns the colour of a device's line."""
     if device["state"] == "missing":
         return "bad"
     if device["state"] == "rebuilding":
@@ -245,7 +249,7 @@ def style_of(device: Device) -> str:
 
 
 def arm(device: Device) -> str:
-    """The place of an arm between the outer edge, on the left, and the spindle."""
+    """Draws the position of an arm between the outer edge, on the left, and the spindle."""
     if device["cylinder"] is None or not device["cylinders"]:
         return " " * (TRACK_WIDTH + 2)
     place = min(device["cylinder"] * TRACK_WIDTH // device["cylinders"], TRACK_WIDTH - 1)

@@ -1,4 +1,4 @@
-"""Writeback of a file system while a program works: what the kernel does within half a minute, again and again."""
+"""``Writeback``: periodic syncs of a file system while a program runs, like the kernel's every half minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def sync_file_system(folder: Path) -> None:
-    """Syncs the file system of a folder, and no other."""
+    """Syncs only the file system of a folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         if LIBC.syncfs(descriptor) != 0:
@@ -24,7 +24,7 @@ def sync_file_system(folder: Path) -> None:
 
 
 class Writeback:
-    """Syncs that run beside a program."""
+    """Syncs in the background of a program."""
 
     def __init__(self, folder: Path, every_s: float) -> None:
         self._folder, self._every_s = folder, every_s
@@ -32,11 +32,12 @@ class Writeback:
         self._error: OSError | None = None
 
     def pause(self) -> None:
-        """Waits for half of the time between two syncs, so that one comes after about every second transaction."""
+        """Waits for half of the interval between two syncs, so that about every second transaction is followed by
+        one."""
         time.sleep((self._every_s + self._took_s) / 2)
 
     def repeat(self, over: threading.Event) -> None:
-        """Syncs until it is over, or a sync fails."""
+        """Syncs until it is ended, or a sync fails."""
         while not over.wait(self._every_s):
             began_s = time.monotonic()
             try:
@@ -47,7 +48,7 @@ class Writeback:
             self._took_s = time.monotonic() - began_s
 
     def check(self) -> None:
-        """Raises ``OSError`` where a sync failed."""
+        """Raises ``OSError`` if a sync failed."""
         if self._error is not None:
             raise self._error
 
@@ -55,7 +56,8 @@ class Writeback:
 @contextmanager
 def synced_in_the_background(folder: Path, every_s: float) -> Iterator[Writeback]:
     """Syncs the file system every ``every_s`` seconds: unsynced data reach the device at any time and in any order, as
-    by the kernel's writeback. Without it, a program that forgets to sync is recorded with nothing to lose."""
+    through the kernel's writeback. Without it, a recording of a program that forgets to sync contains nothing to lose.
+    """
     writeback = Writeback(folder, every_s)
     with meanwhile(writeback.repeat):
         yield writeback
@@ -64,7 +66,7 @@ def synced_in_the_background(folder: Path, every_s: float) -> Iterator[Writeback
 
 @contextmanager
 def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Has a thread work until it is told that it is over."""
+    """Runs a function in a thread until the context ends, which is signalled by its event."""
     over = threading.Event()
     thread = threading.Thread(target=work, args=[over])
     thread.start()

@@ -1,4 +1,4 @@
-"""How a target is reached, and what may be done to it."""
+"""``Access``: how requests reach a target, and which writes are permitted."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from headstack.measurement.specs import Engine, ProgressReport, TargetSpec, Zone
 ENGINES = ("auto", "ring", "psync")
 
 NULL_BYTES = 1 << 40
-"""The size of a target that stores nothing."""
+"""Size of a target that stores nothing, in bytes."""
 
 SLOTS = 1024
-"""Requests with the system at a time in an open loop; those that come when all are taken wait in the host."""
+"""Maximum queue depth of an open loop; further requests wait in the host."""
 
 CONNECTIONS_MAX = 64
-"""Connections of a thread to an export: more than servers have threads for."""
+"""Maximum number of connections of a thread to an export, which exceeds the thread pools of servers."""
 
 Progress = Callable[[ProgressReport], object]
-"""Hears of the course of a measurement."""
+"""Called with the progress of a measurement."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Permission to write a target, and the way in which requests reach it."""
+    """Permission to write a target, and the path that requests take to it."""
 
     write: bool = False
-    """The workload writes; said by ``measure`` itself."""
+    """Whether the workload writes; set by ``measure`` itself."""
     destroy: tuple[str, ...] = ()
     """Block devices whose contents may be lost, by name or serial number; exports, by address or name."""
     over: tuple[str, ...] = ()
     """Signatures that may be overwritten, such as ``ext4``."""
     create: str | None = None
-    """The size that a file is to have, such as ``4GiB``: it is created where there is none."""
+    """Size of the file, such as ``4GiB``, which is created if it does not exist."""
     overwrite: bool = False
-    """A file that exists may be written."""
+    """Whether an existing file may be written."""
     buffered: bool = False
-    """Through the page cache rather than past it."""
+    """Whether requests use the page cache instead of bypassing it."""
     engine: str = "auto"
-    """``auto``, ``ring`` (io_uring) or ``psync`` (system calls, a thread for each request)."""
+    """``auto``, ``ring`` (io_uring) or ``psync`` (system calls, one thread per request)."""
     threads: int = 1
-    """Threads among which the requests outstanding, or the rate, are divided."""
+    """Number of threads that share the queue depth, or the rate."""
     slots: int = SLOTS
-    """Open loop: requests with the system at a time."""
+    """Open loop: maximum queue depth."""
     connections: int = 1
     """Connections of each thread to an export."""
     zoned: str | None = None
-    """Zones are tended: ``device``, those of a zoned device; or a size, such as ``64MiB``, into which anything else is
-    divided."""
+    """Zoned writing: ``device`` for the zones of a zoned device, or a size, such as ``64MiB``, into which any other
+    target is divided."""
     open_zones: int = 0
-    """Zones that may be open at a time; 0 for as many as the device allows."""
+    """Maximum number of open zones; 0 for the device's limit."""
 
     def asked(self, path: str) -> TargetSpec:
-        """The target as the compiled part opens it.
+        """Returns the target as the compiled part opens it.
 
         >>> hs.Access(buffered=True).asked("data.bin")["direct"]
         False
@@ -78,7 +78,7 @@ class Access:
         return self.connections
 
     def zones(self) -> ZoneSpec | None:
-        """The tending of zones; ``None`` where they are not tended.
+        """The zones to manage; ``None`` without zoned writing.
 
         >>> hs.Access(zoned="64MiB", open_zones=8).zones()
         {'size_bytes': 67108864, 'open_max': 8}
@@ -93,7 +93,7 @@ class Access:
         return {"size_bytes": size, "open_max": self.open_zones}
 
     def engine_of(self, path: str) -> Engine:
-        """The engine that hands requests over to a target.
+        """Returns the engine that submits requests to a target.
 
         >>> hs.Access(engine="psync").engine_of("data.bin")
         'psync'
@@ -109,5 +109,5 @@ class Access:
 
 
 def is_null(path: str) -> bool:
-    """Whether this is the target that stores nothing: ``null``, or ``null:2ms`` with a service time."""
+    """Whether the path is the target that stores nothing: ``null``, or ``null:2ms`` with a service time."""
     return path == "null" or path.startswith("null:")

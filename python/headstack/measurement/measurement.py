@@ -1,4 +1,6 @@
-"""Measuring files, block devices and exports of NBD servers: workloads, options and results are those of simulation."""
+"""``measure``: measures files, block devices and NBD exports with the workloads, options and results of simulations.
+See docs/design/measuring.md.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,13 @@ from headstack.simulation.runs import CURVE_DEPTHS, Demand, Options, check, one_
 NOTHING = Verifying()
 
 TIME = "10s"
-"""How long is measured where nothing says so: what a length in requests takes, nobody knows beforehand."""
+"""Default duration of a measurement, since the duration of a number of requests is not known beforehand."""
 
 EXPORT = re.compile(r"nbds?(\+[a-z]+)?://", re.IGNORECASE)
-"""How addresses of exports begin."""
+"""Prefix of the addresses of exports."""
 
 BY_HAND = "stopped by hand"
-"""How results call an interruption."""
+"""The reason of an interruption in results."""
 
 
 MEASURED_OPTIONS = tuple(
@@ -58,12 +60,12 @@ MEASURED_OPTIONS = tuple(
 
 
 def is_export(path: str) -> bool:
-    """Whether this is the address of an export: ``nbd://host:port/name``, ``nbd+unix:///name?socket=PATH``."""
+    """Whether the path is the address of an export: ``nbd://host:port/name``, ``nbd+unix:///name?socket=PATH``."""
     return EXPORT.match(path) is not None
 
 
 def is_target(system: object) -> bool:
-    """Whether a system is a real file, device or export rather than one of the catalogue or a description."""
+    """Whether a system is a real file, device or export, not one of the catalogue or a description."""
     if not isinstance(system, str | os.PathLike):
         return False
     path = os.fspath(system)
@@ -74,7 +76,7 @@ def is_target(system: object) -> bool:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        # A file that is yet to be created.
+        # A file that does not exist yet.
         return os.sep in path and ".toml" not in path
     return stat.S_ISBLK(mode) or stat.S_ISREG(mode)
 
@@ -104,16 +106,16 @@ def measure(
     """Measures a file, block device or export (``nbd://host:port/name``) under every workload and combination of
     options, one after the other.
 
-    Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
-    says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
-    number or an export's address, or for a file that exists ``overwrite``. With ``zoned`` writes go to the write
-    pointers of zones: those of the ``device``, or of a size. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``,
-    with a ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the
-    course as a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table
-    of results.
+    Workloads and options are those of ``run``; a measurement takes 10 seconds unless ``requests``, ``time`` or
+    ``confidence`` is given. Reading needs no permission. A workload that writes needs ``destroy`` with the device's
+    name or serial number or an export's address, or ``overwrite`` for an existing file. With ``zoned`` writes go to the
+    write pointers of zones: those of the ``device``, or of a given size. ``verify`` is ``stamp``, ``stamp_and_read`` or
+    ``check``, with a ``ledger`` that outlives the process if a file is given (see ``Verifying``). ``progress`` is
+    called with a dictionary. An interruption (Ctrl-C) ends the measurement and keeps the results so far:
+    ``ended_early`` in the table of results.
 
-    A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
-    which files or devices they are, all but the one that is ``target``.
+    A scenario, with its own length, may be given instead of a workload. ``luns`` maps the names of its LUNs to files or
+    devices, except for the one that is ``target``.
 
     >>> [row["depth"] for row in hs.measure("null:100us", "file-server", depth=[1, 4], requests=50)]
     [1, 4]
@@ -143,11 +145,11 @@ def verify(
     engine: str = "auto",
     progress: Progress | None = None,
 ) -> Results:
-    """Reads what a run that verifies has written to a target, also after a crash, and judges it.
+    """Reads the data that a verifying run has written to a target, also after a crash, and checks them.
 
-    ``ledger`` is the file that the run has left; without it the stamps alone are judged, which tells damage and
-    misplaced data, but not whether something newer was lost. ``integrity`` of the results is what was found. An
-    interruption (Ctrl-C) ends it and keeps what was found until then.
+    ``ledger`` is the file that the run has left; without it only the stamps are checked, which detects damaged and
+    misplaced data, but not lost updates. The findings are ``integrity`` of the results. An interruption (Ctrl-C) ends
+    it and keeps the findings so far.
 
     >>> writing = hs.Workload.uniform(read="0")
     >>> _ = hs.measure("data.bin", writing, create="1MiB", buffered=True, requests=50, verify="stamp")
@@ -167,7 +169,7 @@ def measure_curve(
     options: Mapping[str, Any],
     progress: Progress | None = None,
 ) -> Results:
-    """As ``measure``, at 1 to 256 requests outstanding unless depths or rates are given."""
+    """Measures like ``measure`` at queue depths of 1 to 256 unless depths or rates are given."""
     loads = dict(options)
     if "depth" not in loads and "rate" not in loads:
         loads["depth"] = CURVE_DEPTHS
@@ -203,7 +205,7 @@ def scenario_measured(
     options: Mapping[str, Any],
     progress: Progress | None,
 ) -> Results:
-    """Plays a scenario; the rest as in ``measure``."""
+    """Runs a scenario; the rest as in ``measure``."""
     values = {name: texts(options[name]) for name in options}
     check(values, [scenario])
     return measure_scenario(path, scenario, luns, access, values, progress)
@@ -216,7 +218,7 @@ def prepared(
     options: Mapping[str, Any],
     verifying: Verifying = NOTHING,
 ) -> tuple[Opened, list[Step]]:
-    """Opens a target, and says what is to be measured on it."""
+    """Opens a target, and returns it with the steps to measure."""
     values = {name: texts(options[name]) for name in options}
     demands = workloads_of(workload)
     refuse_others(values, demands)
@@ -232,7 +234,7 @@ def prepared(
 
 
 def scenario_of(given: Iterable[Demand | None]) -> Scenario | None:
-    """The scenario, where it is one; it stands alone."""
+    """Returns the scenario if there is one, which must be the only load."""
     demands = [load_demand(one) if isinstance(one, str | os.PathLike) else one for one in given]
     scenarios = [demand for demand in demands if isinstance(demand, Scenario)]
     if scenarios and len(demands) > 1:
@@ -241,7 +243,7 @@ def scenario_of(given: Iterable[Demand | None]) -> Scenario | None:
 
 
 def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
-    """The workloads; ``None`` for that of the options for access."""
+    """Returns the workloads; ``None`` for the one defined by access options."""
     demands: list[Workload | None] = []
     for one in several(workload):
         demand = load_demand(one) if isinstance(one, str | os.PathLike) else one
@@ -252,7 +254,7 @@ def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | 
 
 
 def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None]) -> None:
-    """Refuses options that contradict each other, or that only simulations know."""
+    """Rejects options that contradict each other, or that only apply to simulations."""
     check(values, demands)
     measured = {option.name for option in MEASURED_OPTIONS}
     for name in values:
@@ -261,7 +263,7 @@ def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None
 
 
 def one_size_of(values: Mapping[str, list[str]]) -> Workload:
-    """A workload of the first values, to see whether it writes: every value of ``read`` is looked at."""
+    """Returns a workload of the first values, to determine whether it writes; all values of ``read`` are considered."""
     reads = values.get("read", ["100"])
     least = min(
         reads, key=lambda text: float(text.rstrip("%")) if text.rstrip("%").replace(".", "", 1).isdigit() else 0
@@ -270,12 +272,12 @@ def one_size_of(values: Mapping[str, list[str]]) -> Workload:
 
 
 def writes(workload: Workload) -> bool:
-    """Whether it does anything but read."""
+    """Whether the workload has requests other than reads."""
     return any(float(line["read_percent"]) < 100 for line in workload.description["lines"])
 
 
 def _step(path: str, described: TargetDescription, demand: Workload, chosen: Mapping[str, str]) -> Step:
-    """One measurement with the options that were chosen."""
+    """Returns one measurement with the chosen options."""
     spec: Spec = {
         "system_name": path,
         "target": {"capacity_bytes": described["capacity_bytes"], "block_bytes": described["block_bytes"]},
@@ -298,7 +300,7 @@ def _step(path: str, described: TargetDescription, demand: Workload, chosen: Map
 
 
 def _numbered(progress: Progress, run: int, runs: int) -> Progress:
-    """The progress of one run among several."""
+    """Returns the progress of one run among several."""
 
     def tell(now: ProgressReport) -> object:
         return progress(now | {"run": run, "runs": runs})
@@ -308,38 +310,40 @@ def _numbered(progress: Progress, run: int, runs: int) -> Progress:
 
 @dataclass(frozen=True)
 class Step:
-    """One measurement on a target that is open."""
+    """One measurement on an open target."""
 
     workload: Mapping[str, Any]
     """The description of a ``Workload``."""
     span: tuple[int, int] | None = None
-    """First byte and length in bytes of the part that is used; all of the target where absent."""
+    """First byte and length in bytes of the part that is used; ``None`` for the whole target."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """Its end, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
+    """End conditions, of which the first one reached counts: ``requests``, ``bytes``, ``time_ns``; else the workload's
+    run length.
+    """
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Columns of its own in the table of results."""
+    """Additional columns in the table of results."""
     seed: int = 1
     interval_ns: int | None = None
     name: str | None = None
-    """The name of the system in results; the target's path where absent."""
+    """The name of the system in results; the target's path if ``None``."""
     target: int = 0
-    """Which of the targets, by its number."""
+    """The number of the target."""
     threads: int | None = None
-    """As ``Access`` says where absent."""
+    """The number of threads; that of ``Access`` if ``None``."""
 
 
 class Opened:
-    """Targets that are open, as somebody permits, for several measurements one after the other."""
+    """Targets opened with the given permissions, for several measurements one after the other."""
 
     def __init__(self, paths: Sequence[str], access: Access, writing: bool, verifying: Verifying = NOTHING) -> None:
-        """Raises ``InputError`` when one of them cannot be opened, or not as ``access`` says."""
+        """Raises ``InputError`` if one of them cannot be opened, or ``access`` does not permit it."""
         self.paths, self.access, self.writing, self._verifying = list(paths), access, writing, verifying
         self._engines = [access.engine_of(path) for path in paths]
         asked = replace(access, write=writing)
         self._targets = _native.Targets([asked.asked(path) for path in paths])
         self.described: list[TargetDescription] = self._targets.described()
         self.ended: str | None = None
-        """Why a measurement ended before its time, and what is left to do is better left."""
+        """The reason why a measurement ended early, after which the remaining work should be skipped."""
 
     def measure(
         self,
@@ -348,11 +352,11 @@ class Opened:
         swept: Sequence[str] = (),
         log: _native.RequestLog | None = None,
     ) -> Results:
-        """One step after the other; ``log`` keeps their requests one by one."""
+        """Runs one step after the other; ``log`` records individual requests."""
         return self._carry_out([self._run([step]) for step in steps], progress, swept, log)
 
     def each(self, steps: Sequence[Step], progress: Progress | None = None) -> Iterator[Results]:
-        """As ``measure``, with what each step has come to as soon as it is over."""
+        """Runs steps like ``measure``, and yields the results of each step as soon as it ends."""
         for number, step in enumerate(steps):
             tell = None if progress is None else _numbered(progress, number, len(steps))
             yield self._carry_out([self._run([step])], tell, (), None)
@@ -362,26 +366,27 @@ class Opened:
     def measure_together(
         self, steps: Sequence[Step], progress: Progress | None = None, log: _native.RequestLog | None = None
     ) -> Results:
-        """All steps at the same time as one run, with a stream for each name of a workload.
+        """Runs all steps at the same time as one run, with a stream for each name of a workload.
 
-        The jobs of ``log`` are the steps where each has one thread.
+        The jobs of ``log`` are the steps if each has one thread.
         """
         return self._carry_out([self._run(steps)], progress, (), log)
 
     def stream(self, asked: PassSpec, keep: Callable[[Stretch], object], progress: Callable[[int], object]) -> PassEnd:
-        """One pass over all targets as one striped stream; ``keep`` is given each interval, ``progress`` the position.
+        """Makes one pass over all targets as one striped stream; ``keep`` is called with each interval, ``progress``
+        with the position.
 
-        What both raise ends the pass, and is raised when all that was measured is kept.
+        An exception of either ends the pass, and is raised after all results are kept.
         """
         end: PassEnd = self._targets.stream({**asked, "engines": self._engines}, keep, progress)
         return end
 
     def discard(self, target: int = 0) -> None:
-        """Discards all that is on a block device. Raises ``InputError`` where it cannot."""
+        """Discards the contents of a block device. Raises ``InputError`` if that is not possible."""
         self._targets.discard(target)
 
     def pause(self, seconds: float) -> None:
-        """Waits; an interruption is told by ``ended``."""
+        """Waits; an interruption sets ``ended``."""
         try:
             with signals.raising():
                 time.sleep(seconds)
@@ -397,7 +402,7 @@ class Opened:
     ) -> Results:
         ledger, resume = self._verifying.ledger, self._verifying.resume
         results = Results(self._targets.measure(runs, progress, log, ledger, resume), swept)
-        # The next measurements go on with it.
+        # The next measurements continue with it.
         self._verifying = replace(self._verifying, resume=ledger is not None)
         failed = results.failed_checks()
         if failed:
@@ -417,7 +422,7 @@ class Opened:
         }
 
     def _job(self, step: Step) -> JobSpec:
-        """The work of a step, whose load its threads share."""
+        """Returns the job of a step, whose load its threads share."""
         limits: Limits = {
             "requests": step.limits.get("requests"),
             "bytes": step.limits.get("bytes"),

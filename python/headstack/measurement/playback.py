@@ -1,4 +1,4 @@
-"""Replaying a trace on real files and devices."""
+"""``Playback``: replay of a trace on real files and devices."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from headstack.measurement.specs import ProgressReport, ReplaySpec, TargetDescri
 from headstack.traces.traces import Trace
 
 WRITES = ("as-recorded", "skip", "as-reads")
-"""Treatments of recorded writes: they write, are left out, or read what they wrote."""
+"""Treatments of recorded writes: they write, are skipped, or become reads."""
 
 
 @dataclass(frozen=True)
 class Playback:
-    """How a trace is played on real targets, and what may be done to them."""
+    """How a trace is replayed on real targets, and which writes are permitted."""
 
     access: Access
     writes: str
     """One of ``WRITES``."""
     realtime: bool
-    """The thread that plays goes before all others of the machine."""
+    """Whether the replaying thread has real-time priority over all others of the machine."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Prepared:
     targets: _native.Targets
     specs: list[ReplaySpec]
     expected: int | None
-    """Requests of each replay, where they are known."""
+    """Number of requests per replay, if known."""
 
     def carry_out(self, course: Progress | None) -> _native.Results:
-        """Replays them one after the other."""
-        return self.targets.replay(self.specs, None if course is None else self._told(course))
+        """Runs the replays one after the other."""
+        return self.targets.replay(self.specs, None if course is None else self._with_share(course))
 
-    def _told(self, course: Progress) -> Progress:
-        """A replay is as far as requests are complete of those that are expected."""
+    def _with_share(self, course: Progress) -> Progress:
+        """Returns progress that is computed from completed and expected requests of a replay."""
 
         def tell(now: ProgressReport) -> object:
             return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
@@ -57,10 +57,10 @@ def prepare(
     given: Mapping[str, list[str]],
     playback: Playback,
 ) -> Prepared:
-    """Opens the targets for ``replays``, each as the compiled part takes it; all of them on each target.
+    """Opens the targets for ``replays``, each as the compiled part takes it; all of them run on each target.
 
-    The trace is read once beforehand: what cannot be read, writes that nobody permits, and addresses beyond a target
-    are known before the first request.
+    The trace is read once beforehand, so that unreadable records, forbidden writes and addresses beyond a target are
+    reported before the first request.
     """
     for name in given:
         if name != "interval":
@@ -105,7 +105,7 @@ def prepare(
 
 
 class Extent(NamedTuple):
-    """The requests of a trace that are replayed, and of some more where only a part of its time is."""
+    """The requests of a trace that are replayed; an upper bound if only a part of its time is."""
 
     requests: Mapping[str, int]
     """Counts by kind."""
@@ -123,7 +123,7 @@ def _extent_of(trace: Trace, writes: str, requests_max: int | None) -> Extent:
 
 
 def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[TargetDescription]) -> None:
-    """Refuses a trace that reaches beyond a target."""
+    """Rejects a trace with addresses beyond a target."""
     for target in described:
         capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]
         if highest_end_byte > capacity_bytes // block_bytes * block_bytes:

@@ -1,4 +1,4 @@
-"""Replaying a trace on simulated systems and real ones."""
+"""``replay``: replay of a trace on simulated and real systems. See docs/design/replay.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headstack.traces.traces import Trace
 
 
 class ReplayOptions(TypedDict, total=False):
-    """Options that vary the system in a replay, each with one value or several; as in ``headstack.run``."""
+    """Options that vary the system in a replay, each with one value or several, as in ``headstack.run``."""
 
     drives: Swept
     drive: Swept
@@ -74,21 +74,21 @@ def replay(
 ) -> Results:
     """Replays a trace on every system in every mode; results are those of runs, with their fidelity.
 
-    ``mode`` is ``"timed"`` (recorded arrivals, times ``time_scale``), ``"asap"`` (``depth`` outstanding, in recorded
-    order; as many as were in flight at most, unless said), ``"closed"`` (clients with their recorded think times) or
-    ``"dependent"`` (a request waits for those it waited for in the recording: the last completions before it that no
-    other request came between, or, if it is given, all that were complete at most ``within`` before it arrived).
-    ``outside`` says what becomes of requests beyond the system: ``"refuse"``, ``"fold"`` or ``"drop"``.
-    ``map`` puts the volumes of a trace of several on simulated systems: ``"stacked"`` (one after the other),
-    ``"round-robin"`` or ``"hashed"`` (over LUNs, in turn or by name), ``"hm.0=lun0,hm.1=lun1@100GB"``, or a file of
-    such lines; results then have ``volumes``, what became of each. ``requests`` and ``time`` (of the recording) end it
-    early. ``record`` writes what came out of a single replay as a trace.
+    ``mode`` is ``"timed"`` (recorded arrivals, times ``time_scale``), ``"asap"`` (at queue depth ``depth``, in recorded
+    order; by default the maximum depth of the trace), ``"closed"`` (clients with their recorded think times) or
+    ``"dependent"`` (a request waits for those it waited for when recorded: the last completions before it with no other
+    arrival in between, or, if ``within`` is given, all that completed at most that long before it arrived). ``outside``
+    selects how requests beyond the system are treated: ``"refuse"``, ``"fold"`` or ``"drop"``. ``map`` places the
+    volumes of a trace on simulated systems: ``"stacked"`` (concatenated), ``"round-robin"`` or ``"hashed"`` (over LUNs,
+    in turn or by name), ``"hm.0=lun0,hm.1=lun1@100GB"``, or a file of such lines; results then have ``volumes`` with
+    the results of each. ``requests`` and ``time`` (of the trace) end it early. ``record`` writes the requests of a
+    single replay as a trace.
 
-    Simulated systems are replayed first, on all cores; ``progress`` hears the number of requests read. A system that is
-    the path of a file or block device is the real thing, one after the other, of which ``course`` hears as
-    ``measure``'s ``progress`` does: what may be done to it, and how requests reach it, is said as for ``measure``, what
-    becomes of recorded ``writes`` by ``"as-recorded"``, ``"skip"`` or ``"as-reads"``. With ``realtime`` the thread that
-    plays goes before all others of the machine. An interruption (Ctrl-C) keeps what was measured.
+    Simulated systems are replayed first, on all cores; ``progress`` is called with the number of requests read. A
+    system that is the path of a file or block device is a real target; these run one after the other, and ``course`` is
+    called as ``measure`` calls ``progress``. Permissions and the path of requests are given as for ``measure``;
+    recorded ``writes`` are treated ``"as-recorded"``, ``"skip"`` or ``"as-reads"``. With ``realtime`` the replaying
+    thread has priority over all others of the machine. An interruption (Ctrl-C) keeps the results so far.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
     >>> trace = hs.Trace("t.parquet")
@@ -122,11 +122,11 @@ def replay(
 
 @dataclass(frozen=True)
 class Asked:
-    """Replays as somebody asks for them."""
+    """Requested replays."""
 
     trace: Trace
     systems: tuple[System, ...]
-    """Simulated ones and paths of real ones, in any order."""
+    """Simulated systems and paths of real ones, in any order."""
     modes: tuple[str, ...]
     settings: Mapping[str, Any]
     """``depth``, ``time_scale``, ``within``, ``outside``, ``requests`` and ``time``."""
@@ -141,7 +141,7 @@ def replay_all(
     progress: Callable[[int], object] | None,
     course: Progress | None,
 ) -> Results:
-    """Replays on all systems, in their order in the results; nothing begins before everything is looked at."""
+    """Replays on all systems, in their order in the results; all inputs are checked before the first replay starts."""
     real = [is_target(system) for system in asked.systems]
     simulated = [system for system, is_real in zip(asked.systems, real, strict=True) if not is_real]
     if asked.settings.get("map") is not None and any(real):
@@ -176,7 +176,7 @@ def replay_all(
     per_system = len(specs) // max(1, len(simulated))
     owners = [number for number, is_real in enumerate(real) if not is_real for _ in range(per_system)]
     owners += [[number for number, is_real in enumerate(real) if is_real][spec["target"]] for spec in played]
-    # Of real ones, an interruption leaves out the last.
+    # After an interruption, the last real ones are missing.
     order = sorted(range(len(results)), key=owners.__getitem__)
     results = results.chosen(order)
     if asked.settings.get("map") is not None:

@@ -1,4 +1,4 @@
-"""Playing a scenario on real files and devices: its clients on the wall clock, its LUNs each a target."""
+"""Runs scenarios on real files and devices, with clients on the wall clock, and a target for each LUN."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from headstack.measurement.access import Access, Progress
 
 WHOLE = "target"
-"""What a target is called that no stream names as a LUN."""
+"""The name of a target that no stream names as a LUN."""
 
 SCENARIO_OPTIONS = tuple(
     option for option in OPTIONS if option.name in ("depth", "requests", "time", "warm_up", "interval", "seed")
 )
-"""What can be varied of a scenario on real targets, as in a run."""
+"""Options of a scenario that can be varied on real targets, as in a run."""
 
 
 def measure_scenario(
@@ -35,10 +35,10 @@ def measure_scenario(
     values: Mapping[str, list[str]],
     progress: Progress | None,
 ) -> Results:
-    """Opens the targets of a scenario's LUNs, and plays it with each combination of options.
+    """Opens the targets of a scenario's LUNs, and runs it with each combination of options.
 
-    ``luns`` says where LUNs are by name; the one that it leaves out, or all of the target where the scenario names
-    none, is at ``path``. Only what its streams write to is opened for writing.
+    ``luns`` maps LUNs to paths by name; the LUN that it leaves out, or the whole target if the scenario names no LUN,
+    is at ``path``. Only LUNs that streams write to are opened for writing.
     """
     known = {option.name for option in SCENARIO_OPTIONS}
     for name in values:
@@ -82,7 +82,7 @@ def measure_scenario(
 
 
 def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[str, str]:
-    """Where each LUN of a scenario is, in the order in which its streams name them."""
+    """Returns the path of each LUN of a scenario, in the order in which its streams name them."""
     named = list(dict.fromkeys(stream["lun"] for stream in scenario.description["streams"] if "lun" in stream))
     unknown = [name for name in luns if name not in named]
     if unknown:
@@ -102,7 +102,7 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
 
 
 def _is_written(scenario: Scenario, lun: str) -> bool:
-    """Whether clients change what is stored on a LUN: those of its own streams, and of streams that use all of them."""
+    """Whether clients write to a LUN: those of its own streams, and of streams that use all LUNs."""
     streams = scenario.description["streams"]
     writes = _native.scenario_writes(scenario.description)
     return any(writing and stream.get("lun", lun) == lun for stream, writing in zip(streams, writes, strict=True))

@@ -1,4 +1,4 @@
-"""Targets and measurements as the compiled part takes them, and its reports of them."""
+"""Types of targets and measurements as the compiled part takes them, and of its reports."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class TargetSpec(TypedDict):
-    """A file, a device or an export to open, and what may be done to it."""
+    """A file, a device or an export to open, with the permitted writes."""
 
     path: str
     direct: bool
-    """Past the page cache."""
+    """Whether requests bypass the page cache."""
     write: bool
     sync: NotRequired[Literal["no", "data", "file"]]
-    """When a write is complete: as the system says, or when its data or the whole file are on stable storage."""
+    """When a write is complete: as the system reports it, or when its data or the whole file are on stable storage."""
     destroy: NotRequired[list[str]]
     """Names and serial numbers of devices whose contents may be lost."""
     signatures: NotRequired[list[str]]
     """Signatures that may be overwritten, such as ``ext4``."""
     create_bytes: NotRequired[int | None]
-    """The size of the file, which is created where there is none."""
+    """Size of the file, which is created if it does not exist."""
     overwrite: NotRequired[bool]
     null_bytes: NotRequired[int | None]
     """The size of a target that stores nothing."""
@@ -37,23 +37,23 @@ class TargetDescription(TypedDict):
     capacity_bytes: int
     block_bytes: int
     rotational: bool | None
-    """``None`` where nobody knows."""
+    """Whether it rotates; ``None`` if unknown."""
     notes: list[str]
     description: Mapping[str, Any]
-    """The properties that results store of its system; their keys depend on the kind of the target."""
+    """The properties that results store of their system; the keys depend on the kind of the target."""
 
 
 class ZoneSpec(TypedDict):
-    """The tending of zones: writes go to write pointers, and full zones are reset."""
+    """Zoned writing: writes go to write pointers, and full zones are reset."""
 
     size_bytes: int | None
     """The size of a zone; ``None`` for that of the device."""
     open_max: int
-    """Zones that may be open at a time; 0 for as many as the device allows."""
+    """Maximum number of open zones; 0 for the device's limit."""
 
 
 class NullService(TypedDict):
-    """The time that a target which stores nothing takes for each request."""
+    """Service time of a target that stores nothing."""
 
     service_ns: int
 
@@ -65,11 +65,11 @@ class NullEngine(TypedDict):
 
 
 Engine = str | NullEngine
-"""One of ``ENGINES``, or that of a target which stores nothing."""
+"""One of ``ENGINES``, or that of a target that stores nothing."""
 
 
 class Limits(TypedDict):
-    """The end of a job, by the limit that is reached first; without any, by the run length of its workload."""
+    """End conditions of a job, of which the first one reached counts; without any, the run length of its workload."""
 
     requests: int | None
     bytes: int | None
@@ -90,7 +90,7 @@ class JobSpec(TypedDict):
     limits: Limits
     engine: Engine
     slots: int
-    """Open loop: requests with the system at a time."""
+    """Open loop: maximum queue depth."""
     start_delay_ns: int
     seed: int
     verify: str
@@ -108,7 +108,7 @@ class RunSpec(TypedDict):
     seed: int
     interval_ns: int | None
     labels: list[tuple[str, str]]
-    """Columns of its own in the table of results."""
+    """Additional columns in the table of results."""
 
 
 class PassSpec(TypedDict):
@@ -116,11 +116,11 @@ class PassSpec(TypedDict):
 
     write: bool
     block_bytes: int
-    """Bytes that go to a device before the next has its turn."""
+    """Bytes that go to a device before the next one has its turn."""
     ahead: int
-    """Blocks that a device may be ahead of the slowest."""
+    """Blocks by which a device may be ahead of the slowest one."""
     device_bytes: int | None
-    """At most so many bytes of each device."""
+    """Maximum number of bytes of each device."""
     start_bytes: int
     interval_ns: int
 
@@ -129,17 +129,17 @@ class DeviceShare(TypedDict):
     """The work of a device in an interval of a pass."""
 
     blocks: int
-    """Blocks that the stream passed, failed ones among them."""
+    """Blocks that the stream passed, including failed ones."""
     errors: int
     busy_ns: int
-    """Time in which it had a block."""
+    """Time in which the device had a block."""
     held_ns: int
-    """Time in which the oldest block of the stream was its own."""
+    """Time in which the oldest block of the stream was on this device."""
     sum_ns: int
-    """Sum of the times of its blocks."""
+    """Sum of its block times."""
     max_ns: int
     classes: list[int]
-    """Blocks in each class of times."""
+    """Number of blocks in each class of block times."""
     responses: list[list[int]]
     """Middles of bins in ns, each with its count."""
 
@@ -160,7 +160,7 @@ class PassEnd(TypedDict):
     end_bytes: int
     is_whole: bool
     flush_ns: int | None
-    """The time in which the devices wrote out their caches, after a write pass to the end."""
+    """Time in which the devices wrote their caches to the medium, after a complete write pass."""
     ended_early: str | None
     failures: list[str]
     """The first failures, each with its device."""
@@ -184,7 +184,7 @@ class ReplaySpec(TypedDict):
     interval_ns: int | None
     labels: list[tuple[str, str]]
     record: str | None
-    """A trace to write of the requests as they were carried out."""
+    """A trace file to write, with the requests as they were issued."""
 
 
 class ProgressReport(TypedDict):
@@ -203,26 +203,26 @@ class ProgressReport(TypedDict):
     """Sum of their response times."""
     errors: int
     under_way: int
-    """Requests that the system has."""
+    """Current queue depth."""
     ending: bool
-    """Nothing is issued any more."""
+    """Whether no further requests are issued."""
     hosts: NotRequired[list[tuple[str, int | None]]]
-    """Hosts that measure together, each with its complete requests; ``None`` of one that is missing."""
+    """Hosts that measure together, each with its completed requests; ``None`` if the host is missing."""
 
 
 class StoredHistogram(TypedDict):
     """Response times as results store them."""
 
     digits: NotRequired[int]
-    """Decimal digits to which bins are exact; missing in histograms of fio's bins."""
+    """Decimal digits to which bins are exact; absent in histograms with fio's bins."""
     count: int
     sum_ns: int
     sum_squares_ns2: str | int
-    """A text in results: it may exceed 64 bits."""
+    """Sum of squares, as text in results since it may exceed 64 bits."""
     min_ns: int
     max_ns: int
     overflow: int
-    """Times that are longer than the last bin."""
+    """Number of times above the last bin."""
     bins: Sequence[Sequence[int]]
     """Middles of bins in ns, each with its count."""
 

@@ -1,4 +1,4 @@
-"""Whether what was written to real targets is what is read, under load and afterwards."""
+"""``Verifying``: checks that reads from real targets return what was written, under load and afterwards."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ KINDS = ("no", "stamp", "stamp_and_read", "check")
 
 @dataclass(frozen=True)
 class Verifying:
-    """What a measurement does to find out whether what is read is what was written."""
+    """How a measurement checks that reads return what was written."""
 
     kind: str = "no"
-    """``stamp``: writes carry stamps and reads are checked as they come back; ``stamp_and_read``: and at the end
-    everything written is read; ``check``: reads are held against what an earlier run has left."""
+    """``stamp``: writes carry stamps and reads are checked on completion; ``stamp_and_read``: in addition all written
+    data are read at the end; ``check``: reads are compared with the data of an earlier run."""
     ledger: str | None = None
-    """The file that knows what was written: a new one, or with ``resume`` and ``check`` that of an earlier run. In
-    memory where absent; a check then goes by the stamps alone."""
+    """The file that records the writes: a new one, or with ``resume`` and ``check`` that of an earlier run. If
+    ``None``, it is kept in memory; a check then only uses the stamps."""
     resume: bool = False
-    """Go on with the ledger of an earlier run, whose data are still there."""
+    """Whether to continue with the ledger of an earlier run, whose data are still there."""
 
     def checked(self, writes: bool) -> Verifying:
-        """The same, if it makes sense for a load that ``writes`` or does not.
+        """Returns the same settings if they are valid for a load that ``writes`` or does not.
 
-        Raises ``InputError`` where it does not, or where a ledger is there that should not be, or the reverse.
+        Raises ``InputError`` if they are not, or if a ledger exists that should not, or the reverse.
         """
         choice("verify", self.kind, KINDS)
         if self.kind == "no":
@@ -51,7 +51,7 @@ class Verifying:
 
 
 def ledger_of(path: str) -> Path:
-    """Where the ledger of a target is kept unless somebody says otherwise: in the current folder, by its name; an
-    address is one, with what is no letter left out."""
+    """Returns the default path of a target's ledger: in the current folder, with the target's name; an address is
+    reduced to its letters and digits."""
     name = re.sub(r"[^\w.]+", "-", path) if "://" in path else Path(path).name
     return Path(f"{name}.ledger")

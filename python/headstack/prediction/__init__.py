@@ -1,1 +1,2 @@
-"""The predictor: low-level tests of a system once, then any workload without a simulation."""
+"""The predictor: characterizes a system once by low-level tests, and then predicts any workload without a
+simulation."""

@@ -1,7 +1,8 @@
-"""How far off the predictor is: environments drawn at random from the range of the tests, predicted and simulated.
+"""Errors of the predictor, from random environments within the range of the tests that are both predicted and
+simulated.
 
-Nothing is fitted to them, and none of them is a workload, a scenario or a trace that anybody uses: what is learned is
-the distance that 90 % of such predictions keep (split conformal prediction; Vovk, Gammerman and Shafer, 2005).
+The model is not fitted to them, and none of them is a real workload, scenario or trace: only the error bound that 90 %
+of such predictions meet is learned (split conformal prediction; Vovk, Gammerman and Shafer, 2005).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from headstack.results.intervals import conformal
 
 MEAN = "mean"
 Residuals: TypeAlias = dict[str, dict[str, list[float]]]
-"""By figure, the mean or a percentile, and kind of environment."""
+"""Residuals by figure (the mean or a percentile) and kind of environment."""
 KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL, SKEWED)
 COVERAGE = 0.9
 RANGE_MIN = 0.001
@@ -48,12 +49,12 @@ SIZE_MAX = 256 << 10
 
 
 def drawn(bench: Bench, axes: Axes) -> list[tuple[Environment, Spec]]:
-    """The environments, as predictions and as runs; each kind as often."""
+    """Returns the random environments as predictions and as runs, with equal numbers of each kind."""
     random = Random(1998)
-    return [_one(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
+    return [_draw_environment(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
 
 
-def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environment, Spec]:
+def _draw_environment(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environment, Spec]:
     block = max(bench.block_bytes, min(axes.sizes_bytes))
     align = max(round(min(bench.alignments)), block) if random.random() < 0.5 else max(PAGE, block)
 
@@ -78,7 +79,7 @@ def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environme
         counts = [random.random() + 0.05 for _ in range(1 + int(3 * random.random()))]
         reads = _read_percent(random, bench.writes)
         if kind not in (RANDOM, SKEWED) and random.random() < 0.5:
-            # A stream of its own beside random requests, as a log has.
+            # A separate stream next to random requests, like that of a log.
             lines = [_line(size(), count / sum(counts) * share, reads, 100.0, align) for count in counts]
             lines.append(_line(size(), 1 - share, _read_percent(random, bench.writes), 0.0, align))
         else:
@@ -97,7 +98,7 @@ def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environme
 
 
 def _read_percent(random: Random, writes: bool) -> float:
-    """Reads alone, writes alone, or both."""
+    """Returns reads only, writes only, or a mix."""
     kind = random.random()
     return 100.0 if kind < 0.25 or not writes else 0.0 if kind < 0.4 else 100 * random.random()
 
@@ -113,8 +114,8 @@ def _line(size: int, share: float, read: float, random: float, align: int) -> Li
 
 
 def residuals(model: Model, drawn: Iterable[tuple[Environment, Ran]]) -> Residuals:
-    """Of each environment the logarithm of the time it took over that predicted, by kind; of percentiles, over how
-    unsure they are."""
+    """Returns for each environment the logarithm of simulated over predicted time per request, by kind; for
+    percentiles, divided by their uncertainty."""
     found: Residuals = {figure: {kind: [] for kind in KINDS} for figure in (MEAN, *FIGURES)}
     for environment, ran in drawn:
         blend = model.blend(environment)
@@ -130,7 +131,9 @@ def residuals(model: Model, drawn: Iterable[tuple[Environment, Ran]]) -> Residua
 def with_loads(
     model: Model, drawn: Iterable[tuple[Environment, Spec]], axes: Axes
 ) -> list[tuple[Environment, Spec, float]]:
-    """Those with random requests in open loops: as predictions, as runs, and what is left of the most they do."""
+    """Returns the environments with random requests in open loops: as predictions, as runs, and their share of unused
+    throughput.
+    """
     random = Random(1961)
     found = []
     for environment, spec in drawn:
@@ -146,8 +149,8 @@ def with_loads(
 def response_residuals(
     model: Model, environments: Iterable[tuple[Environment, Spec, float]], simulated: Iterable[Ran]
 ) -> dict[str, list[float]]:
-    """Of each the logarithm of the response time simulated over that predicted, times what is left of the load: near
-    saturation a small error of the rate is a large one of the response time."""
+    """Returns for each environment the logarithm of simulated over predicted response time, multiplied by the unused
+    share of the load: near saturation a small error of the rate is a large one of the response time."""
     found: dict[str, list[float]] = {figure: [] for figure in (MEAN, *FIGURES)}
     for (environment, _, left), ran in zip(environments, simulated, strict=False):
         blend = model.blend(environment)
@@ -160,12 +163,14 @@ def response_residuals(
 
 
 def _off(ran: Ran, figure: str, mean_ns: float, predicted: Percentile) -> float:
-    """The logarithm of a percentile simulated over that predicted, over how unsure it is."""
+    """Returns the logarithm of simulated over predicted percentile, divided by its uncertainty."""
     return (math.log(ran.percentile_ns(FIGURES[figure]) / mean_ns) - predicted.ratio) / predicted.unsure
 
 
 def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
-    """The distance that this share keeps, of these and one more. Raises ``InputError`` with too few for that."""
+    """Returns the bound that this share of the errors, with one more, meets. Raises ``InputError`` if there are too
+    few.
+    """
     sizes = [[abs(error)] for error in errors]
     found = conformal.quantile(sizes, coverage)
     if found is None:

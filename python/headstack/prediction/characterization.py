@@ -1,4 +1,4 @@
-"""What a system is like: the tables of its low-level tests, as a file."""
+"""``Characterization``: the low-level tests of a system as tables in a file."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def _without_percentiles(told: Fields) -> Fields:
 
 STORED = Stored("characterization", steps=(_without_percentiles,))
 ENOUGH = devices_needed(COVERAGE)
-"""Environments of a kind below which nothing is said of how far off predictions are, and none is made."""
+"""Minimum number of environments of a kind; with fewer the error is unknown, and no prediction is made."""
 COMPOSED_SHARE = 0.6
 GRID_SHARE = 0.9
-"""Of the progress, until the environments drawn at random begin."""
+"""Share of the progress before the random environments begin."""
 
 
 class StoredTable(TypedDict):
@@ -55,41 +55,40 @@ class StoredTable(TypedDict):
     shape: list[list[float]]
     """Percentiles over the mean."""
     components: list[str]
-    """Names that ``bottleneck`` numbers."""
+    """Names of components, to which ``bottleneck`` holds indices."""
     bottleneck: list[int]
 
 
 @dataclass(frozen=True)
 class Characterization:
-    """The low-level tests of one system, and how far off predictions from them are."""
+    """The low-level tests of one system, and the errors of predictions from them."""
 
     system: str
     description_hash: str
-    """Of the resolved description, the part of the system that is used, and the tests."""
+    """Hash of the resolved description, the part of the system that is used, and the tests."""
     version: str
-    """Of headstack, that ran them."""
+    """Version of headstack that ran them."""
     how: str
-    """``simulated`` tests of the system itself, ``composed`` from those of an array's member, or ``measured`` on a file
-    or device."""
+    """``simulated`` for tests of the system itself, ``composed`` from those of an array's member, or ``measured`` on a
+    file or device."""
     capacity_bytes: int
     held_bytes: int
-    """What its buffers and caches hold."""
+    """Capacity of its buffers and caches in bytes."""
     tables: dict[str, Table]
     errors: dict[str, dict[str, float]]
-    """Of the mean and each percentile, by kind of environment, the distance that 90 % of logarithms of response times
-    keep, which of the mean are those of throughput; of open loops, times what is left of the load, and of percentiles,
-    over how unsure they are."""
+    """Error bounds of the mean and each percentile, by kind of environment: 90 % of the logarithmic errors of response
+    times, which for the mean are those of throughput; for open loops multiplied by the unused share of the load, and
+    for percentiles divided by their uncertainty."""
     residuals: Residuals
-    """Where these come from: of environments drawn at random, the logarithm of the time simulated over that
-    predicted."""
+    """The errors behind these bounds: for random environments, the logarithm of simulated over predicted time."""
 
     @cached_property
     def model(self) -> Model:
-        """What predictions are made from."""
+        """The model for predictions."""
         return Model(self.tables, self.capacity_bytes, self.held_bytes)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """All of it as JSON text; written to ``path`` if one is given.
+        """Returns all data as JSON text and, if ``path`` is given, writes it there.
 
         >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
         >>> known.to_json().startswith('{"format":"headstack characterization"')
@@ -103,7 +102,7 @@ class Characterization:
             },
             "errors": self.errors,
             "residuals": self.residuals,
-            "tables": {name: _told(table) for name, table in self.tables.items()},
+            "tables": {name: _stored_table(table) for name, table in self.tables.items()},
         }
         text = json.dumps(told, separators=(",", ":")) + "\n"
         if path is not None:
@@ -112,7 +111,7 @@ class Characterization:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Characterization:
-        """What ``to_json`` wrote. Raises ``InputError`` when it is something else.
+        """Loads the output of ``to_json``. Raises ``InputError`` if it is anything else.
 
         >>> known = hs.Characterization("my-disk", "0" * 32, "0.2.0", "simulated", 10**9, 0, {}, {}, {})
         >>> _ = known.to_json("my-disk.json")
@@ -143,7 +142,7 @@ class Characterization:
             raise InputError(f"is a damaged characterization: {error!r}", file=name) from None
 
 
-def _told(table: Table) -> StoredTable:
+def _stored_table(table: Table) -> StoredTable:
     names = sorted(set(table.bottleneck))
     return {
         "axes": [(axis.name, axis.knots) for axis in table.axes],
@@ -169,7 +168,7 @@ def _table(told: StoredTable) -> Table:
 
 
 def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
-    """Of all that the tests depend on, headstack's version apart."""
+    """Returns a hash of everything that the tests depend on, except for headstack's version."""
     told = key_of([system.system, system.span, asdict(axes), direct])
     return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
@@ -177,10 +176,10 @@ def hash_of(system: Drive | Array, axes: Axes, direct: bool) -> str:
 def characterize(
     system: Drive | Array, axes: Axes, tests: KeptTests, progress: Progress | None = None
 ) -> Characterization:
-    """Runs the low-level tests of a system but for those that are kept, and finds how far off predictions from them
-    are, on all cores.
+    """Runs the low-level tests of a system that are not stored yet, and determines the errors of predictions from them,
+    on all cores.
 
-    Raises ``InputError`` for a system that cannot be run, ``RunError`` when a run fails.
+    Raises ``InputError`` for an invalid system, and ``RunError`` if a run fails.
     """
     told = progress or (lambda share: None)
     bench = resumed(Bench.of(system), tests)
@@ -197,7 +196,7 @@ def compose(
     tests: KeptTests,
     progress: Progress | None = None,
 ) -> Characterization:
-    """As ``characterize``, from the tests of the array's member and few of its own."""
+    """Characterizes an array from the tests of its member and a few of its own."""
     told = progress or (lambda share: None)
     bench = resumed(Bench.of(system), tests)
     tables = composed(bench, layout, member.model, axes, lambda share: told(COMPOSED_SHARE * share))
@@ -214,8 +213,8 @@ def compose(
 
 
 def _as_far(specs: list[Spec], bench: Bench, progress: Progress | None) -> tuple[list[Ran], bool]:
-    """What environments come to until somebody ends it: what is predicted from is whole, and few say how far off it is
-    as well as many, or nothing."""
+    """Runs environments until an interruption. The tables are complete by then, and fewer environments still give an
+    error bound, or none."""
     try:
         return bench.run(specs, progress), False
     except StoppedError as stopped:
@@ -225,9 +224,9 @@ def _as_far(specs: list[Spec], bench: Bench, progress: Progress | None) -> tuple
 def calibrated(
     bench: Bench, axes: Axes, tables: dict[str, Table], how: str, key: str, progress: Progress | None
 ) -> Characterization:
-    """The characterization of these tables, with what predictions from it are off by on environments of chance."""
-    # What is stored is what is predicted from: the file must not differ from what made it.
-    tables = {name: _table(_told(table)) for name, table in tables.items()}
+    """Returns the characterization of these tables, with the errors of predictions on random environments."""
+    # Use the stored form for predictions, so that a loaded file gives the same ones.
+    tables = {name: _table(_stored_table(table)) for name, table in tables.items()}
     model = Model(tables, bench.capacity_bytes, bench.held_bytes)
     environments = drawn(bench, axes)
     ran, ended = _as_far([spec for _, spec in environments], bench, progress)

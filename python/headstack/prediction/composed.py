@@ -1,9 +1,9 @@
-"""Arrays composed from the tests of their member drive.
+"""``Composition``: characterizations of arrays composed from the tests of their member drive.
 
-What a test of the array takes is computed from the member's tests and the layout: which commands a request becomes, how
-many members they spread over, how many wait at each. Some of the array's own tests, an eighth and half as long,
-say by how much that is off for its controller, links and cache, and between them the correction is a straight line. How
-far off the whole is, environments drawn at random say, as for any system: they are run on the array itself.
+The time of an array's test is computed from the member's tests and the layout: the commands of a request, the members
+they go to, and the queue at each. Some of the array's own tests, 12.5 % of them and half as long, give corrections for
+its controller, links and cache, which are interpolated linearly. The total error is determined by random environments,
+as for any system: they run on the array itself.
 """
 
 from __future__ import annotations
@@ -42,44 +42,44 @@ from headstack.prediction.model import Model
 from headstack.prediction.request_class import RequestClass
 
 ENVIRONMENTS = 64
-"""Drawn at random for an array: of each kind 12, which is enough for an interval."""
+"""Number of random environments for an array: 12 of each kind, which is enough for an interval."""
 FORK = 0.25
-"""Of several answers the last comes so much later for each doubling: of two exponential ones by half, of two constant
-ones by nothing. A choice between; the array's own tests correct it."""
+"""Relative delay of the last of several answers for each doubling of their number: 0.5 for two exponential times, 0 for
+constant ones. This value in between is corrected by the array's own tests."""
 
 
 class Controller(NamedTuple):
-    """The time that a controller spends."""
+    """Service times of a controller."""
 
     request_ns: float
-    """For each request."""
+    """Time for each request."""
     command_ns: float
-    """For each command to a member."""
+    """Time for each command to a member."""
     processors: int
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Controller:
-        """The controller of an array's description."""
+        """Returns the controller of an array's description."""
         return cls(description["request_ns"], description["command_ns"], description["processors"])
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How requests become commands to members."""
+    """Maps requests to commands of members."""
 
     members: int
     data: int
-    """Members that hold data of a stripe."""
+    """Number of members that hold data of a stripe."""
     parity: int
     copies: int
     unit_bytes: int
     member_bytes: float
-    """What of each member is used."""
+    """Bytes of each member that are used."""
     controller: Controller
 
     @classmethod
     def of(cls, system: Array) -> Layout | None:
-        """The layout of an array of one group of drives of one kind; ``None`` of any other."""
+        """Returns the layout of an array with one RAID group of identical drives; ``None`` for any other."""
         told = system.description
         groups, controller = told["groups"], told["controller"]
         if len(groups) != 1 or len(told["devices"]) != 1 or groups[0]["pool"] is not None:
@@ -94,7 +94,7 @@ class Layout:
         return cls(count, data, parity, copies, group["stripe_unit_bytes"], used, Controller.of(controller))
 
     def commands(self, size: float, is_read: bool, align: float) -> tuple[float, float, float]:
-        """Reads and writes that members get for a request, and the bytes of each."""
+        """Returns the reads and the writes of members for a request, and the bytes of each."""
         unit = self.unit_bytes
         units = math.ceil(size / unit) if align >= unit else 1 + max(0.0, size - align) / unit
         touched = min(units, float(self.data))
@@ -105,12 +105,12 @@ class Layout:
             return 0.0, touched * self.copies, each
         if touched >= self.data:
             return 0.0, touched + self.parity, each
-        # The old data and parity, or the rest of the stripe, whichever is less; then the new ones.
+        # Reads the old data and parity, or the rest of the stripe, whichever is less; then writes the new ones.
         return min(touched + self.parity, self.data - touched), touched + self.parity, min(each, float(self.unit_bytes))
 
 
 def stripe_of(level: str, members: int) -> tuple[int, int, int] | None:
-    """Members with data, with parity, and copies of each, of a stripe."""
+    """Returns the numbers of members with data and with parity, and of copies, in a stripe."""
     coded = re.fullmatch(r"(\d+)\+(\d+)", level)
     if coded:
         return int(coded[1]), int(coded[2]), 1
@@ -129,20 +129,20 @@ def stripe_of(level: str, members: int) -> tuple[int, int, int] | None:
 
 
 def member_of(system: Array) -> Drive:
-    """The member drive by itself."""
+    """Returns a single member drive."""
     (device,) = system.description["devices"]
     kind = next(name for name in ("disk", "ssd", "volume") if name in device)
     return Drive(f"member of {system.name}", device[kind], kind=kind)
 
 
 def composed(bench: Bench, layout: Layout, member: Model, axes: Axes, progress: Progress | None) -> dict[str, Table]:
-    """The tables of an array, with few tests of its own."""
+    """Returns the tables of an array, from a few tests of its own."""
     told = progress or (lambda share: None)
     whole = {name: axes_of(name, axes, bench) for name in CLOSED}
     held_share = bench.held_bytes / bench.capacity_bytes
     few = {name: tuple(Axis(axis.name, _few(axis, held_share)) for axis in of) for name, of in whole.items()}
     short = replace(axes, requests=axes.requests // 2)
-    # Writes to a hot part take what they take once a cache has seen it all: these are as long as ever.
+    # Writes to a hot part only reach their steady rate once a cache has seen all of it: these tests have full length.
     hot = {SKEWED: few.pop(SKEWED)}
     own = tested(bench, short, few, lambda share: told(0.6 * share))
     own |= tested(bench, axes, hot, lambda share: told(0.6 + 0.2 * share))
@@ -163,20 +163,20 @@ def composed(bench: Bench, layout: Layout, member: Model, axes: Axes, progress: 
 
 
 def _few(axis: Axis, held_share: float) -> tuple[float, ...]:
-    """The knots of an axis at which the array itself is tested."""
+    """Returns the knots of an axis at which the array itself is tested."""
     knots = axis.knots
     last, middle = len(knots) - 1, len(knots) // 2
     match axis.name:
         case "depth":
             chosen = {*range(0, last, 2), last}
         case "range":
-            # What a cache holds ends between two of them.
+            # The cache's capacity is between two of them.
             beyond = min(bisect_left(knots, held_share), last)
             chosen = {0, max(0, beyond - 1), beyond, last}
         case "streams":
             chosen = {0, last}
         case "read":
-            # A few reads between writes find a cache that is never empty.
+            # With a few reads between writes, the cache is never empty.
             chosen = {0, min(1, last), middle, last}
         case "align" | "size" | "switch" | "random" | "hot" | "load":
             chosen = {0, middle, last}
@@ -187,14 +187,14 @@ def _few(axis: Axis, held_share: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Composition:
-    """What tests of an array take, from its member's."""
+    """Computes tests of an array from those of its member."""
 
     layout: Layout
     member: Model
     block_bytes: int
 
     def time_ns(self, table: str, at: dict[str, float]) -> float:
-        """Time over requests of one test."""
+        """Returns the time per request of one test."""
         if table == SKEWED:
             size = {"size": self.member.skewed_bytes, "align": float(PAGE)}
             whole = self.time_ns(RANDOM, at | size | {"range": 1.0})
@@ -215,11 +215,11 @@ class Composition:
                         shares[key] = shares.get(key, 0.0) + share * part * count
             commands += share * (reads + writes)
             together += share * max(reads, writes)
-            # Reads come before the writes that need them, and the last of several answers counts.
+            # Reads precede the writes that need them, and the last of several answers determines the time.
             alone += share * sum(1 + FORK * math.log2(max(1.0, count)) for count in (reads, writes) if count > 0)
         busy = float(layout.members)
         if random == 0:
-            # Streams that follow themselves are on as many members as what is outstanding reaches over.
+            # Sequential streams occupy as many members as their outstanding requests span.
             busy = min(busy, at.get("streams", 1.0) + depth * at["size"] / layout.unit_bytes) if depth > 1 else 1.0
             busy = max(busy, together)
         waiting = depth * together / busy
@@ -227,12 +227,12 @@ class Composition:
         controller = layout.controller
         overhead_ns = controller.request_ns + commands * controller.command_ns
         first_ns = alone * service_ns[0] + overhead_ns
-        # Of alike members each request waits for those before it that went the same way.
+        # With identical members, each request waits for those before it on the same member.
         time_ns = (first_ns + (depth - 1) * commands * service_ns[1] / busy) / depth
         return float(max(time_ns, overhead_ns / controller.processors))
 
     def _member_ns(self, shares: dict[tuple[float, bool, bool], float], at: dict[str, float], depth: float) -> float:
-        """Time over commands of a member with so many waiting."""
+        """Returns the time per command of a member at a queue depth."""
         sizes, depths = self.member.sizes_bytes, self.member.depths
         total = sum(shares.values())
         classes = tuple(
@@ -253,7 +253,7 @@ class Composition:
 
 
 def corrected(axes: tuple[Axis, ...], own: Table, prior: Callable[[dict[str, float]], float]) -> Table:
-    """A table of ``prior`` at all knots, times what the tests of ``own`` were off by, between them."""
+    """Returns a table of ``prior`` at all knots, multiplied by the interpolated errors of the tests in ``own``."""
     names = [axis.name for axis in axes]
     off = [
         math.log(time_ns / prior(dict(zip(names, at, strict=True))))
@@ -273,7 +273,7 @@ def corrected(axes: tuple[Axis, ...], own: Table, prior: Callable[[dict[str, flo
 
 
 def _around(axes: tuple[Axis, ...], at: Sequence[float]) -> list[tuple[int, float]]:
-    """The tests around a place, with their weights: straight lines over shares and switches, else over logarithms."""
+    """Returns the tests around a point with their weights: linear in shares and switches, otherwise in logarithms."""
     found = [(0, 1.0)]
     for axis, value in zip(axes, at, strict=True):
         knots = axis.knots

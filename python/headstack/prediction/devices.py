@@ -1,4 +1,4 @@
-"""Where devices lie of which predictions are: by the error of the predictor and that of the model together."""
+"""Prediction intervals for real devices, from the errors of predictor and model together."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from headstack.results.intervals.workloads import MOSTLY, kind_of
 from headstack.simulation.runs import first_spec
 
 Named = str | os.PathLike[str] | Drive | Array | Characterization
-"""What predictions are asked of."""
+"""A system for predictions."""
 
 
 def with_devices(
     environments: Sequence[Environment], systems: Sequence[Named], predictions: Sequence[Prediction]
 ) -> Predictions:
-    """The predictions, environments outermost, each with where nine of ten devices lie, or why that is not known. Some
-    of a twin's sample are run in each environment for that."""
+    """Returns the predictions, environments outermost, each with the 90 % prediction interval for devices, or the
+    reason why it is unknown. For a calibrated model this runs some of its sample in each environment."""
     known = [_known(system) for system in systems]
     return Predictions(
         _with_device(environments[number // len(systems)], known[number % len(systems)], prediction)
@@ -39,7 +39,8 @@ def with_devices(
 
 
 def load_of(environment: Environment, mostly: float = MOSTLY) -> Load | Refusal:
-    """What devices are under in an environment; from ``mostly`` percent on, reads or writes are taken for all.
+    """Returns the load of an environment for the model's error; above ``mostly`` percent of reads or writes, the rest
+    is ignored.
 
     >>> from headstack.prediction.devices import load_of
     >>> load_of(hs.load_environment("file-server").at_depth(4)).depth
@@ -58,13 +59,13 @@ def load_of(environment: Environment, mostly: float = MOSTLY) -> Load | Refusal:
 
 @dataclass(frozen=True)
 class _System:
-    """A system that predictions are of, and how it is described."""
+    """A system of predictions, and the origin of its description."""
 
     system: Drive | Array
     described: Described
 
     def spread(self, environment: Environment) -> dict[str, float]:
-        """How far other descriptions of a twin are apart in an environment."""
+        """Returns the spread of a calibrated model's sample in an environment."""
         sample = self.described.sample
         if not sample:
             return spread_of([])
@@ -83,7 +84,7 @@ def _known(system: Named) -> _System | Refusal:
 
 
 def _as_workload(environment: Environment) -> dict[str, object]:
-    """The closed loop of an environment that ``load_of`` admits."""
+    """Returns the closed loop of an environment that ``load_of`` accepts."""
     assert isinstance(environment.load, Closed)
     lines = [
         {
@@ -112,7 +113,7 @@ def _with_device(environment: Environment, system: _System | Refusal, prediction
     spread = system.spread(environment) if any(isinstance(one, Learnt) for one in found.values()) else spread_of([])
 
     def ends(figure: str, low: float | None, high: float | None) -> tuple[float | None, float | None]:
-        """The interval with both errors at once: it holds where both of them do."""
+        """Returns the interval with both errors, which is valid if both are."""
         one = found[figure]
         if isinstance(one, Refusal) or low is None or high is None:
             return None, None

@@ -1,4 +1,4 @@
-"""The environment of a prediction: what a system is put under, in terms that low-level tests have too."""
+"""``Environment``: the load of a prediction in terms of the low-level tests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from headstack.traces.traces import Trace
 SCENARIOS = "one stream of access, transactions or video without a frame rate"
 
 RANGE_MIN_BYTES = 2 << 20
-"""What lies closer together than at random over this lies in the buffer, or on a track or two."""
+"""Requests closer together than random ones over this range are within the buffer, or on one or two tracks."""
 
 FARTHER_THAN_A_QUARTER = 0.75**2
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A share of the requests that are so far apart as if at random over a range."""
+    """A share of the requests with the distances of random ones over a range."""
 
     share: float
     """From 0 to 1."""
@@ -40,72 +40,73 @@ class Spread:
 
 @dataclass(frozen=True)
 class Hot:
-    """A part of what random requests spread over that most of them go to, again and again."""
+    """The hot part of the range of random requests, which most of them access repeatedly."""
 
     share: float
-    """Of the random requests, from 0 to 1."""
+    """Share of the random requests, from 0 to 1."""
     part: float
-    """Of what they spread over, above 0 and up to 1."""
+    """Share of their range, above 0 and up to 1."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a recording says of caches, which environments that are made up do not."""
+    """Cache behaviour of a trace, which is unknown for other environments."""
 
     moved_bytes: int
     returns: tuple[tuple[float, float], ...]
-    """By the bytes of a cache, the share of the blocks that come back while it still holds them (least recently used
-    leaves first)."""
+    """For each cache size in bytes, the share of blocks that return while an LRU cache of that size holds them."""
 
     def returning(self, held_bytes: float) -> float:
-        """The share at the greatest cache of the curve that is no larger."""
+        """Returns the share at the largest cache size of the curve that is not larger."""
         return max((share for cache, share in self.returns if cache <= held_bytes), default=0.0)
 
 
 @dataclass(frozen=True)
 class Processors:
-    """Processors that requests queue for before they are issued."""
+    """Processors for which requests queue before they are issued."""
 
     count: int
     demand_ns: float
-    """For each request, in the mean."""
+    """Mean time per request."""
 
 
 @dataclass(frozen=True)
 class Closed:
-    """So many requests at a time, or clients that wait for their answers."""
+    """A closed loop with a queue depth, or clients that wait for their answers."""
 
     outstanding: float
     think_ns: float = 0.0
-    """Of a client between an answer and its next request, in the mean."""
+    """Mean think time of a client between an answer and its next request."""
     processors: Processors | None = None
     in_a_row: int = 1
-    """Requests between two thoughts."""
+    """Number of requests between two think times."""
 
 
 @dataclass(frozen=True)
 class Open:
-    """Requests that come whether or not those before them are answered (Poisson)."""
+    """Open-loop Poisson arrivals."""
 
     rate_per_s: float
 
 
 @dataclass(frozen=True)
 class AsRecorded(Open):
-    """Requests that come when those of a recording did."""
+    """The recorded arrivals of a trace."""
 
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Stages of requests with so many at a time, the next when all of the last are answered, as frames of video are."""
+    """Stages with a queue depth each, of which the next starts when all requests of the last have completed, as for
+    video frames.
+    """
 
     outstanding: int
     stages: tuple[int, ...]
     """Requests of each stage of a round."""
     pause_ns: float
-    """In each round, with nothing outstanding."""
+    """Pause in each round, without outstanding requests."""
 
 
 Load: TypeAlias = Closed | Open | Staged
@@ -113,20 +114,20 @@ Load: TypeAlias = Closed | Open | Staged
 
 @dataclass(frozen=True)
 class Environment:
-    """A mix of requests, where they go, and how they come."""
+    """A mix of requests, their addresses, and their arrivals."""
 
     name: str
     classes: tuple[RequestClass, ...]
-    """Their shares sum to 1."""
+    """Classes of requests, whose shares sum to 1."""
     load: Load
     spread: tuple[Spread, ...] = ()
-    """What requests that continue nothing spread over; empty for the whole system."""
+    """Ranges of random requests; empty for the whole system."""
     streams: int = 1
-    """Sequential streams at a time."""
+    """Number of concurrent sequential streams."""
     switch_share: float = 0.0
-    """Of the requests that continue a stream, those that come after a request elsewhere, from 0 to 1."""
+    """Share of the sequential requests that follow a request elsewhere, from 0 to 1."""
     align_bytes: int = 512
-    """Places of random requests are multiples of this."""
+    """Alignment of random requests in bytes."""
     hot: Hot | None = None
     recorded: Recorded | None = None
 
@@ -142,12 +143,12 @@ class Environment:
 
     @cached_property
     def random_share(self) -> float:
-        """Random requests over all."""
+        """Random requests over all requests."""
         return min(1.0, sum(one.share for one in self.classes if one.is_random))
 
     @cached_property
     def read_share(self) -> float:
-        """Reads over all."""
+        """Reads over all requests."""
         return min(1.0, sum(one.share for one in self.classes if one.is_read))
 
     @cached_property
@@ -156,7 +157,7 @@ class Environment:
         return sum(one.share * one.size_bytes for one in self.classes)
 
     def at_depth(self, outstanding: float) -> Environment:
-        """The same in a closed loop of so many requests, or clients where it has clients that think.
+        """Returns the environment in a closed loop with this queue depth, or number of clients if they think.
 
         >>> hs.load_environment("file-server").at_depth(8).load.outstanding
         8
@@ -167,7 +168,7 @@ class Environment:
         return replace(self, load=load)
 
     def at_rate(self, rate_per_s: float) -> Environment:
-        """The same in an open loop of so many arrivals a second.
+        """Returns the environment in an open loop with this arrival rate per second.
 
         >>> hs.load_environment("file-server").at_rate(100).load.rate_per_s
         100
@@ -176,7 +177,7 @@ class Environment:
 
 
 def classes_of(name: str, lines: Iterable[Line]) -> tuple[RequestClass, ...]:
-    """The classes of the lines of an access specification."""
+    """Returns the classes of the lines of an access specification."""
     shares: dict[tuple[int, bool, bool], float] = {}
     for number, line in enumerate(lines):
         if line.get("trim_percent", 0) > 0 and line["read_percent"] < 100:
@@ -195,7 +196,7 @@ def classes_of(name: str, lines: Iterable[Line]) -> tuple[RequestClass, ...]:
 
 
 def of_workload(workload: Workload, span_bytes: int | None = None) -> Environment:
-    """The environment of an access specification; ``span_bytes`` is what its addresses lie in, where that is stated."""
+    """Returns the environment of an access specification; ``span_bytes`` is the range of its addresses, if stated."""
     told = workload.description
     name = workload.name
     if told["flush_every"]:
@@ -215,7 +216,7 @@ def of_workload(workload: Workload, span_bytes: int | None = None) -> Environmen
 
 
 def load_of(name: str, arrivals: Arrivals) -> Load:
-    """The load of arrivals. Raises ``InputError`` for bursts."""
+    """Returns the load of arrivals. Raises ``InputError`` for bursts."""
     if "open" in arrivals:
         if arrivals["open"]["process"] not in ("poisson", "fixed"):
             raise InputError("arrivals.process: bursts have no low-level test; poisson or fixed is allowed", file=name)
@@ -224,12 +225,12 @@ def load_of(name: str, arrivals: Arrivals) -> Load:
 
 
 def mean_think_ns(think: str | dict[str, str]) -> float:
-    """Mean think time."""
+    """Returns the mean think time."""
     return 0.0 if isinstance(think, str) else float(duration_ns("think", next(iter(think.values()))))
 
 
 def hot_of(name: str, addresses: Addresses) -> Hot | None:
-    """The part that random requests come back to: the densest of the bands; the others are as one over all."""
+    """Returns the hot part of random requests: the densest band, with the others taken as uniform."""
     if addresses == "uniform":
         return None
     if isinstance(addresses, str) or "hot_bands" not in addresses:
@@ -243,10 +244,10 @@ def hot_of(name: str, addresses: Addresses) -> Hot | None:
 
 
 def spread_of_seeks(seeks: Sequence[PowerBin], span_bytes: int) -> tuple[Spread, ...]:
-    """The ranges over which random requests would lie as far apart as these, from histograms in powers of two.
+    """Returns the ranges over which random requests would have these distances, from histograms in powers of two.
 
-    Places at random over a range are farther apart than a quarter of it in (3/4)^2 of the cases: the widest range gets
-    the share that explains the farthest, the next explains what is left of the nearer ones, and so on.
+    Random requests over a range are farther apart than 25 % of it in (3/4)^2 of the cases: the widest range gets the
+    share that explains the largest distances, the next range explains the remaining ones, and so on.
     """
     bins = sorted((int(one["from"]), float(one["count"])) for one in seeks if one["from"] > 0)
     total = sum(count for _, count in bins)
@@ -254,7 +255,7 @@ def spread_of_seeks(seeks: Sequence[PowerBin], span_bytes: int) -> tuple[Spread,
         return ()
 
     def beyond(distance: float) -> float:
-        """Share of the seeks that are longer; within a bin their logarithms are spread evenly."""
+        """Returns the share of the seeks that are longer; within a bin their logarithms are spread evenly."""
         found = (count * min(1.0, max(0.0, math.log2(2 * low / distance))) for low, count in bins)
         return sum(found) / total
 
@@ -274,7 +275,7 @@ def spread_of_seeks(seeks: Sequence[PowerBin], span_bytes: int) -> tuple[Spread,
 
 
 def of_trace(trace: Trace) -> Environment:
-    """The environment of a trace: mix, streams and spread by its analysis, and its own arrivals."""
+    """Returns the environment of a trace: mix, streams and ranges from its analysis, with the recorded arrivals."""
     analysis = trace.analyze()
     environment = of_analysis(analysis)
     assert isinstance(environment.load, Open)
@@ -283,14 +284,14 @@ def of_trace(trace: Trace) -> Environment:
 
 
 def of_analysis(analysis: Analysis) -> Environment:
-    """The environment that an analysis found. Raises ``InputError`` where the trace does not say enough."""
+    """Returns the environment of an analysis. Raises ``InputError`` if the trace lacks the required data."""
     told = _native.complete_workload(tomllib.loads(analysis.workload_toml))
     report = analysis.report
     seeks = report["sequence"]["forward_seeks_bytes"] + report["sequence"]["backward_seeks_bytes"]
     environment = replace(of_workload(Workload(told | {"addresses": "uniform"})), name=analysis.name)
     strict = report["sequence"]["strict"]["share"] or 0.0
     continuing = 1 - environment.random_share
-    # What continues a stream, yet not the request before it, comes back to the stream.
+    # Requests that continue a stream, but not the previous request, return to the stream.
     back = max(0.0, continuing - strict)
     return replace(
         environment,
@@ -303,13 +304,13 @@ def of_analysis(analysis: Analysis) -> Environment:
 
 
 def returns_of(reuse: ReuseReport | None) -> tuple[tuple[float, float], ...]:
-    """By the size of a cache, the share of blocks that come back to it."""
+    """Returns the share of blocks that return to a cache, by its size."""
     curve = reuse["lru_curve"] if reuse is not None else []
     return tuple((float(one["cache_bytes"]), 1 - one["miss_ratio"]) for one in curve if one["cache_bytes"] is not None)
 
 
 def of_scenario(scenario: Scenario) -> Environment:
-    """The environment of a scenario with one kind of clients."""
+    """Returns the environment of a scenario with one kind of clients."""
     told, name = scenario.description, scenario.name
     streams = told["streams"]
     kind = kind_of(streams[0])
@@ -334,12 +335,12 @@ def of_scenario(scenario: Scenario) -> Environment:
 
 
 def completed(workload: Mapping[str, object]) -> Workload:
-    """The workload with every default filled in."""
+    """Returns the workload with all defaults filled in."""
     return Workload(_native.complete_workload(workload))
 
 
 def of_video(name: str, video: Video) -> Environment:
-    """Tracks in turn, a frame at a time: reads, then a processor, then writes."""
+    """Returns the environment of video tracks in turn, frame by frame: reads, then a processor, then writes."""
     if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
         raise InputError(
             f"video: frames at a rate or in a buffer; {SCENARIOS}, one frame at a time, is allowed", key=name

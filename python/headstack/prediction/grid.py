@@ -1,4 +1,4 @@
-"""The low-level tests of a characterization: which, how they are run, and the tables that they fill."""
+"""The grid of low-level tests of a characterization, their runs, and the tables of results."""
 
 from __future__ import annotations
 
@@ -27,47 +27,48 @@ Progress = Callable[[float], object]
 KIB = 1024
 SECTOR, PAGE = 512, 4096
 TEST_BYTES = 256 << 20
-"""A test of more than this ends early, with at least its requests over ``LARGE_LESS``."""
+"""A test that transfers more than this ends early, but not before its number of requests over ``LARGE_LESS``."""
 LARGE_LESS = 6
 DEPTH_DOUBLES = 200
-"""Requests outstanding that take a test of twice the length: a queue forgets its start when it was served often."""
+"""Queue depth at which a test has twice the length: a queue forgets its start after being served many times."""
 CLOSED_SHARE = 0.85
-"""Of the progress, until the open loops begin."""
+"""Share of the progress before the open loops begin."""
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The knots of the grid, and how long each test is."""
+    """The knots of the grid, and the length of each test."""
 
     depths: tuple[int, ...] = (1, 2, 4, 8, 16, 64, 256)
     sizes_bytes: tuple[int, ...] = (512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB)
     range_steps: tuple[float, ...] = (3, 3, 8)
-    """Each range is the one before over this, from the whole capacity to some tracks; the last is repeated."""
+    """Each range is the one before divided by this, from the whole capacity to a few tracks; the last factor
+    repeats."""
     streams: tuple[int, ...] = (2, 4, 16)
     switches: tuple[float, ...] = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0)
-    """Switches between streams for each request; 0 is one stream."""
+    """Switches between streams per request; 0 is one stream."""
     random_shares: tuple[float, ...] = (0.1, 0.3, 0.6, 0.85, 1.0)
     read_shares: tuple[float, ...] = (0.0, 0.3, 0.6, 0.85, 1.0)
     mixed_sizes_bytes: tuple[int, ...] = (4 * KIB, 16 * KIB, 64 * KIB)
     mixed_ranges: tuple[int, ...] = (0, 2)
-    """Which of the ranges, from the whole on."""
+    """Indices of the ranges, from the whole capacity on."""
     hot_shares: tuple[float, ...] = (0.5, 0.8, 0.95)
-    """Of random requests, those that go to a hot part."""
+    """Shares of the random requests that go to a hot part."""
     hot_ranges: tuple[int, ...] = (1, 3, 5)
-    """Which of the ranges, from the whole on, such a part is."""
+    """Indices of the ranges, from the whole capacity on, that are hot parts."""
     open_shares: tuple[int, ...] = (0, 2, 4)
-    """Which of the random shares are tested with arrivals, too."""
+    """Indices of the random shares that are also tested with arrivals."""
     loads: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
-    """Arrivals over the most that the closed loops of the same mix do."""
+    """Arrival rates as shares of the maximum throughput of closed loops with the same mix."""
     requests: int = 2500
-    """Of each test, but less where they are large, and more where many are outstanding."""
+    """Number of requests of each test; fewer if they are large, and more at high queue depth."""
     warm_up: int = 500
     environments: int = 160
-    """Environments drawn at random that the predictor's error is found on."""
+    """Number of random environments from which the predictor's error is determined."""
 
 
 FULL = Axes()
-"""What a characterization is made of unless somebody says otherwise."""
+"""The default axes of a characterization."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Axis:
 
 
 class StoppedError(RunError):
-    """Somebody ended the tests; ``found`` is what those that were asked for have come to until then."""
+    """The tests were interrupted; ``found`` has the results of the completed ones."""
 
     def __init__(self, found: list[Ran], why: str, done: int, planned: int) -> None:
         told = "a characterization takes all of them, and the same command goes on from there"
@@ -88,19 +89,19 @@ class StoppedError(RunError):
 
 
 class Ran(NamedTuple):
-    """What a run came to."""
+    """The result of a run."""
 
     time_ns: float
-    """Over requests, the reciprocal of the throughput."""
+    """Time per request, the reciprocal of the throughput."""
     mean_ns: float
     """Mean response time."""
     half_width: float
     bottleneck: str
     shape: list[float]
-    """Response times at ``LEVELS`` over their mean."""
+    """Response times at ``LEVELS`` divided by their mean."""
 
     def percentile_ns(self, level: float) -> float:
-        """The response time at one of ``LEVELS``."""
+        """Returns the response time at one of ``LEVELS``."""
         return self.mean_ns * self.shape[LEVELS.index(level)]
 
 
@@ -110,31 +111,31 @@ class Table:
 
     axes: tuple[Axis, ...]
     time_ns: list[float]
-    """Time over requests, the reciprocal of the throughput; of open loops, mean response time."""
+    """Time per request, the reciprocal of the throughput; for open loops, mean response time."""
     half_width: list[float]
-    """Half of the 95 % interval of the mean response time, over it."""
+    """95 % confidence half-width of the mean response time, divided by it."""
     bottleneck: list[str]
     shape: list[list[float]]
-    """Response times at ``LEVELS`` over their mean."""
+    """Response times at ``LEVELS`` divided by their mean."""
 
     @classmethod
     def of(cls, axes: tuple[Axis, ...], ran: Sequence[Ran], response: bool = False) -> Table:
-        """The table of tests that ran, of their mean response where ``response``."""
+        """Returns the table of completed tests, with their mean response time if ``response``."""
         time_ns = [one.mean_ns if response else one.time_ns for one in ran]
         rest = ([one.half_width for one in ran], [one.bottleneck for one in ran], [one.shape for one in ran])
         return cls(axes, time_ns, *rest)
 
     def knots(self, name: str) -> tuple[float, ...]:
-        """The knots of one axis."""
+        """Returns the knots of one axis."""
         return next(axis.knots for axis in self.axes if axis.name == name)
 
     def curve(self, *at: float) -> list[float]:
-        """The times over the last coordinate, at knots of all others."""
+        """Returns the times over the last coordinate, at knots of all others."""
         place = self.place(*at, self.axes[-1].knots[0])
         return self.time_ns[place : place + len(self.axes[-1].knots)]
 
     def place(self, *at: float) -> int:
-        """Where the test at these knots is."""
+        """Returns the index of the test at these knots."""
         place = 0
         for axis, knot in zip(self.axes, at, strict=True):
             place = place * len(axis.knots) + axis.knots.index(knot)
@@ -144,11 +145,13 @@ class Table:
 RANDOM, SEQUENTIAL, MIXED, OPEN, SKEWED = "random", "sequential", "mixed", "open", "skewed"
 CLOSED = (RANDOM, SEQUENTIAL, MIXED, SKEWED)
 INTERLEAVED = "interleaved"
-"""No table, but a kind of environment: random requests between streams that take turns, told from tests of each."""
+"""A kind of environment without a table of its own: random requests between interleaved streams, predicted from tests
+of each.
+"""
 
 
 def axes_of(table: str, axes: Axes, bench: Bench) -> tuple[Axis, ...]:
-    """The coordinates of a table for one system: what it cannot do is left out."""
+    """Returns the coordinates of a table for one system, without those that it cannot run."""
     sizes = tuple(float(size) for size in axes.sizes_bytes if size >= bench.block_bytes)
     ranges = ranges_of(axes, bench.capacity_bytes)
     depths = Axis("depth", tuple(map(float, axes.depths)))
@@ -174,7 +177,7 @@ def axes_of(table: str, axes: Axes, bench: Bench) -> tuple[Axis, ...]:
 
 
 def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
-    """Ranges as shares of the capacity, the smallest first."""
+    """Returns ranges as shares of the capacity, the smallest first."""
     shares = [1.0]
     steps = [*axes.range_steps]
     while shares[-1] * capacity / steps[0] >= RANGE_MIN_BYTES:
@@ -185,28 +188,28 @@ def ranges_of(axes: Axes, capacity: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Bench:
-    """What tests run on: a simulated system, or a real one."""
+    """The system that tests run on, simulated or real."""
 
     name: str
     start_byte: int
     capacity_bytes: int
-    """Of what is used."""
+    """Capacity of the part that is used."""
     block_bytes: int
-    """The smallest request that every device takes."""
+    """The smallest request that every device accepts."""
     alignments: tuple[float, ...]
-    """Multiples of which random requests are tested at: where it matters, each sector and each page."""
+    """Alignments of random requests that are tested: each sector and each page, if it matters."""
     held_bytes: int
-    """What buffers and caches hold; 0 where nobody knows."""
+    """Capacity of buffers and caches; 0 if unknown."""
     writes: bool
-    """Tests may write."""
+    """Whether tests may write."""
     spec: Callable[[Workload], Spec]
-    """A run of a workload."""
+    """Creates a run of a workload."""
     run: Callable[[Sequence[Spec], Progress | None], list[Ran]]
-    """Carries runs out."""
+    """Runs specifications."""
 
     @classmethod
     def of(cls, system: Drive | Array) -> Bench:
-        """A simulated one."""
+        """Returns a simulated system."""
         start, length = system.span or (0, system.capacity_bytes)
         return cls(
             system.name,
@@ -222,7 +225,7 @@ class Bench:
 
 
 def held_bytes(tested: Drive | Array) -> int:
-    """Bytes that buffers and caches hold."""
+    """Returns the capacity of buffers and caches in bytes."""
     system = tested.system
     buffers = [disk["buffer"] for disk in disks(system)]
     sectors = [int(buffer["segments"] * buffer["segment_sectors"]) for buffer in buffers]
@@ -232,12 +235,12 @@ def held_bytes(tested: Drive | Array) -> int:
 
 
 def block_bytes(tested: Drive | Array) -> int:
-    """The smallest request that every device takes."""
+    """Returns the smallest request that every device accepts."""
     return max([SECTOR, *(int(disk["geometry"]["logical_block_bytes"]) for disk in disks(tested.system))])
 
 
 def alignments(tested: Drive | Array) -> tuple[float, ...]:
-    """Alignments that change response times: to 4 KiB as well, where pages or sectors have that size."""
+    """Returns the alignments that change response times: also 4 KiB, if pages or sectors have that size."""
     system = tested.system
     if block_bytes(tested) >= PAGE:
         return (float(PAGE),)
@@ -257,13 +260,13 @@ def characterized(bench: Bench, axes: Axes, progress: Progress | None) -> dict[s
 
 
 def tested(bench: Bench, axes: Axes, planned: dict[str, tuple[Axis, ...]], progress: Progress) -> dict[str, Table]:
-    """The tables of closed loops at the coordinates that are planned for each."""
+    """Returns the tables of closed loops at the planned coordinates of each."""
     places = [(name, point) for name, of in planned.items() for point in itertools.product(*(a.knots for a in of))]
     specs: dict[str, Spec] = {}
     keys = []
     for name, point in places:
         spec = test(bench, axes, name, dict(zip((a.name for a in planned[name]), point, strict=True)))
-        # Tests that are the same, as those of one stream are for any number of streams, are run once.
+        # Identical tests, such as those of one stream for any number of streams, run once.
         key = key_of([spec["workload"], spec["span"]])
         specs.setdefault(key, spec)
         keys.append(key)
@@ -276,8 +279,8 @@ def tested(bench: Bench, axes: Axes, planned: dict[str, tuple[Axis, ...]], progr
 
 
 def open_loops(bench: Bench, axes: Axes, mixed: Table, progress: Progress) -> Table:
-    """Arrivals on the whole system: what closed loops cannot tell is how much a system does where it is let be, above
-    all for writes that it has taken already."""
+    """Runs arrivals on the whole system: closed loops cannot show how much a system does while idle, above all for
+    writes that it has already accepted."""
     align, _random, read, size, range_, _depth = mixed.axes
     shares = Axis("random", tuple(axes.random_shares[n] for n in axes.open_shares))
     of = (align, shares, read, size, Axis("load", axes.loads))
@@ -291,14 +294,14 @@ def open_loops(bench: Bench, axes: Axes, mixed: Table, progress: Progress) -> Ta
 
 
 def with_arrivals(spec: Spec, axes: Axes, rate_per_s: float, load: float) -> Spec:
-    """The run in an open loop, so long that its queue has been empty and full many times."""
+    """Returns the run in an open loop, long enough for its queue to be empty and full many times."""
     spec["workload"]["arrivals"] = {"open": {"rate_per_s": rate_per_s, "process": "poisson"}}
     spec["workload"]["run_length"] = {"requests": round(axes.requests * max(1.0, 0.6 / (1 - load)))}
     return spec
 
 
 def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
-    """One test, as a run."""
+    """Returns one test as a run."""
     random = {RANDOM: 1.0, SKEWED: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
     size = at.get("size", skewed_bytes(axes, bench))
     line: Line = {"size": f"{size:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
@@ -314,12 +317,12 @@ def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
 
 
 def skewed_bytes(axes: Axes, bench: Bench) -> float:
-    """The size of requests of tests with a hot part, one of those at random."""
+    """Returns the size of requests in tests with a hot part, one of those of random tests."""
     return float(min(size for size in axes.sizes_bytes if size >= max(bench.block_bytes, bench.alignments[-1])))
 
 
 def hot_part(share: float, part: float) -> HotBands:
-    """Addresses of which a share is in the first part, and the rest anywhere."""
+    """Returns addresses of which a share is in the first part, and the rest anywhere."""
     bands = ((100 * part, 100 * share), (100.0, 100 - 100 * share))
     return {"hot_bands": [{"from_percent": 0.0, "to_percent": to, "share_percent": of} for to, of in bands if of > 0]}
 
@@ -332,7 +335,7 @@ def as_run(
     range_share: float,
     several: Mapping[str, object],
 ) -> Spec:
-    """A closed loop of these lines on the first part of a system."""
+    """Returns a closed loop of these lines on the first part of a system."""
     outstanding, enough = round(depth), share_of_requests(axes, lines)
     workload: dict[str, object] = {
         "name": "test",
@@ -350,13 +353,15 @@ def as_run(
 
 
 def share_of_requests(axes: Axes, lines: Sequence[Line]) -> float:
-    """Of the requests of a test, those that are enough where they are large: such vary little, and fill caches soon."""
+    """Returns the share of a test's requests that is sufficient if they are large: these vary little, and soon fill
+    caches.
+    """
     mean_bytes: float = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
     return min(1.0, max(1 / LARGE_LESS, TEST_BYTES / mean_bytes / axes.requests))
 
 
 def run(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:
-    """What each run came to, on all cores."""
+    """Returns the result of each run, on all cores."""
     results = _native.run(specs, None, None)
     rows = [results[index] for index in range(len(results))]
     for index, row in enumerate(rows):
@@ -366,9 +371,9 @@ def run(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:
 
 
 def ran(row: Mapping[str, Any], quantile_ms: Callable[[float], float | None]) -> Ran:
-    """What one run came to, from its row of results and its response times."""
+    """Returns the result of one run from its row of results and its response times."""
     mean_ms = row["mean_ms"]
-    # Where the run was too short to tell, nothing is known.
+    # If the run was too short, the error is unknown.
     half = row["half_width_ms"] / mean_ms if row["half_width_ms"] is not None and mean_ms else 1.0
     levels = [min(max(level, OUTMOST), 1 - OUTMOST) for level in LEVELS]
     shape = [(quantile_ms(level) or 0.0) / mean_ms if mean_ms else 1.0 for level in levels]
@@ -376,7 +381,7 @@ def ran(row: Mapping[str, Any], quantile_ms: Callable[[float], float | None]) ->
 
 
 def component(bottleneck: str | None) -> str:
-    """The kind of component: which of several drives was busiest is chance."""
+    """Returns the kind of component: which of several drives was busiest is random."""
     if not bottleneck:
         return ""
     first, _, rest = bottleneck.partition(" ")
@@ -384,7 +389,7 @@ def component(bottleneck: str | None) -> str:
 
 
 def between(axis: Axis, value: float, is_log: bool, what: str) -> tuple[tuple[int, float], ...]:
-    """The knots around a value, with their weights. Raises ``InputError`` outside the range of the axis."""
+    """Returns the knots around a value, with their weights. Raises ``InputError`` outside the range of the axis."""
     knots = axis.knots
     low, high = knots[0], knots[-1]
     if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9):

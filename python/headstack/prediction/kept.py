@@ -1,7 +1,7 @@
-"""What of characterizations is finished, and kept: whatever ends one, the same command goes on from there.
+"""``KeptTests``: finished parts of characterizations, so that an interrupted command resumes.
 
-A build of headstack has a folder, in it a file for each characterization that is whole, and for each that is not a
-folder of its tests. Others may be deleted at any time.
+Each build of headstack has a folder with a file for each complete characterization, and a folder of tests for each
+incomplete one. Those of other builds may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from headstack.simulation.chunks.chunk import engine
 log = logging.getLogger("headstack")
 
 BATCH = 96
-"""Tests of a simulated system that are handed over at once: progress is told between them."""
+"""Number of tests of a simulated system per batch: progress is reported between batches."""
 EVERY_S = 1.0
-"""Tests are written down this often, and at the end: so much is lost where a process is killed."""
+"""Interval in seconds at which tests are written, as well as at the end; this much is lost if a process is killed."""
 
 _MAKING = tuple(
     f"prediction/{name}.py"
@@ -45,16 +45,16 @@ _MAKING = tuple(
         "responses",
     )
 )
-"""What a characterization depends on beside the runs."""
+"""Files that determine a characterization, in addition to the runs."""
 
 
 def folder_of(store: str | os.PathLike[str] | None) -> Path:
-    """Where characterizations of this build are kept: in a store, or the user's cache."""
+    """Returns the folder for characterizations of this build: in a store, or the user's cache."""
     return (cache_folder() if store is None else Path(store)) / "characterizations" / engine(_MAKING)
 
 
 class KeptTests:
-    """The finished tests of one characterization: files in a folder, each of which is there as a whole or not at all.
+    """The finished tests of one characterization, in files that are written atomically.
 
     Several processes may make the same characterization at a time.
     """
@@ -64,7 +64,7 @@ class KeptTests:
         self._found: dict[str, Ran] = {}
         self._new: dict[str, Ran] = {}
         self._written_s = time.monotonic()
-        # Drafts that a killed process has left begin with a dot.
+        # Temporary files of a killed process begin with a dot.
         for path in sorted(folder.glob("[0-9a-f]*.json")):
             try:
                 self._found |= {key: Ran(*values) for key, values in json.loads(path.read_bytes()).items()}
@@ -76,16 +76,16 @@ class KeptTests:
         return len(self._found)
 
     def found(self, specs: Sequence[Spec]) -> list[Ran]:
-        """What tests came to, up to the first that is not finished."""
+        """Returns the results of tests up to the first that is not finished."""
         known = (self._found.get(_key(spec)) for spec in specs)
         return [ran for ran in takewhile(bool, known) if ran]
 
     def missing(self, specs: Sequence[Spec]) -> list[Spec]:
-        """Those that are not finished."""
+        """Returns the unfinished tests."""
         return [spec for spec in specs if _key(spec) not in self._found]
 
     def add(self, specs: Sequence[Spec], found: Sequence[Ran]) -> None:
-        """Keeps what tests came to, the first of these where ``found`` is of fewer."""
+        """Adds the results of tests; ``found`` may cover only the first ones."""
         new = {_key(spec): ran for spec, ran in zip(specs, found, strict=False)}
         self._found |= new
         self._new |= new
@@ -93,7 +93,7 @@ class KeptTests:
             self.write()
 
     def write(self) -> None:
-        """Writes down what is not yet."""
+        """Writes new results."""
         self._written_s = time.monotonic()
         if not self._new:
             return
@@ -103,7 +103,7 @@ class KeptTests:
         self._new = {}
 
     def remove(self) -> None:
-        """Forgets them: what they were made for is whole."""
+        """Removes the tests after their characterization is complete."""
         self._new = {}
         for path in self._folder.glob("*.json"):
             path.unlink(missing_ok=True)
@@ -113,7 +113,7 @@ class KeptTests:
 
 @contextmanager
 def kept_tests(folder: Path) -> Iterator[KeptTests]:
-    """The tests of a characterization that is made within it: written down whatever ends that."""
+    """Yields the tests of a characterization in progress, and writes them however it ends."""
     tests = KeptTests(folder)
     try:
         yield tests
@@ -122,7 +122,7 @@ def kept_tests(folder: Path) -> Iterator[KeptTests]:
 
 
 def resumed(bench: Bench, tests: KeptTests, at_once: int | None = None) -> Bench:
-    """The same, where finished tests are not made again; so many, or ``BATCH``, are handed over at once."""
+    """Returns a bench that skips finished tests, and runs others in batches of this number, or of ``BATCH``."""
     at_once = at_once or BATCH
 
     def run(specs: Sequence[Spec], progress: Progress | None) -> list[Ran]:
@@ -143,6 +143,6 @@ def resumed(bench: Bench, tests: KeptTests, at_once: int | None = None) -> Bench
 
 
 def _key(spec: Spec) -> str:
-    """What tells a test of a characterization from its others."""
+    """Returns a key that identifies a test within a characterization."""
     told = key_of([spec["workload"], spec["span"], spec["seed"]])
     return hashlib.sha256(told.encode()).hexdigest()[:32]

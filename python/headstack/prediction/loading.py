@@ -1,4 +1,4 @@
-"""Environments by name, from files, workloads, scenarios and traces."""
+"""Loads environments by name, from files, workloads, scenarios and traces."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from headstack.traces.traces import Trace
 
 
 def load_environment(source: str | os.PathLike[str] | Environment | Workload | Scenario | Trace) -> Environment:
-    """The environment of a workload or scenario, of the catalogue or a TOML file, or of a trace, which is analysed.
+    """Returns the environment of a workload or scenario, of the catalogue or a TOML file, or of a trace, which is
+    analysed.
 
-    Raises ``InputError`` when there is none of that name, or it has something that no low-level test has.
+    Raises ``InputError`` if there is no such name, or it has a property that low-level tests do not cover.
 
     >>> hs.load_environment("file-server").name
     'file-server'

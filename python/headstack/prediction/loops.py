@@ -1,7 +1,8 @@
-"""From the throughput of a system by its depth to that of loops: clients that think and compute, and arrivals.
+"""Throughput of loops with thinking and computing clients, and of open loops, from a system's throughput by queue
+depth.
 
-The system is a station whose rate depends on how many requests it holds (the flow-equivalent server of Chandy, Herzog
-and Woo, 1975); its rates are those of the closed loops of the tests.
+The system is a station whose rate depends on the number of requests in it (the flow-equivalent server of Chandy, Herzog
+and Woo, 1975); its rates are those of the tests' closed loops.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from math import exp, log
 from headstack.prediction.environment import Closed, Open, Staged
 
 SATURATED_SHARE = 0.98
-"""Of the greatest throughput: an open loop above it has no steady state that could be told from none."""
+"""Share of the maximum throughput above which an open loop cannot be distinguished from a saturated one."""
 NEGLIGIBLE = 1e-9
 HUGE = 1e100
-"""Weights beyond this are scaled down."""
+"""Larger weights are scaled down."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What a loop comes to."""
+    """The result of a loop."""
 
     iops: float
     mean_ns: float
@@ -30,8 +31,8 @@ class Reached:
 
 
 class Rates:
-    """Requests a second by requests held: between depths of the tests a straight line of logarithms, below one in
-    proportion."""
+    """Requests per second by queue depth, interpolated in logarithms between the tests' depths, and proportional below
+    one."""
 
     def __init__(self, depths: Sequence[float], service_ns: Sequence[float]) -> None:
         self._depths = [log(depth) for depth in depths]
@@ -39,7 +40,7 @@ class Rates:
         self.depth_max = depths[-1] if depths else 0.0
 
     def at(self, depth: float) -> float:
-        """Requests a second at a depth of the tests; beyond them that of the deepest."""
+        """Returns the rate at a queue depth; above the tests' depths that of the deepest."""
         if depth < 1:
             return depth * exp(self._rates[0])
         at = log(depth)
@@ -50,7 +51,7 @@ class Rates:
         return exp(y0 + (y1 - y0) * (at - x0) / (x1 - x0))
 
     def scaled(self, factor: float) -> Rates:
-        """All rates times a factor."""
+        """Returns all rates multiplied by a factor."""
         other = Rates((), ())
         other._depths, other.depth_max = self._depths, self.depth_max
         other._rates = [rate + log(factor) for rate in self._rates]
@@ -58,12 +59,12 @@ class Rates:
 
     @property
     def most(self) -> float:
-        """The greatest rate at any depth."""
+        """The maximum rate at any depth."""
         return exp(max(self._rates))
 
 
 def closed(load: Closed, rates: Rates) -> Reached:
-    """A closed loop: by Little's law alone where nobody thinks, else the product form of thinkers, processors and
+    """Solves a closed loop: by Little's law without think time, else by the product form of thinkers, processors and
     system."""
     if load.think_ns == 0 and load.processors is None:
         iops = rates.at(load.outstanding)
@@ -77,9 +78,9 @@ def closed(load: Closed, rates: Rates) -> Reached:
 
 
 def product_form(clients: int, think_s: float, stations: Sequence[Callable[[int], float]]) -> Reached:
-    """Exact mean value analysis with rates that depend on the number held (Reiser and Lavenberg, 1980); the first
-    station's response is told."""
-    # held[s][j]: probability that station s holds j, with one client less than the round computes.
+    """Solves a network by exact mean value analysis with rates that depend on the queue length (Reiser and Lavenberg,
+    1980); returns the response of the first station."""
+    # held[s][j]: probability that station s holds j, with one client less than the current round.
     held = [[1.0] for _ in stations]
     throughput, times = 0.0, [0.0] * len(stations)
     for population in range(1, clients + 1):
@@ -87,18 +88,18 @@ def product_form(clients: int, think_s: float, stations: Sequence[Callable[[int]
         throughput = population / (think_s + sum(times))
         for s, rate in enumerate(stations):
             behind = [throughput / rate(j) * held[s][j - 1] for j in range(1, population + 1)]
-            # Rounding can leave less than nothing for the empty station.
+            # Rounding can make the probability of an empty station negative.
             held[s] = [max(0.0, 1 - sum(behind)), *behind]
     return Reached(throughput, times[0] * 1e9)
 
 
 def opened(load: Open, rates: Rates) -> Reached:
-    """Poisson arrivals: the birth-death process of the system's rates."""
+    """Solves Poisson arrivals by the birth-death process of the system's rates."""
     most = rates.most
     if load.rate_per_s >= SATURATED_SHARE * most:
         return Reached(most, float("inf"), saturated=True)
-    # A queue that is served slower as it grows, by the tests' scatter or in truth, is taken to stay as fast as it was:
-    # the tests with arrivals know better. Beyond their depths the weights are a geometric series, which has a sum.
+    # A rate that falls as the queue grows, whether by scatter or in truth, is taken as constant: the tests with
+    # arrivals correct this. Above their depths the weights form a geometric series, which has a sum.
     weight, weights, held, served = 1.0, 1.0, 0.0, 0.0
     for depth in range(1, int(rates.depth_max) + 1):
         served = max(served, rates.at(depth))
@@ -106,7 +107,7 @@ def opened(load: Open, rates: Rates) -> Reached:
         weight *= ratio
         weights += weight
         held += depth * weight
-        # What follows is less than a geometric series.
+        # The rest is less than a geometric series.
         if ratio < 1 and weight * depth < NEGLIGIBLE * weights * (1 - ratio) ** 2:
             return Reached(load.rate_per_s, held / weights / load.rate_per_s * 1e9)
         if weights > HUGE:
@@ -118,7 +119,7 @@ def opened(load: Open, rates: Rates) -> Reached:
 
 
 def staged(load: Staged, rates: Rates) -> Reached:
-    """Rounds of stages: each fills its depth, and drains before the next begins."""
+    """Solves rounds of stages: each fills its depth, and drains before the next begins."""
     round_s, waited_s = load.pause_ns / 1e9, 0.0
     for requests in load.stages:
         deepest = min(load.outstanding, requests)
@@ -131,7 +132,7 @@ def staged(load: Staged, rates: Rates) -> Reached:
 
 
 def reached(load: Closed | Open | Staged, rates: Rates) -> Reached:
-    """What a load comes to on a system of these rates."""
+    """Returns the result of a load on a system with these rates."""
     match load:
         case Closed():
             return closed(load, rates)

@@ -1,4 +1,6 @@
-"""The low-level tests of a real file or device: fewer than of a simulated system, each as long as the time allows."""
+"""Low-level tests of a real file or device: fewer than for a simulated system, with durations derived from the time
+limit.
+"""
 
 from __future__ import annotations
 
@@ -40,20 +42,20 @@ MEASURED = Axes(
     warm_up=4,
     environments=60,
 )
-"""What a real device is tested with: some 200 tests of reads, 500 with writes."""
+"""Axes for a real device: some 200 tests of reads, 500 with writes."""
 TIME = "5min"
 LEAST_NS = 20_000_000
-"""A test that is shorter tells nothing."""
+"""Minimum duration of a test in ns."""
 LONGER = (1, 2, 4, 8, 16, 32)
-"""How many times as long a test is made again that no request was answered in: a machine that was busy elsewhere, or a
-disk that spun up, hid it."""
+"""Factors by which a test without any completed request is lengthened and repeated: the machine may have been busy, or
+a disk may have been spinning up."""
 OPEN_SHARE = 0.8
-"""Of the environments drawn at random, those that are tested with arrivals, too: all but the sequential ones."""
+"""Share of the random environments that are also tested with arrivals: all except the sequential ones."""
 
 
 @dataclass
 class Device:
-    """A real target that is open, and how long each of its tests takes."""
+    """An open real target, with the duration of its tests."""
 
     opened: Opened
     test_ns: int
@@ -61,11 +63,11 @@ class Device:
     done: int = 0
 
     def spec(self, workload: Workload) -> Spec:
-        """A run of a workload."""
+        """Returns a run of a workload."""
         return {**workload.demand, "span": None, "seed": 1}
 
     def run(self, specs: Sequence[Spec], told: Progress) -> list[Ran]:
-        """One test after the other. Raises ``StoppedError`` with what was measured when somebody ends it."""
+        """Runs one test after the other. Raises ``StoppedError`` with the results so far on an interruption."""
         found: list[Ran] = []
         for spec in specs:
             if self.opened.ended is None:
@@ -78,9 +80,9 @@ class Device:
         return found
 
     def _answered(self, spec: Spec) -> Results:
-        """One test, as long as it takes for requests to be answered in it, or somebody to end it.
+        """Runs one test with increasing duration until requests complete, or an interruption.
 
-        Raises ``RunError`` where none is answered in the longest.
+        Raises ``RunError`` if none completes in the longest one.
         """
         for times in LONGER:
             workload = spec["workload"] | {"run_length": {"time": f"{times * self.test_ns}ns"}}
@@ -96,11 +98,11 @@ class Device:
 def measured(
     path: str, access: Access, time: str = TIME, axes: Axes = MEASURED, progress: Progress | None = None
 ) -> Characterization:
-    """Measures the low-level tests of a file or device, for so long in all. Reads alone, unless ``access`` lets writes
-    be: those that it names are lost. Goes on where the same was ended before.
+    """Measures the low-level tests of a file or device within a total time. It only reads unless ``access`` permits
+    writes, which destroy the contents. Resumes an interrupted measurement.
 
-    Raises ``InputError`` when it cannot be opened or the time is too short, ``StoppedError`` when somebody ends it
-    before the tests are whole.
+    Raises ``InputError`` if the target cannot be opened or the time is too short, and ``StoppedError`` if an
+    interruption leaves tests incomplete.
     """
     writes = bool(access.destroy) or access.overwrite or access.create is not None or is_null(path)
     opened = Opened([path], access, writes)
@@ -137,7 +139,8 @@ def measured(
 
 
 def _folder(path: str, described: TargetDescription, access: Access, axes: Axes, test_ns: int) -> Path:
-    """Where the tests of a target are kept until all are made: its own, wherever it is attached."""
+    """Returns the folder for a target's tests until all are complete; it is the target's own, wherever it is
+    attached."""
     named = path if is_null(path) else None
     told = key_of([named, identity(described), asdict(access), asdict(axes), test_ns])
     return folder_of(None) / f"measured-{hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
@@ -148,7 +151,7 @@ def _quantile_ms(results: Results, level: float) -> float | None:
 
 
 def planned(bench: Bench, axes: Axes) -> int:
-    """How many tests there are, those of environments drawn at random among them."""
+    """Returns the number of tests, including random environments."""
     counted: list[int] = []
 
     def count(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:

@@ -1,9 +1,9 @@
-"""How the times of low-level tests combine.
+"""``Model``: combines the times of low-level tests.
 
-The time of a request of a mix is the mean of the times of its classes, random and sequential, reads and writes, each of
-which is a straight line over the size between two tests. What they do to each other is a factor, found on tests of
-mixes: reads between writes, random requests that break sequential runs. Streams that take turns are tests of their
-own, by the requests between two turns: a drive's time for a switch is spread over them.
+The time of a request in a mix is the mean of the times of its classes (random and sequential, reads and writes), each
+of which is interpolated linearly in size between two tests. Their interaction is a factor from tests of mixes: reads
+between writes, and random requests that interrupt sequential runs. Interleaved streams have tests of their own, by the
+number of requests between two switches: a drive's switching time is spread over them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headstack.prediction.responses import Alike, Responses, Terms
 WHOLE = (Spread(1.0, inf),)
 HELD_TIMES = 8
 MIXED_FROM = 0.02
-"""A share below this is too small for what it does to the others to be found on tests."""
+"""Minimum share of a class in tests of mixes: the effect of smaller ones cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,25 @@ class Blend:
 
     random: Terms
     sequential: Terms
-    """Of requests that follow their stream, at the mean of their switches between streams over the whole system, or
-    with ``excess`` without any."""
+    """Sequential requests, at the mean number of switches between streams over the whole system, or with ``excess``
+    without any."""
     excess: Terms
-    """What switches add over the whole system."""
+    """The additional time of switches over the whole system."""
     near: Terms
-    """Random requests like those of the streams, over the spread of the environment."""
+    """Random requests like those of the streams, over the ranges of the environment."""
     far: Terms
-    """The same over the whole system."""
+    """Random requests like those of the streams, over the whole system."""
     factor: Terms
     skew: Terms
     """Tests with a hot part around it."""
     kind: str
     """Random, skewed, sequential, mixed or interleaved: errors differ between them."""
     alike: list[Alike]
-    """Which tests the answers are like, by shares of the requests."""
+    """Tests whose response times are similar, by shares of the requests."""
 
 
 class Model:
-    """The tables of one system, ready to predict from."""
+    """The tables of one system, ready for predictions."""
 
     def __init__(self, tables: dict[str, Table], capacity_bytes: int, held_bytes: int) -> None:
         self._random, self._sequential, self._mixed = (tables[name] for name in (RANDOM, SEQUENTIAL, MIXED))
@@ -75,7 +75,7 @@ class Model:
         self._kinds = {name: kinds_of(table) for name, table in tables.items()}
 
     def blend(self, environment: Environment) -> Blend:
-        """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
+        """Returns the position of the environment in the tables. Raises ``InputError`` outside their range."""
         aligned, spreads = self._aligned(environment), self._spreads(environment)
         random = [
             self._random_terms(environment, [one], aligned, spreads) for one in environment.classes if one.is_random
@@ -117,7 +117,7 @@ class Model:
         )
 
     def _alike(self, kind: str, random: list[Terms], streams: list[Terms], factor: Terms) -> list[Alike]:
-        """Which tests the answers of an environment are like."""
+        """Returns the tests whose response times are similar to an environment's."""
         if kind in (RANDOM, SKEWED):
             alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
             return alone + [one for terms in random for one in self._apart(RANDOM, terms)]
@@ -131,8 +131,8 @@ class Model:
         return [*self._apart(MIXED, factor), *rest]
 
     def _apart(self, table: str, terms: Terms) -> list[Alike]:
-        """The tests by all but size and load: a share of the requests is near or follows its stream, is a read or
-        random, and the rest is not, while all are of some size."""
+        """Splits terms by all coordinates except size and load: a share of the requests is near or sequential, is a
+        read or random, and the rest is not; sizes apply to all."""
         kinds, depths = self._kinds[table], 1 if table == OPEN else len(self.depths)
         found: dict[int, Terms] = {}
         for place, weight in terms:
@@ -141,12 +141,12 @@ class Model:
         return [Alike(table, of) for of in found.values()]
 
     def rates(self, blend: Blend) -> Rates:
-        """The saturation curve: requests a second at each depth of the tests."""
+        """Returns the saturation curve: requests per second at each depth of the tests."""
         return Rates(self.depths, [self.service_ns(blend, index) for index in range(len(self.depths))])
 
     def rates_of_classes(self, environment: Environment) -> dict[RequestClass, list[float]]:
-        """What the station does in a ns, by how many it holds, where requests of one class are served next, among
-        those of all others. A queue that grows is not served slower, as with random arrivals."""
+        """Returns for each class the service rate per ns by queue length, if its requests are served next among those
+        of all others. The rate does not fall with queue length, as for random arrivals."""
         whole = self.blend(environment)
         found = {}
         for one in environment.classes:
@@ -157,7 +157,7 @@ class Model:
         return found
 
     def service_at_ns(self, blend: Blend, depth: float) -> float:
-        """Time over requests at any depth of the tests' range; below one request, those that are there take as long."""
+        """Returns the time per request at any depth of the tests' range; below one request, it is that of one."""
         if depth <= 1:
             return self.service_ns(blend, 0) / depth
         upper = min(bisect_left(self.depths, depth), len(self.depths) - 1)
@@ -166,29 +166,31 @@ class Model:
         return float(low * (high / low) ** ((log(depth) - x0) / (x1 - x0)))
 
     def service_ns(self, blend: Blend, depth: int) -> float:
-        """Time over requests at one depth of the tests."""
+        """Returns the time per request at one depth of the tests."""
         random, sequential, factors = self._random.time_ns, self._sequential.time_ns, self._factors
         time = sum([weight * random[place + depth] for place, weight in blend.random])
         if blend.skew:
             time *= exp(sum([weight * self._skews[place + depth] for place, weight in blend.skew]))
         time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
         if blend.excess:
-            # A switch is a seek: what it takes goes with the distance as that of a random request does.
+            # A switch is a seek: its time depends on distance like that of a random request.
             nearness = sum([weight * random[place + depth] for place, weight in blend.near])
             nearness /= sum([weight * random[place + depth] for place, weight in blend.far])
-            # Less than nothing is the scatter of two tests.
+            # Negative values are scatter of two tests.
             time += nearness * max(0.0, sum([weight * sequential[place + depth] for place, weight in blend.excess]))
         return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
 
     def patience(self, environment: Environment, load: float) -> float:
-        """The response time of arrivals over that of closed loops' rates; ``load`` is over the most that these do."""
+        """Returns the response time of arrivals relative to that of closed loops; ``load`` is relative to their maximum
+        throughput.
+        """
         return exp(sum([weight * self._waits[place] for place, weight in self._open_terms(environment, load)]))
 
     def percentiles(
         self, environment: Environment, blend: Blend, found: Reached, alone: float, load: float
     ) -> Percentiles:
-        """The percentiles of what was found. ``alone`` is the share of the requests that come as arrivals do, 0 in
-        loops without thought, and ``load`` is over the most that closed loops do."""
+        """Returns the percentiles of a result. ``alone`` is the share of the requests with random arrivals, 0 in loops
+        without think time, and ``load`` is relative to the maximum of closed loops."""
         told: Percentiles = dict.fromkeys(FIGURES, Percentile(0.0, 0.0))
         if alone > 0:
             told = self._responses.of_arrivals(self._apart(OPEN, self._open_terms(environment, load)))
@@ -198,11 +200,11 @@ class Model:
         return told
 
     def percentiles_in_course(self, blend: Blend, depths: Sequence[tuple[int, float]]) -> Percentiles:
-        """The percentiles of requests that find so many, each of them a share of all."""
+        """Returns the percentiles of requests by the queue depths that they meet, each with its share."""
         return self._responses.in_course(blend.alike, blend.factor, depths)
 
     def _open_terms(self, environment: Environment, load: float) -> Terms:
-        """The tests with arrivals around an environment."""
+        """Returns the tests with arrivals around an environment."""
         _, random, read, size, loads = self._open.axes
         aligned, name = self._aligned(environment), environment.name
         around = [
@@ -218,7 +220,7 @@ class Model:
         return terms
 
     def bottleneck(self, blend: Blend, depth: float) -> str:
-        """The component that is busiest in the tests with most of the time."""
+        """Returns the busiest component in the tests with most of the time."""
         index = min(range(len(self.depths)), key=lambda i: abs(self.depths[i] - depth))
         spent: dict[str, float] = {}
         for table, terms in ((self._random, blend.random), (self._sequential, blend.sequential)):
@@ -243,7 +245,7 @@ class Model:
     def _sequential_terms(self, environment: Environment, classes: Iterable[RequestClass], back: float) -> Terms:
         read, size, streams, switch, depth = self._sequential.axes
         switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
-        # Requests that return to the only stream come back from random places, as from another stream.
+        # Requests that return to the only stream come from random positions, as from another stream.
         several = max(streams.knots[0], environment.streams)
         if back == 0:
             several = streams.knots[0]
@@ -262,9 +264,9 @@ class Model:
         _, random, read, size, range_, depth = self._mixed.axes
         aligned = self._aligned(environment)
         name = environment.name
-        # What returns to its stream disturbs others, and is disturbed, as random requests are.
+        # Requests that return to their stream disturb others, and are disturbed, like random ones.
         share = environment.random_share + (1 - environment.random_share) * environment.switch_share
-        # Towards no random requests at all the factor goes to 1, which is a logarithm of 0.
+        # With a vanishing share of random requests the factor tends to 1, which is a logarithm of 0.
         fade = min(1.0, share / random.knots[0])
         shares = between(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
         reads = between(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
@@ -293,13 +295,14 @@ class Model:
         return min(1.0, spread.range_bytes / self.capacity_bytes)
 
     def _least_read(self, held_bytes: int) -> float:
-        """The least range, as a share of the capacity, of which buffers and caches hold a small part only."""
+        """Returns the smallest range, as a share of the capacity, of which buffers and caches hold only a small
+        part."""
         ranges = self._random.knots("range")
         return next((share for share in ranges if share * self.capacity_bytes >= HELD_TIMES * held_bytes), ranges[-1])
 
     def _spreads(self, environment: Environment) -> dict[bool, Terms]:
-        """The ranges around those of the environment, for reads and for writes. Raises ``InputError`` where they are
-        beyond the system, or less than any test has."""
+        """Returns the ranges around those of the environment, for reads and for writes. Raises ``InputError`` if they
+        exceed the system, or are below those of any test."""
         axis = self._random.axes[3]
         terms: dict[bool, Terms] = {True: [], False: []}
         for one in self._with_hot(environment):
@@ -310,14 +313,14 @@ class Model:
             share = self._share(one)
             what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
             for is_read, least in ((True, self._read_least), (False, axis.knots[0])):
-                # In a range that all requests are in, reads find what buffers hold. Those of a trace that are near each
-                # other are not the same again; writes are sorted, whether they are or not.
+                # If all requests are in one range, reads hit the buffer. Nearby requests of a trace are not
+                # repetitions, so their reads do not; writes are sorted in either case.
                 near = max(share, least) if one.share < 1 and environment.hot is None else share
                 terms[is_read] += [(place, one.share * weight) for place, weight in between(axis, near, True, what)]
         return {is_read: joined(of) for is_read, of in terms.items()}
 
     def _with_hot(self, environment: Environment) -> Sequence[Spread]:
-        """The spreads, each with its hot part."""
+        """Returns the ranges, each with its hot part."""
         spread, hot = environment.spread or WHOLE, environment.hot
         if hot is None:
             return spread
@@ -332,7 +335,8 @@ class Model:
         ]
 
     def _skew_terms(self, environment: Environment) -> Terms:
-        """The tests with a hot part around an environment; with less and less or almost all in it, it matters less."""
+        """Returns the tests with a hot part around an environment; its effect fades as the share in it tends to 0 or
+        1."""
         if environment.hot is None:
             return []
         read, hot, range_, depth = self._skewed.axes
@@ -348,7 +352,7 @@ class Model:
         return terms
 
     def _skew(self) -> list[float]:
-        """Of each test with a hot part, the logarithm of its time over that of both parts by themselves."""
+        """Returns for each test with a hot part the logarithm of its time relative to that of both parts separately."""
         align, size = self._random.axes[0].knots[-1], self.skewed_bytes
         whole = self._random.knots("range")[-1]
         found = []
@@ -359,7 +363,7 @@ class Model:
         return found
 
     def _interference(self) -> list[float]:
-        """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
+        """Returns for each test of a mix the logarithm of its time relative to that of its classes separately."""
         factors = []
         for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
             additive_ns = self._additive_ns(at, self.depths.index(depth))
@@ -367,7 +371,9 @@ class Model:
         return factors
 
     def _patience(self) -> list[float]:
-        """Of each test with arrivals, the logarithm of its response time over that of the closed loops' rates."""
+        """Returns for each test with arrivals the logarithm of its response time relative to that of the closed loops'
+        rates.
+        """
         whole = self._mixed.knots("range")[-1]
         factors = []
         for place, (*at, load) in enumerate(product(*(axis.knots for axis in self._open.axes))):
@@ -377,7 +383,7 @@ class Model:
         return factors
 
     def _additive_ns(self, at: Sequence[float], depth: int) -> float:
-        """The mean of the times of the classes of a test of a mix."""
+        """Returns the mean of the times of the classes in a test of a mix."""
         align, random, read, size, range_ = at
         time = 0.0
         for is_read, share in ((1.0, read), (0.0, 1 - read)):
@@ -390,19 +396,19 @@ class Model:
 
 
 def operation(read: Axis, environment: Environment, one: RequestClass) -> int:
-    """Where tests of the reads or of the writes are. Raises ``InputError`` where there are none."""
+    """Returns the index of the tests of reads or of writes. Raises ``InputError`` if there are none."""
     if float(one.is_read) not in read.knots:
         raise InputError(f"{environment.name}: it writes, and the tests are of reads alone")
     return read.knots.index(float(one.is_read))
 
 
 def size_text(environment: Environment, size_bytes: int) -> str:
-    """What is said of a size that is outside."""
+    """Describes a size outside the range."""
     return f"{environment.name}: size: {size_bytes} bytes"
 
 
 def kinds_of(table: Table) -> list[int]:
-    """Of each test but for its depth a number, the same of those that differ in size or load alone."""
+    """Returns a number for each test without its depth, equal for those that differ only in size or load."""
     axes = [axis for axis in table.axes if axis.name != "depth"]
     numbers: dict[tuple[float, ...], int] = {}
     apart = [n for n, axis in enumerate(axes) if axis.name not in ("size", "load")]
@@ -412,7 +418,7 @@ def kinds_of(table: Table) -> list[int]:
 
 
 def joined(terms: Iterable[tuple[int, float]]) -> Terms:
-    """Each place once."""
+    """Merges equal places."""
     weights: dict[int, float] = {}
     for place, weight in terms:
         weights[place] = weights.get(place, 0.0) + weight

@@ -1,8 +1,8 @@
-"""Percentiles of response times, from what the tests' distributions look like.
+"""Percentiles of response times from the distributions of the tests.
 
-Requests of several classes, or that find several others before them, are a mixture: a share of them is answered as in
-one test, the rest as in others, and a percentile is found on the sum of their distributions. Between two tests of one
-kind it is the times at the same share that are averaged: a request twice as large is not now and then as small.
+Requests of several classes, or with different queues in front of them, form a mixture: a share of them has the
+distribution of one test, the rest those of others, and percentiles are computed from the sum of these distributions.
+Between two tests of one kind, times at equal shares are averaged: a larger request is slower at every percentile.
 """
 
 from __future__ import annotations
@@ -13,56 +13,56 @@ from math import inf, log
 from typing import NamedTuple, TypeAlias
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1.0)
-"""Shares of the requests by which each test's distribution is kept; straight lines of logarithms between them."""
+"""Shares of the requests at which each test's distribution is stored, interpolated linearly in logarithms."""
 MASSES = tuple(high - low for low, high in pairwise(LEVELS))
 OUTMOST = 0.002
-"""What is kept for none and for all is the time of this share and of the rest: the very ends are chance."""
+"""Share used for the minimum, and its complement for the maximum, since the extremes are random."""
 FIGURES = {"p50": 0.5, "p99": 0.99}
 """The percentiles that are predicted."""
 AROUND = {"p50": (0.4, 0.5, 0.6), "p99": (0.98, 0.99, 0.995)}
-"""Of each, levels below and above it. How far apart the times there are says how sure it can be: between answers of a
-buffer and those of an arm lies nothing, and a few requests more or less of one kind move the percentile across. A
-choice; what error goes with it is learnt."""
+"""Levels around each percentile. The distance of their times determines its uncertainty: between buffer hits and disk
+accesses there are no times, and a few requests more or less of one kind move the percentile across. These levels are a
+choice; the resulting error is learned."""
 ALL_AROUND = sorted(level for around in AROUND.values() for level in around)
-SURE = 0.1
-"""The least half of that distance, as logarithms: where times are alike a percentile errs as the mean does. A choice,
-among 0.05 to 0.4 that with the narrowest intervals of one drive's environments."""
-APART = 1e-6
-"""Between equal times, as logarithms: where all requests take as long, the share still rises."""
+UNCERTAINTY_MIN = 0.1
+"""Minimum uncertainty, in logarithms: if times are similar, a percentile has the error of the mean. A choice among 0.05
+to 0.4 with the narrowest intervals for one drive's environments."""
+TIME_STEP_MIN = 1e-6
+"""Minimum distance of equal times, in logarithms, so that shares increase strictly."""
 
 
 class Percentile(NamedTuple):
-    """A percentile as it is predicted, in logarithms."""
+    """A predicted percentile, in logarithms."""
 
     ratio: float
-    """Over the mean."""
+    """Relative to the mean."""
     unsure: float
-    """Half the distance of the times around it; errors are over this."""
+    """Half the distance of the times around it; errors are divided by this."""
 
     def between(self, other: Percentile, share: float) -> Percentile:
-        """So much of this, and the rest of another."""
+        """Interpolates between this percentile, with the given share, and another."""
         rest = 1 - share
         return Percentile(share * self.ratio + rest * other.ratio, share * self.unsure + rest * other.unsure)
 
 
 Percentiles: TypeAlias = dict[str, Percentile]
-"""By their names."""
+"""Percentiles by name."""
 Part: TypeAlias = tuple[float, Sequence[float]]
 """A share of the requests, and the logarithms of their response times at ``LEVELS``."""
 
 
 def part(share: float, times: Sequence[float]) -> Part:
-    """A part of these times, in order though their averages may not be."""
+    """Returns a part with these times, sorted since averages may not be."""
     logs: list[float] = []
     before = -inf
     for time in times:
-        before = max(before + APART, log(time) if time > 1 else 0.0)
+        before = max(before + TIME_STEP_MIN, log(time) if time > 1 else 0.0)
         logs.append(before)
     return share, logs
 
 
 def of_mixture(parts: Sequence[Part], levels: Sequence[float]) -> list[float]:
-    """The logarithms of the times that these shares of all requests keep; ``levels`` rise.
+    """Returns the logarithms of the times at these shares of all requests; ``levels`` increase.
 
     >>> [log_time / log(2) for log_time in of_mixture([part(1.0, [2.0**n for n in range(1, 10)])], [0.25, 0.5])]
     [3.0, 4.0]

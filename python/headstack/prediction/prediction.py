@@ -1,4 +1,4 @@
-"""The prediction for one environment on one system."""
+"""``Prediction`` for one environment on one system."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an environment comes to on a system."""
+    """The predicted performance of an environment on a system."""
 
     system: str
     environment: str
     load: str
-    """``depth 16``, ``600/s``, or ``as stated`` of stages."""
+    """``depth 16``, ``600/s``, or ``as stated`` for stages."""
     iops: float
     iops_low: float
-    """From here to ``iops_high`` the simulation lies in nine of ten predictions; how far the simulation is from a real
-    device is not a part of it."""
+    """Lower end of the 90 % prediction interval of the simulated throughput, up to ``iops_high``; it does not include
+    the simulation's error for a real device."""
     iops_high: float
     mb_per_s: float
     mean_ms: float | None
-    """Mean response time; ``None`` where arrivals saturate the system."""
+    """Mean response time; ``None`` if arrivals saturate the system."""
     mean_ms_low: float | None
     mean_ms_high: float | None
-    """``None`` where the system may be saturated."""
+    """Upper end; ``None`` if the system may be saturated."""
     p50_ms: float | None
-    """Median of the response times; ``None`` where arrivals saturate the system, and of stages, which have no tests."""
+    """Median of the response times; ``None`` if arrivals saturate the system, and for stages, which have no tests."""
     p50_ms_low: float | None
     p50_ms_high: float | None
     p99_ms: float | None
@@ -33,15 +33,15 @@ class Prediction:
     p99_ms_low: float | None
     p99_ms_high: float | None
     bottleneck: str
-    """The component that takes most of the time in the tests that the prediction is made of."""
+    """The component with most of the time in the underlying tests."""
     saturated: bool
     gain_percent: float | None = None
-    """Over the first system: of throughput, or where arrivals set that, of the speed of responses."""
+    """Speedup over the first system: of throughput, or if arrivals determine that, of response times."""
     gain_percent_low: float | None = None
     gain_percent_high: float | None = None
     iops_model_low: float | None = None
-    """From here to ``iops_model_high`` nine of ten devices lie, by the errors of prediction and model; ``None`` where
-    that is not known."""
+    """Lower end of the 90 % prediction interval for devices, up to ``iops_model_high``, with the errors of prediction
+    and model; ``None`` if unknown."""
     iops_model_high: float | None = None
     mean_model_low_ms: float | None = None
     mean_model_high_ms: float | None = None
@@ -50,10 +50,10 @@ class Prediction:
     p99_model_low_ms: float | None = None
     p99_model_high_ms: float | None = None
     model_error: str | None = None
-    """What these are learnt from, or why they are not known; ``None`` where nobody asked."""
+    """Data from which these are learned, or the reason why they are unknown; ``None`` if not requested."""
 
     def overlaps(self, other: Prediction) -> bool:
-        """Whether devices of the two lie where the models cannot say which does more."""
+        """Whether the models cannot decide which of the two devices is faster."""
         ends = (self.iops_model_low, self.iops_model_high, other.iops_model_low, other.iops_model_high)
         if any(end is None for end in ends):
             return False

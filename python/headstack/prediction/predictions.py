@@ -1,4 +1,4 @@
-"""Predictions: environments on systems, from the tables of low-level tests."""
+"""``Predictions``: environments on systems, from the tables of low-level tests."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from headstack.prediction.recorded import in_course
 from headstack.prediction.shown import shown
 
 STEADY_TIMES = 2
-"""A recording that moves less than this over what caches hold is their filling, and no steady state."""
+"""A trace that transfers less than this multiple of the caches' capacity only fills them, and is not in steady
+state."""
 
 RETURNS_MAX = 0.05
-"""Of the blocks of a recording. A choice: what comes back costs next to nothing, and predictions are off by as much."""
+"""Maximum share of a trace's blocks that return to caches. A choice: these cost almost nothing, and predictions are off
+by as much.
+"""
 
 Found: TypeAlias = tuple[Reached, Reached, Reached]
-"""What is reached, and what with the rates at the low and the high end of the interval."""
+"""The result, and the results with the rates at the low and the high end of the interval."""
 
 Ends: TypeAlias = tuple[float | None, float | None, float | None]
 
 Told: TypeAlias = tuple[Ends, Ends]
-"""Of the median and the 99th percentile, each with its interval."""
+"""The median and the 99th percentile, each with its interval."""
 
 Gain: TypeAlias = tuple[float | None, float | None, float | None]
 
@@ -70,7 +73,7 @@ FIELDS = (
     Field("p99_model_high_ms", "figure", "ms", "high end of it"),
     Field("model_error", "text", "", "from how many devices that is learnt, or why it is not known"),
 )
-"""The columns of the table of predictions."""
+"""Columns of the table of predictions."""
 
 
 Cell = str | float | bool | None
@@ -83,7 +86,7 @@ class Predictions(Sequence[Prediction], Tabular):
     fields = FIELDS
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row for each prediction."""
+        """Returns a row for each prediction."""
         return self.rows()
 
     def __init__(self, predictions: Iterable[Prediction]) -> None:
@@ -102,20 +105,20 @@ class Predictions(Sequence[Prediction], Tabular):
         return told(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """The columns worth printing, and the cells as text."""
+        """Returns the columns to print, and the cells as text."""
         return shown(self)
 
     def rows(self) -> list[dict[str, Cell]]:
-        """A row for each, with the columns of ``FIELDS``."""
+        """Returns a row for each prediction, with the columns of ``FIELDS``."""
         return [asdict(one) for one in self._all]
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """All of them as a JSON list, one a line."""
+        """Returns all predictions as a JSON list with one per line."""
         return written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
 
 
 def predicted(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:
-    """Every environment on every system. Raises ``InputError`` outside the range of the tests."""
+    """Predicts every environment on every system. Raises ``InputError`` outside the range of the tests."""
     return Predictions(one for environment in environments for one in _on_all(environment, systems))
 
 
@@ -129,15 +132,15 @@ def _on_all(environment: Environment, systems: Sequence[Characterization]) -> It
         found = _with_interval(environment, system, blend, error)
         gains = (None, None, None) if first is None else gain(environment, first, found)
         first = first or found
-        yield _told(environment, system, blend, found, gains)
+        yield _with_percentiles(environment, system, blend, found, gains)
 
 
 def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> Found:
-    """What is reached, and with all rates so much lower and higher as errors go."""
+    """Returns the result, and the results with all rates reduced and increased by the error."""
     load, model = environment.load, system.model
     down, up = math.exp(-error), math.exp(error)
     if isinstance(load, Closed) and load.think_ns == 0 and load.processors is None:
-        # Nobody thinks: one point of the curve is all that is needed, and errors are those of its throughput.
+        # Without think time one point of the curve is sufficient, and errors are those of its throughput.
         iops = 1e9 / model.service_at_ns(blend, load.outstanding)
         mean_ns = load.outstanding / iops * 1e9
         return Reached(iops, mean_ns), Reached(iops * down, mean_ns / down), Reached(iops * up, mean_ns / up)
@@ -152,8 +155,8 @@ def _with_interval(environment: Environment, system: Characterization, blend: Bl
 
 
 def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> Reached:
-    """Clients that think leave the system be as arrivals do, the less the nearer it is to its most; of requests in a
-    row the first alone finds it so."""
+    """Solves clients that think, which leave the system idle as arrivals do, less so near its maximum; in a sequence of
+    requests only for the first one."""
     found = reached(load, rates)
     share = min(1.0, found.iops / rates.most)
     mean_ns = found.mean_ns * system.model.patience(environment, share) ** ((1 - share) / load.in_a_row)
@@ -162,8 +165,8 @@ def _with_thinkers(environment: Environment, load: Closed, system: Characterizat
 
 
 def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
-    """An open loop: the closed loops' rates, and what the tests with arrivals say of response times beside them. What
-    is wrong about a rate is so much more about a response time as the load leaves less room."""
+    """Solves an open loop from the closed loops' rates, corrected by the tests with arrivals. The error of a rate
+    causes a larger error of the response time as the load approaches saturation."""
     load = environment.load
     assert isinstance(load, Open)
     point = reached(load, rates)
@@ -183,8 +186,8 @@ def _with_arrivals(environment: Environment, system: Characterization, rates: Ra
 
 
 def _as_recorded(environment: Environment, system: Characterization, error: float, share: float) -> Found:
-    """The arrivals of a recording. How much an error of the rates does to response times is seen by going through it
-    with these rates; what the tests with arrivals are off by comes on top, as with random arrivals."""
+    """Solves the arrivals of a trace. The effect of rate errors on response times is determined by repeating it with
+    changed rates; the error of the tests with arrivals is added, as for random arrivals."""
     patience = system.model.patience(environment, share)
     assert isinstance(environment.load, AsRecorded)
     classes, pieces = system.model.rates_of_classes(environment), environment.load.pieces
@@ -199,7 +202,7 @@ def _as_recorded(environment: Environment, system: Characterization, error: floa
 
 
 def error_of(environment: Environment, system: Characterization, kind: str) -> float:
-    """How far off predictions of a kind are. Raises ``InputError`` where too few were tested to say."""
+    """Returns the error of predictions of a kind. Raises ``InputError`` if too few were tested."""
     if kind not in system.errors[MEAN]:
         few = len(system.residuals[MEAN].get(kind, ()))
         raise InputError(
@@ -216,7 +219,7 @@ def check_depth(environment: Environment, system: Characterization) -> None:
         if load.rate_per_s <= 0:
             raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; above 0 is allowed")
         return
-    # Thinkers are not outstanding all at once.
+    # Thinking clients are not all outstanding at once.
     thinks = isinstance(load, Closed) and load.think_ns > 0
     if load.outstanding <= 0 or not (thinks or load.outstanding <= depths[-1]):
         raise InputError(
@@ -226,8 +229,8 @@ def check_depth(environment: Environment, system: Characterization) -> None:
 
 
 def check_recorded(environment: Environment, system: Characterization) -> None:
-    """Raises ``InputError`` for a recording whose course caches decide: low-level tests are of steady states, and
-    none of them comes back to the blocks of a recording."""
+    """Raises ``InputError`` for a trace whose performance depends on caches: low-level tests are in steady state, and
+    do not revisit blocks as a trace does."""
     recorded, held = environment.recorded, system.held_bytes
     if recorded is None or held == 0:
         return
@@ -246,7 +249,9 @@ def check_recorded(environment: Environment, system: Characterization) -> None:
 
 
 def gain(environment: Environment, reference: Found, other: Found) -> Gain:
-    """Gain of one system over another in percent, with its interval: errors of systems are taken to be independent."""
+    """Returns the speedup of one system over another in percent, with its interval; errors of systems are taken as
+    independent.
+    """
     if reference[0].saturated or other[0].saturated:
         return None, None, None
     before, after = _logarithms(environment, reference), _logarithms(environment, other)
@@ -258,13 +263,15 @@ def gain(environment: Environment, reference: Found, other: Found) -> Gain:
 
 
 def _logarithms(environment: Environment, found: Found) -> list[float]:
-    """Logarithms of what gains are of: throughput, or the speed of responses where arrivals set the throughput."""
+    """Returns the logarithms that speedups compare: of throughput, or of the inverse response time if arrivals
+    determine the throughput.
+    """
     if isinstance(environment.load, Open):
         return [-math.inf if one.saturated else -math.log(one.mean_ns) for one in found]
     return [math.log(one.iops) for one in found]
 
 
-def _told(
+def _with_percentiles(
     environment: Environment,
     system: Characterization,
     blend: Blend,
@@ -293,7 +300,7 @@ def _told(
 
 
 def _percentiles(environment: Environment, system: Characterization, blend: Blend, found: Found) -> Told:
-    """The median and the 99th percentile, each with the ends of its interval, in ms."""
+    """Returns the median and the 99th percentile, each with its interval, in ms."""
     point, slow, _ = found
     load, model = environment.load, system.model
     if isinstance(load, Staged) or point.saturated:
@@ -317,8 +324,8 @@ def _percentiles(environment: Environment, system: Characterization, blend: Blen
 def _percentiles_as_recorded(
     environment: Environment, system: Characterization, blend: Blend, point: Reached, at_random: dict[str, Ends]
 ) -> Told:
-    """A recording's, by how many its requests find. Tests with random arrivals know what depths do not, such as what a
-    scheduler leaves waiting where more come: intervals hold what both say."""
+    """Returns percentiles of a trace by the queue depths that its requests meet. Tests with random arrivals include
+    effects that depths lack, such as requests that a scheduler delays when more arrive: intervals cover both."""
     load = environment.load
     assert isinstance(load, AsRecorded)
     left = 1 - load.rate_per_s / system.model.rates(blend).most
@@ -339,7 +346,7 @@ def _ms(reached: Reached) -> float | None:
 
 
 def load_text(environment: Environment) -> str:
-    """The load, for people."""
+    """Formats the load for people."""
     match environment.load:
         case AsRecorded(rate_per_s):
             return f"as recorded, {rate_per_s:.4g}/s"

@@ -1,4 +1,5 @@
-"""The predictor: low-level tests of systems, once; then what any environment comes to on them, without a simulation.
+"""The predictor: characterizes systems once by low-level tests, then predicts any environment on them without a
+simulation.
 
 tested = characterize("cheetah-x15-36lp")
 predict("file-server", ["cheetah-9lp", tested], depth=[1, 4, 16])
@@ -66,14 +67,14 @@ def characterize(
     **options: Swept,
 ) -> Characterization:
     """Runs the low-level tests of a system on all cores. ``options`` change it as in a run (``write_cache="off"``,
-    ``drives=4``), one value each. An array of drives of one kind is composed from the tests of its member, which are
-    kept, and few of its own, unless all are to be ``direct``. What was tested once is kept in the user's cache, and
-    what is interrupted goes on there.
+    ``drives=4``), one value each. An array of identical drives is composed from the tests of its member, which are
+    stored, and a few of its own, unless ``direct`` requests all. Tests are stored in the user's cache, and interrupted
+    ones resume.
 
-    A file or block device is measured instead, with fewer tests that take ``time`` (5 minutes) in all. Reads ask for
-    nothing; tests write where ``access`` permits it, and what is there is lost.
+    A file or block device is measured instead, with fewer tests that take ``time`` (5 minutes) in total. Reading needs
+    no permission; tests write if ``access`` permits it, which destroys the contents.
 
-    Raises ``InputError`` for a system or an option that is not acceptable.
+    Raises ``InputError`` for an invalid system or option.
 
     >>> hs.characterize("no-such-drive")
     Traceback (most recent call last):
@@ -92,7 +93,7 @@ def characterize(
 
 
 def _kept(system: Drive | Array, axes: Axes, direct: bool, store: Store, progress: Progress | None) -> Characterization:
-    """What was made before, or is made now and kept."""
+    """Returns the stored characterization, or makes and stores it."""
     kept = folder_of(store) / f"{hash_of(system, axes, direct)}.json"
     if kept.is_file():
         return replace(Characterization.load(kept), system=system.name)
@@ -109,7 +110,7 @@ def _kept(system: Drive | Array, axes: Axes, direct: bool, store: Store, progres
 
 
 def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
-    """The system with some of its values changed, which its name tells."""
+    """Returns the system with changed values, which its name includes."""
     allowed = {option.name: option for option in CHANGEABLE}
     chosen: dict[str, str] = {}
     for name, value in options.items():
@@ -141,10 +142,10 @@ def predict(
     with 90 % intervals.
 
     Environments are workloads and scenarios of the catalogue or of TOML files, traces, or ``Environment``; systems are
-    characterizations, their files, or systems, which are characterized first unless that was done before. ``depth``
-    replaces the requests outstanding, or the clients, ``rate`` the arrivals a second.
+    characterizations, their files, or systems, which are characterized first if necessary. ``depth`` replaces the queue
+    depth, or the number of clients, ``rate`` the arrivals per second.
 
-    Raises ``InputError`` outside the range of the tests, naming what is outside.
+    Raises ``InputError`` outside the range of the tests, with the value that is outside.
 
     >>> hs.predict("file-server", "missing.json")
     Traceback (most recent call last):
@@ -162,7 +163,7 @@ def at_loads(
     depth: float | Iterable[float] | None,
     rate: float | Iterable[float] | None,
 ) -> list[Environment]:
-    """The environments at each of the loads, or as they state themselves."""
+    """Returns the environments at each load, or with the load they state."""
     if depth is not None and rate is not None:
         raise InputError("depth, rate: only one of them can be given")
     if depth is not None:
@@ -183,7 +184,7 @@ def _each(given: Any, *single: type) -> list[Any]:
 def characterization_of(
     system: Characterized, progress: Progress | None = None, axes: Axes = FULL, store: Store = None
 ) -> Characterization:
-    """The characterization of a system: itself, of a file, kept from before in ``store``, or made now and kept."""
+    """Returns the characterization of a system: itself, from a file, from ``store``, or made now and stored."""
     if isinstance(system, Characterization):
         return system
     if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
@@ -201,9 +202,9 @@ def predicted_rows(
     store: Store = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Cell]]:
-    """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
-    ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with
-    one value or several. Characterizations are kept in ``store``."""
+    """Returns the rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``,
+    and ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``,
+    with one value or several. Characterizations are kept in ``store``."""
     given = dict(settings or {})
     for name in given:
         if name not in ("depth", "rate"):

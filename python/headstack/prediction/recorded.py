@@ -1,9 +1,9 @@
-"""Recordings as a queue meets them: their own arrivals, at the station of ``loops``.
+"""Recorded arrivals of a trace at the station of ``loops``.
 
-The station serves at the rates of the closed loops of the tests, by the number of requests that it holds. The request
-that is served next takes the time of its own class, random or sequential, a read or a write, of its size: what comes
-in a burst is seldom what comes else. Times are drawn from an exponential distribution, as they are where arrivals are
-random and the station is solved exactly, so that with random arrivals both come to the same.
+The station serves at the rates of the tests' closed loops, by the number of requests in it. The request that is served
+next takes the time of its own class (random or sequential, read or write) and size, since bursts differ from other
+requests. Times are drawn from an exponential distribution, for which the station with random arrivals is solved
+exactly, so that both agree for random arrivals.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from headstack.traces.traces import Trace
 
 WHOLE_MAX = 1 << 17
-"""Requests of a recording that is taken as a whole; of a longer one pieces are."""
+"""Maximum number of requests of a trace that is used completely; of a longer one pieces are used."""
 PIECES, PIECE_REQUESTS = 32, 4096
 REQUESTS_MIN = 20_000
-"""Requests that are drawn for: short recordings are gone through several times."""
+"""Minimum number of requests to draw times for: short traces are repeated."""
 SURE_90 = 1.645
 """Standard deviations of 90 % of a normal distribution."""
 
 
 class Arrival(NamedTuple):
-    """One request of a recording."""
+    """One request of a trace."""
 
     at_ns: int
     size_bytes: int
     is_read: bool
     is_random: bool
-    """Continues no recent stream of its device."""
+    """Whether it continues no recent stream of its device."""
 
 
 Piece: TypeAlias = tuple[Arrival, ...]
-"""Requests that follow each other, in order of arrival."""
+"""Consecutive requests, in order of arrival."""
 ByHeld: TypeAlias = Sequence[float]
-"""Requests a ns, by how many are held: from 0 to the deepest of the tests."""
+"""Rate per ns by queue length, from 0 to the deepest of the tests."""
 
 
 def pieces_of(trace: Trace, requests: int) -> tuple[Piece, ...]:
-    """The requests that transfer data: all, or of a long recording pieces that lie evenly in it."""
+    """Returns the requests that transfer data: all, or evenly spaced pieces of a long trace."""
     is_whole = requests <= WHOLE_MAX
     stride, length = (max(1, requests), requests) if is_whole else (requests // PIECES, PIECE_REQUESTS)
     pieces: list[list[Arrival]] = []
@@ -57,19 +57,19 @@ def pieces_of(trace: Trace, requests: int) -> tuple[Piece, ...]:
         if told & 4:
             pieces.append([])
         pieces[-1].append(Arrival(at_ns, size_bytes, bool(told & 1), bool(told & 2)))
-    # What is behind the last whole stride is no piece like the others.
+    # The requests after the last whole stride form an incomplete piece.
     return tuple(tuple(piece) for piece in pieces[: 1 if is_whole else PIECES])
 
 
 @dataclass(frozen=True)
 class Course:
-    """What a recording comes to at a station."""
+    """The result of a trace at a station."""
 
     mean_ns: float
     unsure: float
-    """From the pieces to the whole: half the width of 90 % of the mean's logarithm; 0 where all was gone through."""
+    """Sampling uncertainty of pieces: 90 % half-width of the mean's logarithm; 0 if all requests were used."""
     depths: tuple[tuple[int, float], ...]
-    """How many were there when a request came, itself included, and the share of the requests that found it so."""
+    """Queue depths on arrival, including the request itself, with the share of the requests that met them."""
 
 
 def in_course(
@@ -77,7 +77,7 @@ def in_course(
     classes: Mapping[RequestClass, ByHeld],
     scale: float = 1.0,
 ) -> Course:
-    """Goes through a recording, with all rates times ``scale``."""
+    """Simulates a trace, with all rates multiplied by ``scale``."""
     random = Random(1909)
     nearest = _nearest(classes)
     means: list[float] = []
@@ -99,8 +99,8 @@ def in_course(
 
 
 def served(piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, found: Counter[int]) -> list[float]:
-    """Response times in ns, in order of arrival: one after the other, at a rate that goes with how many are there;
-    ``found`` counts how many each arrival makes them."""
+    """Returns response times in ns, in order of arrival; requests are served one after the other at a rate that depends
+    on the queue length, and ``found`` counts the lengths on arrival."""
     deepest = len(rates[0]) - 1
     answers: list[float] = []
     now, left, held = float(piece[0].at_ns), 0.0, 0
@@ -128,7 +128,8 @@ def served(piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, 
 
 
 def _nearest(classes: Mapping[RequestClass, ByHeld]) -> Callable[[Arrival], ByHeld]:
-    """The class that is most like a request: what it does first, then whether it is random, then its size."""
+    """Returns a function for the class most similar to a request: first by operation, then by randomness, then by
+    size."""
     known: dict[tuple[int, bool, bool], ByHeld] = {}
 
     def apart(one: RequestClass, arrival: Arrival) -> tuple[bool, bool, float]:

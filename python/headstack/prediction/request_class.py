@@ -1,4 +1,4 @@
-"""Requests of one size and kind, as an environment has them."""
+"""``RequestClass``: requests of one size and kind in an environment."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RequestClass:
-    """Requests that are alike."""
+    """Similar requests."""
 
     share: float
-    """Of all requests, from 0 to 1."""
+    """Share of all requests, from 0 to 1."""
     size_bytes: int
     is_read: bool
     is_random: bool
-    """Goes to a new place; else it continues a stream."""
+    """Whether they are random; otherwise they continue a stream."""

@@ -1,8 +1,8 @@
-"""How the response times of an environment are distributed, from those of the tests.
+"""``Responses``: distributions of an environment's response times from those of the tests.
 
-Reads and writes at random are a mixture of the tests of either. The more wait, the less they differ: how much that is,
-is a factor for each percentile, found on tests of both. What is between random and sequential is a mixture of the mixes
-that were tested around it, and so are open loops of the tests with arrivals.
+Random reads and writes are a mixture of the tests of each. Their difference shrinks with queue depth by a factor for
+each percentile, from tests of both. Mixes of random and sequential requests are a mixture of the tests around them, and
+open loops of the tests with arrivals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headstack.prediction.percentiles import (
     AROUND,
     FIGURES,
     LEVELS,
-    SURE,
+    UNCERTAINTY_MIN,
     Part,
     Percentile,
     Percentiles,
@@ -28,7 +28,7 @@ from headstack.prediction.percentiles import (
 )
 
 Terms: TypeAlias = list[tuple[int, float]]
-"""Places in a table at its first depth, and the weight of each."""
+"""Positions in a table at its first depth, with their weights."""
 
 FIRST = [(0, 1.0)]
 """The only depth of a table that has none."""
@@ -36,14 +36,15 @@ FIRST = [(0, 1.0)]
 
 @dataclass(frozen=True)
 class Alike:
-    """Requests whose answers are as in one kind of test: the table, and places whose weights sum to their share."""
+    """Requests with the response times of one kind of test: the table, and positions whose weights sum to their
+    share."""
 
     table: str
     terms: Terms
 
 
 class Responses:
-    """The distributions of one system's tests, ready to predict from."""
+    """The distributions of one system's tests, ready for predictions."""
 
     def __init__(self, tables: dict[str, Table]) -> None:
         self._random, self._mixed = tables[RANDOM], tables[MIXED]
@@ -52,16 +53,17 @@ class Responses:
         self._tables = {name: tables[name] for name in (RANDOM, SEQUENTIAL, MIXED, OPEN)}
         self._times = {name: _by_level(table) for name, table in self._tables.items()}
         self.factors = self._factors()
-        """Of each percentile, and each test of random reads and writes, the logarithm of it over the mixture's."""
+        """For each percentile, and each test of random reads and writes, the logarithm of its ratio to the
+        mixture's."""
 
     def ratios(self, alike: Sequence[Alike], depths: Sequence[tuple[int, float]]) -> Percentiles:
-        """The percentiles between two depths of the tests, or at one."""
+        """Returns the percentiles between two depths of the tests, or at one."""
         depth = self._depths[depths[-1][0]]
         parts: list[Part] = []
         mean = 0.0
         for one in alike:
             share = sum([weight for _, weight in one.terms])
-            # Times over requests, of all that are outstanding: where nothing else is, responses go with both.
+            # Mean times per request of all classes: in a closed loop, response times scale with all of them.
             terms = [
                 (at + index, mass * weight * self._depths[index] / depth)
                 for index, mass in depths
@@ -71,17 +73,17 @@ class Responses:
             parts.append(part(share, times))
             time_ns = self._tables[one.table].time_ns
             mean += sum([weight * time_ns[at] for at, weight in terms])
-        # One pass finds all; they are taken apart again.
+        # One pass computes all of them; they are separated again.
         logs = of_mixture(parts, ALL_AROUND)
         return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
 
     @staticmethod
     def _percentile(logs: Sequence[float], around: Sequence[float], mean: float) -> Percentile:
         below, at_level, above = (logs[ALL_AROUND.index(level)] for level in around)
-        return Percentile(at_level - log(mean), max(SURE, (above - below) / 2))
+        return Percentile(at_level - log(mean), max(UNCERTAINTY_MIN, (above - below) / 2))
 
     def at_depth(self, alike: Sequence[Alike], factor: Terms, depth: float) -> Percentiles:
-        """The percentiles of a closed loop."""
+        """Returns the percentiles of a closed loop."""
         around = self._around(depth)
         return {
             name: one._replace(
@@ -91,8 +93,8 @@ class Responses:
         }
 
     def in_course(self, alike: Sequence[Alike], factor: Terms, depths: Sequence[tuple[int, float]]) -> Percentiles:
-        """The percentiles of requests that find so many, each depth with its share: a mixture of the closed loops that
-        were tested at these depths. Beyond the deepest test they are as much slower as there are more."""
+        """Returns the percentiles of requests by queue depth on arrival, as a mixture of the closed loops tested at
+        these depths. Above the deepest test, times grow in proportion."""
         masses: dict[tuple[int, int], float] = {}
         deepest = self._depths[-1]
         for depth, mass in depths:
@@ -114,7 +116,7 @@ class Responses:
         return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
 
     def of_arrivals(self, alike: Sequence[Alike]) -> Percentiles:
-        """The percentiles of an open loop."""
+        """Returns the percentiles of an open loop."""
         return self.ratios(alike, FIRST)
 
     def _factor(self, name: str, factor: Terms, index: int) -> float:
@@ -122,7 +124,7 @@ class Responses:
         return sum([weight * values[place + index] for place, weight in factor])
 
     def _around(self, depth: float) -> list[tuple[int, float]]:
-        """The depths of the tests around one, with their weights."""
+        """Returns the depths of the tests around one, with their weights."""
         at = log(max(depth, 1.0))
         for index, upper in enumerate(self._log_depths):
             if at <= upper:
@@ -145,7 +147,7 @@ class Responses:
         return found
 
     def _classes(self, align: float, read: float, size: float, range_: float) -> list[Alike]:
-        """Reads and writes at random, as in a test of both."""
+        """Returns random reads and writes, as in a test of both."""
         shares = [(is_read, share) for is_read, share in ((1.0, read), (0.0, 1 - read)) if share > 0]
         first = self._depths[0]
         return [
@@ -155,12 +157,12 @@ class Responses:
 
 
 def _by_level(table: Table) -> list[list[float]]:
-    """At each level, the time of each test over that of the loop: response times over their depth."""
+    """Returns, at each level, the time of each test relative to that of the loop: response times divided by depth."""
     return [
         [time * shape[n] for time, shape in zip(table.time_ns, table.shape, strict=True)] for n in range(len(LEVELS))
     ]
 
 
 def _shape(table: Table, place: int, level: float) -> float:
-    """The logarithm of a percentile over the mean of one test."""
+    """Returns the logarithm of a percentile relative to the mean of one test."""
     return log(max(table.shape[place][LEVELS.index(level)], exp(-10)))

@@ -1,4 +1,4 @@
-"""Predictions as people see them."""
+"""Tables of predictions for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GAINS = (11, 12)
 
 
 def shown(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
-    """The columns worth printing, and the cells as text."""
+    """Returns the columns to print, and the cells as text."""
     has_gains = any(one.gain_percent is not None for one in predictions)
     keep = [number for number in range(len(COLUMNS)) if has_gains or number not in GAINS]
     rows = [cells(one) for one in predictions]
@@ -38,7 +38,7 @@ def shown(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[st
 
 
 def cells(one: Prediction) -> list[str]:
-    """A prediction's row."""
+    """Returns a prediction's row."""
     return [
         one.system,
         one.load + (", saturated" if one.saturated else ""),
@@ -58,21 +58,21 @@ def cells(one: Prediction) -> list[str]:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """The interval of a response time, which has no end where the system may be saturated."""
+    """Formats the interval of a response time, which is open if the system may be saturated."""
     return "" if low is None else f"{ms(low)} to {ms(high) or 'saturated'}"
 
 
 def gain_interval(one: Prediction) -> str:
-    """The interval of a gain, which has no end where the first system may be saturated."""
+    """Formats the interval of a speedup, which is open if the first system may be saturated."""
     high = "any" if one.gain_percent_high is None else f"{one.gain_percent_high:+.0f}"
     return f"{one.gain_percent_low:+.0f} to {high}"
 
 
 def per_s(value: float) -> str:
-    """A rate."""
+    """Formats a rate."""
     return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
 def ms(value: float | None) -> str:
-    """A time."""
+    """Formats a time."""
     return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"

@@ -1,15 +1,15 @@
-"""An environment that somebody writes by hand: a TOML file with a table ``[environment]``.
+"""Environments from TOML files with a table ``[environment]``.
 
 [environment]
-depth   = 8                # or rate = 200, arrivals a second; with depth, think = "10ms"
-range   = "20GB"           # what random requests spread over; the whole system where it is left out
-streams = 2                # sequential streams at a time
-switch_percent = 25        # of the sequential requests, those that come after a request elsewhere
+depth   = 8                # or rate = 200, arrivals per second; with depth also think = "10ms"
+range   = "20GB"           # range of random requests; by default the whole system
+streams = 2                # number of concurrent sequential streams
+switch_percent = 25        # share of sequential requests that follow a request elsewhere
 align   = "4KiB"
-hot_percent = 80           # of the random requests, those that come back to a part
-hot_part_percent = 10      # how large that is, of what they spread over
+hot_percent = 80           # share of random requests that go to a hot part
+hot_part_percent = 10      # size of the hot part as a share of the range
 
-[[environment.lines]]      # as those of a workload
+[[environment.lines]]      # like those of a workload
 size = "8KiB"
 share_percent = 100
 read_percent = 67
@@ -42,11 +42,13 @@ LINE_KEYS = ("size", "share_percent", "read_percent", "random_percent")
 
 
 def written(path: Path) -> Environment | None:
-    """The environment of a file that has one; ``None`` for other TOML. Raises ``InputError`` naming file and key."""
+    """Returns the environment of a file with such a table; ``None`` for other TOML. Raises ``InputError`` with file and
+    key.
+    """
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8")).get("environment")
     except ValueError:
-        return None  # Who reads workloads says what is wrong with it, and where.
+        return None  # The reader of workloads reports what is wrong with it, and where.
     if told is None:
         return None
     file = str(path)

@@ -1,4 +1,6 @@
-"""Figures and reports as data, and how they are drawn: as pages, by matplotlib, as text. It knows no storage."""
+"""Figures and reports as data, and their renderers: HTML pages, matplotlib pictures and text. This package knows
+nothing of storage.
+"""
 
 from headstack.report.figures import Figure, InNotebook, Report
 

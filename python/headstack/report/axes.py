@@ -1,4 +1,6 @@
-"""Axes by their data: logarithmic where these exceed a decade, and in microseconds where milliseconds are too long."""
+"""Axes chosen by their data: logarithmic if the values span more than a decade, in microseconds if milliseconds are too
+long.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,18 @@ from headstack.report.drawable import ALONG, UP, finite, on_log_axes, positive_a
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 
 DECADE = 10
-"""An axis is logarithmic where its greatest value is more than so many times its least."""
+"""An axis is logarithmic if its largest value is more than this many times its smallest."""
 SWITCHED = 2
-"""A reader may switch where the greatest is so many times the least: else both kinds look alike."""
+"""The page offers the other scale if the largest value is this many times the smallest; below that both look alike."""
 SHORT_MS = 2.0
-"""Up to here an axis is in microseconds."""
+"""An axis whose values are all at most this long is in microseconds."""
 
 
 def with_axes(figure: Figure) -> Figure:
-    """The figure with a scale and a unit for each axis that leaves them to the data (``log=None``).
+    """Returns the figure with a scale and a unit for each axis that leaves them to the data (``log=None``).
 
-    An axis has one unit: times of more than 2 ms anywhere are told in milliseconds everywhere. What cannot be drawn is
-    left out: values that are not finite, and those of at most 0 on a logarithmic axis.
+    An axis has one unit: if any time exceeds 2 ms, all are in milliseconds. Values that cannot be drawn are left out:
+    non-finite ones, and those of 0 or less on a logarithmic axis.
     """
     figure = finite(figure)
     match figure:
@@ -36,7 +38,7 @@ def with_axes(figure: Figure) -> Figure:
             limited = [limit for limit in limited if limit.value > 0 or not y.log]
             return replace(figure, x=x, y=y, series=series, limits=limited)
         case Bars():
-            # Parts add up on a linear axis alone.
+            # Stacked parts add up only on a linear axis.
             y, of_y = _decided(figure.y, list(_values(figure.series, UP, 1)), figure.stacked)
             series = [_scaled(one, UP, of_y, 1) for one in figure.series]
             y = positive_axis(y, list(_values(series, UP, 1)))
@@ -49,7 +51,7 @@ def with_axes(figure: Figure) -> Figure:
 
 
 def _decided(axis: Axis, values: Sequence[float], is_linear: bool = False) -> tuple[Axis, float]:
-    """The axis, and what its values are to be multiplied by."""
+    """Returns the axis and the factor to multiply its values by."""
     if axis.log is not None:
         return axis, 1
     if is_linear or not values or min(values) <= 0:
@@ -66,7 +68,7 @@ def _stated(axis: Axis) -> Axis:
 
 
 def _values(series: Iterable[Series], names: Sequence[str], place: int) -> list[float]:
-    """What series have along an axis; their knees at a place of its pair."""
+    """Returns the values of series along an axis; ``place`` is the axis's index in a knee's pair."""
     found = [value for one in series for name in names for value in getattr(one, name) if value is not None]
     return [*found, *(one.mark[place] for one in series if one.mark is not None)]
 
@@ -82,5 +84,5 @@ def _scaled(one: Series, names: Sequence[str], factor: float, place: int) -> Ser
 
 
 def _times(value: float, factor: float) -> float:
-    """Without what binary fractions leave behind."""
+    """Multiplies and removes the rounding residue of binary fractions."""
     return value if factor == 1 else float(f"{value * factor:.12g}")

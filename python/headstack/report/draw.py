@@ -1,4 +1,4 @@
-"""Figures of reports drawn by matplotlib, as PNG, SVG or PDF: the data of the page in the style of the plots."""
+"""Figures of reports drawn by matplotlib as PNG, SVG or PDF, with the data of the page in the style of ``plots``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headstack.report.figures import Figure as Data
 from headstack.report.looks import with_looks
 from headstack.report.stills import is_alone
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE, save  # isort: skip
 from headstack.report.labels import label_points  # isort: skip
 
@@ -35,12 +35,12 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSl
 from matplotlib.figure import Figure  # isort: skip
 from matplotlib.ticker import FuncFormatter, NullFormatter  # isort: skip
 
-MANY = 30
-"""A map is logarithmic where its greatest value is so many times its least."""
+LOG_MAP_RATIO = 30
+"""A map is logarithmic if its largest value is this many times its smallest."""
 
 
 def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
-    """The picture of a figure; written where a path is given, in the format of its suffix: png, svg or pdf."""
+    """Draws a figure and, if a path is given, writes it in the format of its suffix: png, svg or pdf."""
     (data,) = with_looks([with_axes(data)])
     with mpl.rc_context(STYLE):
         match data:
@@ -63,7 +63,7 @@ def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
 def draw_stacked(
     figures: Sequence[Lines | Bars], path: str | os.PathLike[str] | None = None, caption: str = ""
 ) -> Figure:
-    """One picture of several figures, the first on top, with a caption below all; written where a path is given."""
+    """Draws several figures in one picture, the first on top, above a caption; writes it if a path is given."""
     prepared = with_looks([with_axes(one) for one in figures])
     shown = [one for one in prepared if isinstance(one, Lines | Bars)]
     sizes = [_size(one) for one in shown]
@@ -83,7 +83,7 @@ def draw_stacked(
 
 
 def _size(data: Lines | Bars) -> tuple[float, float]:
-    """Width and height of a picture, in inches."""
+    """Returns the width and height of a picture, in inches."""
     rows = 0.2 * legend_rows(data.series)
     if isinstance(data, Lines):
         return 8.4, 5.0 + rows
@@ -102,7 +102,7 @@ def _draw_into(canvas: Canvas, data: Lines | Bars) -> list[tuple[Series, str]]:
 
 
 def _side_by_side(data: Bars) -> int:
-    """Bars next to each other in a group."""
+    """Returns the number of bars next to each other in a group."""
     return 1 if data.stacked or is_alone(data) else len(data.series)
 
 
@@ -178,7 +178,7 @@ def _grid(data: Grid) -> Figure:
 
 
 def _nothing(data: Grid | Table) -> Figure:
-    """A figure that has no cells."""
+    """Draws a figure that has no cells."""
     figure = Figure(figsize=(5.0, 1.7), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
@@ -188,7 +188,7 @@ def _nothing(data: Grid | Table) -> Figure:
 
 
 def _decimals(values: Sequence[float]) -> int:
-    """How many decimals show four digits of the largest; none of whole numbers."""
+    """Returns the number of decimals that show four digits of the largest value; 0 for whole numbers."""
     if all(value == round(value) for value in values):
         return 0
     return max(0, 3 - math.floor(math.log10(max(map(abs, values)))))
@@ -202,10 +202,10 @@ def _heat(data: Heat) -> Figure:
     figure = Figure(figsize=(8.4, 5.0), layout="constrained")
     axes = figure.add_subplot()
     known = [value for row in data.values for value in row if value] or [1.0]
-    is_log = min(known) > 0 and max(known) > MANY * min(known)
+    is_log = min(known) > 0 and max(known) > LOG_MAP_RATIO * min(known)
     low = min(known) if is_log else min(0.0, *known)
     scale = LogNorm if is_log else Normalize
-    # From a tint on: a single request must be seen.
+    # Starts from a tint, so that a single request is visible.
     shades = LinearSegmentedColormap.from_list("heat", [tinted(COLOURS[0], 0.3), COLOURS[0], "#0c1f33"])
     cells = [[value or math.nan for value in row] for row in data.values]
     edges = [
@@ -267,7 +267,7 @@ def _cell(value: Cell) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    # Years and seeds have no comma in them.
+    # Years and seeds are written without a comma.
     if isinstance(value, int) and abs(value) < 10_000:
         return str(value)
     return value if isinstance(value, str) else figure_text(value)

@@ -37,21 +37,21 @@ MARKERS: dict[Shape | None, MarkerType] = {
     "down": "v",
     "asterisk": (6, 2, 0),
 }
-"""As in the page (web/src/looks.ts)."""
+"""The same markers as in the page (web/src/looks.ts)."""
 MARKS: tuple[Mark, ...] = get_args(Mark)
 RULE: LineStyle = (0, (1, 1.6))
 THIN = 0.8
-"""The line of a 99th percentile."""
+"""Line width of a 99th percentile, in points."""
 MARKS_MAX = 80
-"""More points than this have no marks of their own."""
+"""A line with more points than this has no markers."""
 POINTS_MAX, SMALL = 200, 3.0
-"""Of more points than this, those without a label are small."""
+"""With more points than this, those without a label are small."""
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 
 
 def draw_lines(canvas: Canvas, data: Lines) -> list[tuple[Series, str]]:
-    """Draws a figure of lines; returns the series whose points have labels, with their colours: labels are placed when
-    all of the picture is drawn."""
+    """Draws a figure of lines; returns the series whose points have labels, with their colours. Labels are placed after
+    the whole picture is drawn."""
     axes = canvas.add_subplot()
     percents = [x for one in data.series for x in one.x if x is not None]
     labelled = []
@@ -85,7 +85,7 @@ def draw_lines(canvas: Canvas, data: Lines) -> list[tuple[Series, str]]:
 
 
 def published_marks(data: Lines) -> str:
-    """How what was published under the names of ours is drawn."""
+    """Describes how published values with the names of our series are drawn."""
     ours = {one.name for one in data.series if not one.published}
     twins = [one for one in data.series if one.published and one.name in ours]
     points = any(x is not None and y is not None for one in twins for x, y in zip(one.x, one.y, strict=True))
@@ -148,7 +148,9 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
 
 
 def _draw_points(axes: Axes, series: Series, label: str, data: Lines) -> None:
-    """Points alone, each with its mark; where the interval is known, it is a bar. The first series is the nearest."""
+    """Draws points without a line, each with its marker and, if known, its interval as a bar. The first series is drawn
+    on top.
+    """
     colour, marker = colour_of(series), MARKERS[series.shape]
     is_crowd = sum(len(one.marks) for one in data.series) > POINTS_MAX
     depth = 0.3 * [one.name for one in data.series].index(series.name) / len(data.series)
@@ -200,7 +202,7 @@ def _draw_limits(axes: Axes, data: Lines) -> None:
 
 
 def _rules(axes: Axes, series: Series) -> None:
-    """Published values of one axis alone, as lines across."""
+    """Draws published values that have only one coordinate as lines across the figure."""
     colour = colour_of(series)
     look: Look = {"color": colour, "ls": RULE, "lw": 1.6, "zorder": 2.5}
     text: Look = {"color": colour, "fontsize": LABEL_SIZE, "zorder": 5}
@@ -215,7 +217,9 @@ def _rules(axes: Axes, series: Series) -> None:
 
 
 def _band(axes: Axes, series: Series, colour: str) -> None:
-    """Between the ends of the interval; broken where it is not known, and a bar where that is of one point alone."""
+    """Fills the area between the ends of the interval; it is broken where the interval is unknown, and a bar at an
+    isolated point.
+    """
     for low, high in bands(series):
         edge = [*low, *reversed(high)]
         places = [x for x, _ in edge], [y for _, y in edge]
@@ -226,7 +230,7 @@ def _band(axes: Axes, series: Series, colour: str) -> None:
 
 
 def bands(series: Series) -> list[tuple[list[tuple[float, float]], list[tuple[float, float]]]]:
-    """The low and the high edge of each stretch of a series whose intervals are known."""
+    """Returns the lower and the upper edge of each stretch of a series with known intervals."""
     stretches: list[tuple[list[tuple[float, float]], list[tuple[float, float]]]] = []
     is_open = False
     ends = zip(series.low_x or series.x, series.low, series.high_x or series.x, series.high, strict=False)
@@ -246,7 +250,7 @@ def _nines_of(percents: Sequence[float | None], among: Sequence[float]) -> list[
 
 
 def nines(percents: Sequence[float], among: Sequence[float]) -> list[float]:
-    """How many nines percentiles have; 100, which has no end of them, lies one beyond the others."""
+    """Converts percentiles to their number of nines; 100, which has infinitely many, is placed one above the others."""
     finite = [-math.log10(1 - percent / 100) for percent in among if percent < 100]
     end = 1 + math.ceil(max(finite, default=1) - 1e-9)
     return [end if percent >= 100 else -math.log10(1 - percent / 100) for percent in percents]

@@ -1,5 +1,5 @@
-"""Figures as far as they can be drawn: numbers that are not finite are left out, and what a logarithmic axis has no
-place for. The note of a figure says how many values it lacks."""
+"""Removal of values that cannot be drawn: non-finite ones, and those of 0 or less on a logarithmic axis. The note of a
+figure says how many values it lacks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines
 Some = TypeVar("Some", Lines, Bars, Grid, Heat, Table)
 
 PARALLEL = ("x", "y", "labels", "low", "high", "low_x", "high_x", "p99", "marks", "names")
-"""What a series has one of for each point, or nothing."""
+"""Fields of a series that are either empty or have one value per point."""
 ALONG = ("x", "low_x", "high_x")
 UP = ("y", "low", "high", "p99")
 
 
 def finite(figure: Figure) -> Figure:
-    """The figure without values that are not finite."""
+    """Returns the figure without non-finite values."""
     match figure:
         case Lines():
             limits = [limit for limit in figure.limits if math.isfinite(limit.value)]
@@ -79,7 +79,7 @@ def _finite_series(one: Series) -> Series:
 
 
 def without(one: Series, points: set[int]) -> Series:
-    """The series without some of its points."""
+    """Returns the series without some of its points."""
     if not points:
         return one
     kept = {name: [of for n, of in enumerate(getattr(one, name)) if n not in points] for name in PARALLEL}
@@ -87,7 +87,7 @@ def without(one: Series, points: set[int]) -> Series:
 
 
 def _range(ends: tuple[float, float]) -> tuple[float, float]:
-    """Ends that are apart."""
+    """Widens ends that are equal."""
     low, high = ends
     if not (math.isfinite(low) and math.isfinite(high)):
         return 0.0, 1.0
@@ -95,12 +95,12 @@ def _range(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def positive_axis(axis: Axis, values: Sequence[float]) -> Axis:
-    """The axis, linear where nothing could be drawn on a logarithmic one."""
+    """Returns the axis, made linear if nothing could be drawn on a logarithmic one."""
     return replace(axis, log=False, switch=False) if axis.log and not any(value > 0 for value in values) else axis
 
 
 def on_log_axes(one: Series, *, x: bool, y: bool) -> Series:
-    """The series without what logarithmic axes have no place for."""
+    """Returns the series without the values that logarithmic axes cannot show."""
     if x:
         one = without(one, {n for n, value in enumerate(one.x) if value is not None and value <= 0})
         one = replace(one, **{name: _positive(getattr(one, name)) for name in ("low_x", "high_x")})  # type: ignore[arg-type]

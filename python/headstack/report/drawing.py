@@ -1,4 +1,4 @@
-"""The parts that pictures of all kinds of figures have in common: titles, notes, axes and colours, by matplotlib."""
+"""Shared parts of all matplotlib pictures: titles, notes, axes and colours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict
 from headstack.report.figures import Axis, Series
 from headstack.report.looks import COLOURS as NAMES
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT  # isort: skip
 
 from matplotlib.figure import Figure, SubFigure  # isort: skip
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.typing import MarkerType
 
 Canvas: TypeAlias = Figure | SubFigure
-"""A picture, or the part of one that a figure is drawn into."""
+"""A picture, or the part of one into which a figure is drawn."""
 LineStyle: TypeAlias = str | tuple[float, tuple[float, ...]]
-"""A line's style: its name, or an offset and the lengths of dashes and gaps, in points."""
+"""The style of a line: its name, or an offset and the lengths of dashes and gaps, in points."""
 
 
 class Look(TypedDict, total=False):
-    """Keyword arguments of matplotlib that lines, bars and texts of a kind share; lengths are in points."""
+    """Keyword arguments of matplotlib shared by lines, bars and texts of one kind; lengths are in points."""
 
     color: str
     facecolor: str
@@ -47,7 +47,7 @@ class Look(TypedDict, total=False):
 
 DASHES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
 NOTE, TITLE, SAYS = 118, 9.5, 13
-"""Characters on a line of a note, and on an inch of a title and of what a figure says."""
+"""Characters per line of a note, per inch of a title, and per inch of a figure's headline."""
 
 
 def colour_of(series: Series) -> str:
@@ -59,13 +59,13 @@ def known_values(series: Sequence[Series], *keys: str) -> list[float]:
 
 
 def series_name(series: Series) -> str:
-    """The name of a series in a legend: it says of published figures that they are."""
+    """Returns the name of a series in a legend, which marks published figures as such."""
     said = series.published and "published" not in series.name.lower()
     return f"{series.name} (published)" if said else series.name
 
 
 def dress_axis(drawn: Drawn, axis: Axis, values: list[float]) -> None:
-    """An axis with its label, round ticks, and 0 where there is no long way to it."""
+    """Draws an axis with its label and round ticks, and includes 0 if that is near the values."""
     drawn.set_label_text(axis.label)
     set_limits = drawn.axes.set_xlim if drawn is drawn.axes.xaxis else drawn.axes.set_ylim
     low, high = min(values, default=0.0), max(values, default=1.0)
@@ -88,7 +88,7 @@ def dress_axis(drawn: Drawn, axis: Axis, values: list[float]) -> None:
 
 
 def head_and_foot(canvas: Canvas, title: str, note: str, has_legend: bool, says: str) -> None:
-    """The title over all, with the names of series below it, then what the figure says; the note at the foot."""
+    """Draws the title on top, the legend and the headline below it, and the note at the foot."""
     bold = {"weight": "bold", "size": 12}
     title = "\n".join(textwrap.wrap(title, int(TITLE * canvas.figure.get_figwidth())))
     if has_legend:
@@ -117,17 +117,17 @@ def legend_rows(series: Sequence[Series]) -> int:
 
 
 def unit_of(axis: Axis) -> str:
-    """The unit of an axis, which stands in parentheses at the end of its label."""
+    """Returns the unit of an axis, which is in parentheses at the end of its label."""
     _, opened, rest = axis.label.rpartition("(")
     return f" {rest[:-1]}" if opened and rest.endswith(")") else ""
 
 
 def figure_text(value: float) -> str:
-    """A number with about four digits that count."""
+    """Formats a number with about four significant digits."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def tinted(colour: str, share: float = 0.65) -> str:
-    """The colour on its way from white."""
+    """Blends the colour with white."""
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(255 + share * (part - 255)):02x}" for part in parts)

@@ -1,5 +1,5 @@
-"""What a report shows, told apart from how it is drawn: each figure is data with units, drawn by the page (web/) and by
-matplotlib alike."""
+"""The content of reports as data with units, independent of rendering: the page (web/) and matplotlib draw the same
+figures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ Cell: TypeAlias = str | float | int | bool | None
 Colour: TypeAlias = Literal["blue", "red", "green", "purple", "yellow", "cyan"]
 Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "cross", "down", "asterisk"]
 Mark: TypeAlias = Literal["full", "open", "cross"]
-"""How a point among many is drawn, by what is known of it."""
+"""How a point is drawn, which shows how much is known about it."""
 
 
 class InNotebook:
-    """What notebooks show as the page does."""
+    """An object that notebooks show as the page does."""
 
     page: ClassVar[Callable[[Any], str]]
-    """The page of a figure or report, which the package ``headstack.report`` sets: the page is drawn from figures."""
+    """Renders a figure or report as a page. The package ``headstack.report`` sets it, since the page is built from
+    figures.
+    """
 
     def _repr_html_(self) -> str:
         return InNotebook.page(self)
@@ -26,13 +28,13 @@ class InNotebook:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: what it measures, with its unit."""
+    """One axis: its quantity and unit."""
 
     label: str
     log: bool | None = None
     """Whether it is logarithmic; ``None`` leaves scale and unit to the data (``headstack.report.axes``)."""
     switch: bool = False
-    """A reader of the page may switch between both kinds."""
+    """Whether a reader of the page may switch between linear and logarithmic."""
 
 
 @dataclass(frozen=True)
@@ -41,88 +43,88 @@ class Series:
 
     name: str
     x: Sequence[float | None]
-    """In the order in which the line is drawn: a saturation curve may bend back."""
+    """Values in the order in which the line is drawn: a saturation curve may bend back."""
     y: Sequence[float | None]
-    """Where a published point has only one of x and y, the other is not known: a rule across the figure."""
+    """A published point with only one of x and y is drawn as a rule across the figure."""
     labels: Sequence[str] = ()
-    """What stands beside each point, such as the requests outstanding; empty, or one for each."""
+    """Labels next to the points, such as the queue depth; empty, or one for each."""
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
-    """The interval round each point, where it is known; empty, or one for each."""
+    """Upper ends of the interval around each point, where known; empty, or one for each."""
     low_x: Sequence[float | None] = ()
     high_x: Sequence[float | None] = ()
-    """Where along x its ends lie, if not at the points; empty, or one for each."""
+    """Positions of the interval's ends along x, if they differ from the points; empty, or one for each."""
     p99: Sequence[float | None] = ()
-    """The 99th percentile where ``y`` is a mean: a thin line; empty, or one for each."""
+    """99th percentiles where ``y`` is a mean, drawn as a thin line; empty, or one for each."""
     mark: tuple[float, float] | None = None
-    """A point that is ringed: the knee of a saturation curve."""
+    """The point to mark with a ring: the knee of a saturation curve."""
     mark_at_most: bool = False
-    """The knee is there or before: the point is the first of its curve."""
+    """Whether the knee is at this point or before it, since it is the first point of the curve."""
     published: bool = False
-    """Points that somebody else measured: drawn as marks without a line."""
+    """Whether the points were measured by others: they are drawn as markers without a line."""
     marks: Sequence[Mark] = ()
-    """Points alone, without a line between them, each with its mark; empty for a line, or one for each."""
+    """A marker for each point, drawn without a line between them; empty for a line."""
     names: Sequence[str] = ()
-    """What each point is of: told where it is pointed at; empty, or one for each."""
+    """Names of the points, shown when the pointer is over them; empty, or one for each."""
     thing: str = ""
-    """What has the colour, such as a drive under several loads; the name itself where empty."""
+    """The object that has the colour, such as a drive under several loads; the series' name if empty."""
     colour: Colour | None = None
     dash: int | None = None
     shape: Shape | None = None
-    """How it is drawn; what is ``None`` is chosen by ``headstack.report.looks``."""
+    """The shape of its markers; like the colour and the dash, ``None`` is filled in by ``headstack.report.looks``."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What points are held against: a rule across the figure."""
+    """A limit that points are compared with: a rule across the figure."""
 
     value: float
-    """On the y axis."""
+    """Position on the y axis."""
     label: str
 
 
 @dataclass(frozen=True)
 class Lines(InNotebook):
-    """Figures over another: saturation curves, rates over position, warming over time, percentiles."""
+    """Values over an axis: saturation curves, rates over position, warming over time, percentiles."""
 
     name: str
-    """Short, of letters, digits and dashes, and its own within a section: the anchor in the page is named after it."""
+    """A short name of letters, digits and dashes, unique within a section: the anchor in the page."""
     title: str
     x: Axis
     y: Axis
     series: Sequence[Series]
     note: str = ""
     x_is_percentile: bool = False
-    """The x axis runs over percentiles in nines: 50, 90, 99, 99.9."""
+    """Whether the x axis shows percentiles by their nines: 50, 90, 99, 99.9."""
     limits: Sequence[Limit] = ()
     key: Sequence[tuple[Mark, str]] = ()
-    """What the marks of points say, for the legend."""
+    """Meanings of the markers, for the legend."""
     says: str = ""
-    """What it shows, in a sentence that stands on top."""
+    """The headline: a sentence on top that states what the figure shows."""
     kind: Literal["lines"] = "lines"
 
 
 @dataclass(frozen=True)
 class Bars(InNotebook):
-    """Figures of things side by side, in groups; published ones stand beside ours."""
+    """Bars next to each other in groups, with published values next to ours."""
 
     name: str
     title: str
     y: Axis
     groups: Sequence[str]
     series: Sequence[Series]
-    """``x`` is empty; one ``y`` for each group."""
+    """Series with an empty ``x`` and one ``y`` per group."""
     note: str = ""
     stacked: bool = False
-    """The series of a group stand on each other: they are parts of a whole."""
+    """Whether the series of a group are stacked, as parts of a whole."""
     says: str = ""
-    """What it shows, in a sentence that stands on top."""
+    """The headline: a sentence on top that states what the figure shows."""
     kind: Literal["bars"] = "bars"
 
 
 @dataclass(frozen=True)
 class Grid(InNotebook):
-    """Figures over two things that come in steps: drives by block sizes, gains in percent."""
+    """Values over two stepped quantities: drives by block sizes, speedups in percent."""
 
     name: str
     title: str
@@ -131,20 +133,20 @@ class Grid(InNotebook):
     columns: Sequence[str]
     column_label: str
     values: Sequence[Sequence[float | None]]
-    """One for each row and column."""
+    """One value for each row and column."""
     unit: str
     published: Sequence[Sequence[float | None]] = ()
     signed: bool = False
-    """Coloured from a middle at 0, such as gains."""
+    """Whether colours diverge from 0, as for speedups."""
     note: str = ""
     says: str = ""
-    """What it shows, in a sentence that stands on top."""
+    """The headline: a sentence on top that states what the figure shows."""
     kind: Literal["grid"] = "grid"
 
 
 @dataclass(frozen=True)
 class Heat(InNotebook):
-    """How much happened where and when: requests by place and time."""
+    """A density map: requests by place and time."""
 
     name: str
     title: str
@@ -153,11 +155,11 @@ class Heat(InNotebook):
     y: Axis
     y_range: tuple[float, float]
     values: Sequence[Sequence[float]]
-    """Rows from the lowest y; each from the lowest x."""
+    """Rows from the lowest y, each from the lowest x."""
     unit: str
     note: str = ""
     says: str = ""
-    """What it shows, in a sentence that stands on top."""
+    """The headline: a sentence on top that states what the figure shows."""
     kind: Literal["heat"] = "heat"
 
 
@@ -171,9 +173,9 @@ class Table(InNotebook):
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     texts: Sequence[Sequence[str]] = ()
-    """How cells are written, where figures have more digits than are known; empty, or one for each row."""
+    """Texts of the cells where figures have more digits than are significant; empty, or one for each row."""
     says: str = ""
-    """What it shows, in a sentence that stands on top."""
+    """The headline: a sentence on top that states what the table shows."""
     kind: Literal["table"] = "table"
 
 
@@ -182,23 +184,23 @@ Figure: TypeAlias = Lines | Bars | Grid | Heat | Table
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that was published, and what came of it here."""
+    """A published claim and the result of checking it here."""
 
     id: str
     says: str
     verdict: str
     """``predicted``, ``fitted``, ``configured``, ``arithmetic``, ``missed``, ``contradicted`` or ``not testable``."""
     evidence: str
-    """One or two sentences: figures, reasons, what is missing."""
+    """One or two sentences with figures, reasons and missing data."""
     rows: Table | None = None
-    """Published against found, row by row."""
+    """Published and computed values, row by row."""
     backing: tuple[tuple[str, str], ...] = ()
-    """What speaks for it, each with what it is, such as ``("rests on", "runs")``."""
+    """Supporting evidence, each with its role, such as ``("rests on", "runs")``."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with some text and figures."""
+    """A heading with text and figures."""
 
     title: str
     text: str = ""
@@ -207,7 +209,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a run needs to be made again."""
+    """Everything needed to repeat a run."""
 
     system: str
     workload: str
@@ -215,45 +217,47 @@ class Provenance:
     version: str
     description_hash: str
     description: str
-    """The exact description of system and workload, as JSON; empty where an earlier run of the same hash has told it.
-    A report holds equal ones once."""
+    """The exact description of system and workload as JSON; empty if an earlier run of the same hash has it, so that a
+    report holds equal descriptions once."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run as it is asked for again, so that its curve can be varied (``results/explorer_queries.py``)."""
+    """The inputs of a run, from which the page can recompute its curve (``results/explorer_queries.py``)."""
 
     system: str
     demand: str
-    """A workload; empty where requests are of one size."""
+    """The workload's name; empty if requests have a fixed size."""
     values: Mapping[str, str]
-    """What was chosen: fields of the files and options of runs, the load and the length among them."""
+    """Chosen values: fields of the files and options of runs, including the load and the run length."""
     figures: Mapping[str, float]
-    """What came of it: by these the points of figures are known."""
+    """Results of the run, which identify the points of figures."""
     described: Mapping[str, Any] | None = None
-    """The exact description that the result states, where more than the question is known."""
+    """The exact description that the result states, if more than the inputs is known."""
     system_blueprint: Mapping[str, Any] | None = None
     demand_blueprint: Mapping[str, Any] | None = None
-    """The files that they follow from, where these are known; else it is the catalogue's of their names."""
+    """The files that the descriptions were completed from, if known; otherwise the catalogue's of the same names."""
     refused: str = ""
-    """Why it cannot be asked for again."""
+    """The reason why the run cannot be recomputed."""
 
 
 @dataclass(frozen=True)
 class Report(InNotebook):
-    """A whole report."""
+    """A complete report."""
 
     title: str
     question: str
     summary: str
-    """The answer: the first paragraph is its headline."""
+    """The answer; its first paragraph is the headline."""
     sections: Sequence[Section] = ()
     claims: Sequence[Claim] = ()
     runs: Sequence[Provenance] = ()
     version: str = ""
     sources: Sequence[str] = field(default=())
-    """Where published figures come from."""
+    """Sources of published figures."""
     remarks: str = ""
-    """How it was found, and what that leaves unknown: told after the figures."""
+    """Method and limitations, printed after the figures."""
     asked: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
-    """The runs that figures are of, for a page that lets their curves be varied; gathered where one is written."""
+    """The runs behind the figures, for a page that lets their curves be varied; collected only when such a page is
+    written.
+    """

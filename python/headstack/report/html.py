@@ -1,4 +1,4 @@
-"""A report as one HTML file, which needs no network: the page (web/) with its data in it."""
+"""A report as one HTML file that needs no network: the page (web/) with its data."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from headstack.report.looks import with_looks
 from headstack.report.pages import SIMULATOR_POLICY, as_json, built, page_of
 from headstack.report.plain import body_of
 
-# What the page may load: nothing. Maps are images made in the page.
+# The page may load nothing; maps are images created in the page.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 INLINE_HEIGHT = 470
-"""Pixels of a figure's frame until its page says how high it is."""
+"""Height of a figure's frame in pixels until its page reports the real one."""
 
 
 Simulator: TypeAlias = Callable[[Report, list[dict[str, Any]]], str]
-"""Scripts with which the curves of a report can be varied in its page. They are given the report and its sections as
-the page reads them, and tell each figure there what of it can be varied."""
+"""Returns the scripts that recompute the curves of a report in its page. It gets the report and its sections as the
+page reads them, and marks in each figure what can be varied."""
 
 
 def to_html(report: Report, simulator: Simulator | None = None) -> str:
-    """The report as a page, whose curves can be varied in it where it comes with a simulator: 1.3 MB more. Equal
-    reports give equal text.
+    """Returns the report as a page; with a simulator its curves can be varied, which adds 1.3 MB. Equal reports give
+    equal text.
 
-    Raises ``InputError`` when the page was not built, or figures of a section share a name.
+    Raises ``InputError`` if the page was not built, or if figures of a section share a name.
     """
     return _page(report, is_inline=False, simulator=simulator)
 
 
 def write_html(report: Report, path: str | os.PathLike[str], simulator: Simulator | None = None) -> None:
-    """Writes ``to_html`` to a file, which appears whole or not at all."""
+    """Writes ``to_html`` to a file atomically."""
     write_text(path, to_html(report, simulator))
 
 
 def inline(shown: Figure | Report) -> str:
-    """A figure or a report for a notebook: a frame of its own, so that pages on one page do not disturb each other."""
+    """Returns a figure or report for a notebook in a frame, so that pages do not disturb each other."""
     is_report = isinstance(shown, Report)
     report = shown if isinstance(shown, Report) else Report(shown.title, "", "", (Section("", "", (shown,)),))
     page = html.escape(_page(report, is_inline=not is_report))
@@ -56,31 +56,31 @@ def inline(shown: Figure | Report) -> str:
 
 
 def check_built() -> None:
-    """Raises ``InputError`` when the page was not built: to be known before anything is run."""
+    """Raises ``InputError`` if the page was not built; call it before a run starts."""
     built("bundle.js")
 
 
 def _page(report: Report, *, is_inline: bool, simulator: Simulator | None = None) -> str:
     _check(report)
     decided = _decided(report)
-    given, plain = _given(decided, is_inline), body_of(decided, is_inline)
+    given, plain = _page_data(decided, is_inline), body_of(decided, is_inline)
     if simulator is None:
         return page_of(report.title, "bundle", as_json(given), plain, POLICY)
-    # Before axes have units of their own: runs are known by their figures.
+    # Before axes get their units: runs are identified by their figures.
     scripts = simulator(report, given["report"]["sections"])
     return page_of(report.title, "alive", as_json(given), plain, SIMULATOR_POLICY, scripts)
 
 
 def _decided(report: Report) -> Report:
-    """The report with the axes and looks of all its figures."""
+    """Returns the report with the axes and looks of all figures filled in."""
     figures = [with_axes(figure) for section in report.sections for figure in section.figures]
     looked = iter(with_looks(figures))
     sections = [replace(section, figures=[next(looked) for _ in section.figures]) for section in report.sections]
     return replace(report, sections=sections)
 
 
-def _given(report: Report, is_inline: bool) -> dict[str, Any]:
-    """What the page reads: see ``Given`` in web/src/report.ts."""
+def _page_data(report: Report, is_inline: bool) -> dict[str, Any]:
+    """Returns the data that the page reads: see ``Given`` in web/src/report.ts."""
     told = asdict(replace(report, asked=tuple))
     del told["asked"]
     descriptions: dict[str, int] = {}
@@ -92,7 +92,7 @@ def _given(report: Report, is_inline: bool) -> dict[str, Any]:
         else:
             place = by_hash.get(run["description_hash"], -1)
         run["description"] = place
-    # Descriptions are large and alike: together they shrink to a few bytes each.
+    # Descriptions are large and similar: compressed together, each takes a few bytes.
     packed = zlib.compress(json.dumps(list(descriptions), ensure_ascii=False).encode(), 9)
     return {"report": told, "descriptions": base64.b64encode(packed).decode(), "inline": is_inline}
 

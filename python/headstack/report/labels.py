@@ -1,4 +1,4 @@
-"""Labels beside points, where they cover the least."""
+"""Placement of labels next to points, where they cover the least."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABEL_SIZE = 7.5
-# Where a point's label may begin (or end), in points (1/72 inch) from it; best first.
+# Offsets of a label's start (or end) from its point, in points (1/72 inch); best first.
 PLACES = ((6, -9, "left"), (-6, 4, "right"), (6, 4, "left"), (-6, -9, "right"), (8, -3, "left"), (-8, -3, "right"))
 BEYOND = 16.0
-"""Points by which a label may jut out of the axes, at the top and at the right."""
+"""Points by which a label may extend above or to the right of the axes."""
 Rectangle: TypeAlias = tuple[float, float, float, float]
 """Left, bottom, right, top, in points."""
 
 
 def label_points(axes: Axes, drawn: Sequence[tuple[Series, str]]) -> None:
-    """Writes the label of each point of series that are drawn in a colour, where it covers the least of lines and of
-    other labels."""
+    """Writes the label of each point of the drawn series where it covers the fewest lines and other labels."""
     from matplotlib.patheffects import Normal, Stroke  # start-up time
 
     figure = axes.figure.figure
-    figure.draw_without_rendering()  # from here on, places on the paper are known
+    figure.draw_without_rendering()  # from here on, positions on the page are known
     known = [
         [(x, y, label) for x, y, label in zip(one.x, one.y, one.labels, strict=True) if x is not None and y is not None]
         for one, _ in drawn
@@ -67,7 +66,7 @@ def label_points(axes: Axes, drawn: Sequence[tuple[Series, str]]) -> None:
 
 
 def _lines(axes: Any, drawn: Sequence[Series], places: Sequence[Any]) -> Iterator[tuple[Any, bool]]:
-    """Places of ink, in points: along lines, and thin ones, else at the points themselves."""
+    """Returns the positions of ink, in points: along lines and thin lines, otherwise at the points."""
     for one, points in zip(drawn, places, strict=True):
         if len(points):
             yield points, not one.marks
@@ -79,8 +78,8 @@ def _lines(axes: Any, drawn: Sequence[Series], places: Sequence[Any]) -> Iterato
 def place_label(
     label: str, point: Any, inked: list[Any], taken: list[Rectangle], room: Rectangle
 ) -> tuple[tuple[int, int, str], Rectangle] | None:
-    """The place for a label that covers the least ink, and its rectangle there; ``None`` where each lies over another
-    label or out of the room."""
+    """Returns the position of a label that covers the least ink, and its rectangle; ``None`` if every position overlaps
+    another label or leaves the available space."""
     width, height, below = 0.66 * LABEL_SIZE * len(label), 1.25 * LABEL_SIZE, 0.25 * LABEL_SIZE
 
     def rectangle(place: tuple[int, int, str]) -> Rectangle:

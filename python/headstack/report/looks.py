@@ -1,4 +1,4 @@
-"""How series are told apart: by colour, dash and shape. A thing keeps its colour through all figures of a report."""
+"""Colours, dashes and shapes of series. An object keeps its colour in all figures of a report."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from headstack.report.figures import Bars, Colour, Figure, Lines, Series, Shape
 
 COLOURS: tuple[Colour, ...] = get_args(Colour)
 SHAPES: tuple[Shape, ...] = get_args(Shape)[:6]
-"""Of those that are chosen here. An asterisk has no inside to be open or full: it is drawn where authors drew it."""
+"""Shapes assigned here. An asterisk cannot be open or full; it is used only where an author chose it."""
 DASHES = 4
 
 
 def with_looks(figures: Sequence[Figure]) -> list[Figure]:
-    """The figures of a report with a colour, a dash and a shape for each series.
+    """Returns the figures of a report with a colour, a dash and a shape for each series.
 
-    Each thing has one colour in all figures; things of one figure have different ones, up to six, and then different
-    dashes. Of one thing, series differ in dash and shape. What was published looks like what it belongs to.
+    Each object has one colour in all figures; different objects of a figure have different colours, up to six, and then
+    different dashes. Series of the same object differ in dash and shape. Published series look like the series they
+    belong to.
     """
     drawn = [figure for figure in figures if isinstance(figure, Lines | Bars)]
     of_all = [one for figure in drawn for one in figure.series if not one.published]
@@ -34,7 +35,9 @@ def with_looks(figures: Sequence[Figure]) -> list[Figure]:
 
 
 def _thing(one: Series, beside: Sequence[Series], of_all: Sequence[Series]) -> str:
-    """What has the colour of a series: of a published one, what it names, in its own figure or in another."""
+    """Returns the object that determines a series' colour; for a published one, the series it names, in this figure or
+    another.
+    """
     if one.thing or not one.published:
         return one.thing or one.name
     for among in ([other for other in beside if not other.published], of_all):
@@ -46,7 +49,9 @@ def _thing(one: Series, beside: Sequence[Series], of_all: Sequence[Series]) -> s
 
 
 def _numbers(drawn: Sequence[Lines | Bars], things: Sequence[list[str]]) -> dict[str, int]:
-    """A number for each thing, which says its colour and its first dash; where authors gave it a colour, that one."""
+    """Returns a number for each object, which selects its colour and first dash; a colour chosen by the author takes
+    precedence.
+    """
     beside: dict[str, set[str]] = {}
     for names in things:
         for name in names:
@@ -75,7 +80,7 @@ def _numbers(drawn: Sequence[Lines | Bars], things: Sequence[list[str]]) -> dict
 
 
 def _looked(series: Sequence[Series], things: Sequence[str], numbers: dict[str, int]) -> list[Series]:
-    """The series of one figure with their looks; published ones with the shape of their namesake."""
+    """Returns the series of a figure with their looks; published ones get the shape of the series of the same name."""
     taken: set[tuple[int, int]] = set()
     looked: list[Series] = []
     for one, thing in zip(series, things, strict=True):
@@ -101,6 +106,6 @@ def _looked(series: Sequence[Series], things: Sequence[str], numbers: dict[str, 
 
 
 def _shape_of(published: Series, thing: str, ours: Sequence[tuple[Series, str]]) -> Shape | None:
-    """That of its namesake, else of the first of its thing, else its own."""
+    """Returns the shape of the series of the same name, else of the first series of its object, else its own."""
     alike = [one for one, _ in ours if one.name == published.name] + [one for one, of in ours if of == thing]
     return alike[0].shape if alike else published.shape

@@ -1,4 +1,4 @@
-"""Reports for tickets, as GitHub's Markdown: the answer, what each figure shows, a table, and how it was found."""
+"""Reports as GitHub's Markdown for tickets: the answer, what each figure shows, a table and the method."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from headstack.io.terminal import visible
 from headstack.report.figures import Cell, Report, Table
 
 ROWS_MAX = 20
-"""Of a table in a ticket."""
+"""Maximum number of table rows in a ticket."""
 REMARKS_MAX = 12
 RUNS_MAX = 6
-"""So many runs are named by their hash."""
+"""Maximum number of runs listed by their hash."""
 
 
 def to_markdown(report: Report) -> str:
-    """The report for a ticket, without its figures. Equal reports give equal text."""
+    """Returns the report for a ticket, without its figures. Equal reports give equal text."""
     headline, *rest = _paragraphs(report.summary) or [report.title]
     lines = [f"**{escaped(headline)}**", "", *(f"{begun(part)}\n" for part in rest)]
     if report.question:
@@ -38,7 +38,7 @@ def to_markdown(report: Report) -> str:
 
 
 def _origin(report: Report) -> str:
-    """What it takes to come by the same figures again."""
+    """Returns the version, systems, hashes and seeds needed to reproduce the figures."""
     said = f"headstack {escaped(report.version)}" if report.version else "headstack"
     runs = [f"{escaped(run.system)} `{run.description_hash[:12]}` seed {run.seed}" for run in report.runs]
     named = list(dict.fromkeys(runs))
@@ -64,20 +64,20 @@ def _text(cell: Cell) -> str:
 
 
 def table_lines(heads: Sequence[str], are_words: Sequence[bool], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table, its cells in one line each; figures stand at the right."""
+    """Formats a table with one line per row; figures are aligned right."""
     rules = [":---" if is_word else "---:" for is_word in are_words]
     lines = [list(map(escaped, heads)), rules, *(list(map(escaped, row)) for row in rows)]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def escaped(text: str) -> str:
-    """Text that a table may hold, and that no mark-up is read into."""
+    """Escapes a text so that it fits a table cell and contains no mark-up."""
     plain = re.sub(r"([\\|*_`\[\]~$])", r"\\\1", visible(text).replace("\n", " "))
     return plain.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def begun(text: str) -> str:
-    """Text that begins a line, and neither a heading, a list nor a quotation."""
+    """Escapes a text at the start of a line, so that it is no heading, list or quotation."""
     plain = re.sub(r"^([#>+-])", r"\\\1", escaped(text.strip()))
     return re.sub(r"^(\d+)([.)])(?= |$)", r"\1\\\2", plain)
 

@@ -1,4 +1,4 @@
-"""A page as one HTML file: a script and a style that were built (web/), with the data that they read."""
+"""Pages as one HTML file: a built script and style (web/) with the data they read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIMULATOR_POLICY = (
 
 
 def built(name: str) -> str:
-    """A part of a page, by its name. Raises ``InputError`` when it was not built."""
+    """Returns a part of a page by its name. Raises ``InputError`` if it was not built."""
     try:
         return (FOLDER / name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -30,10 +30,10 @@ def built(name: str) -> str:
 
 
 def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str = "") -> str:
-    """A page: the script and the style of a name, the JSON that the script reads, the HTML that is there without it,
-    and ``more`` that the script needs."""
+    """Returns a page: the script and the style of a name, the JSON that the script reads, the HTML shown without
+    scripts, and ``more`` that the script needs."""
     part = "explore" if name == "explore" else "report"
-    # A script ends at the first of these, wherever it stands.
+    # A script ends at the first ``</script``, even inside a string.
     script, style = built(f"{name}.js").replace("</script", r"<\/script"), built(f"{name}.css")
     return f"""<!doctype html>
 <html lang="en">
@@ -55,13 +55,13 @@ def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str
 
 
 def as_json(told: Mapping[str, object]) -> str:
-    """JSON that may stand in a script element: no ``</`` and no ``<!--`` is left in it."""
+    """Returns JSON that is safe inside a script element: without ``</`` and ``<!--``."""
     text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _plain(value: Any) -> Any:
-    """Whole numbers without their ``.0``, which JavaScript would not write: maps have a hundred thousand of them."""
+    """Writes whole numbers without ``.0``, as JavaScript does: maps have a hundred thousand of them."""
     if isinstance(value, dict):
         return {key: _plain(of) for key, of in value.items()}
     if isinstance(value, list | tuple):

@@ -1,5 +1,5 @@
-"""A report as HTML that needs no script: text, figures as pictures, tables. The page shows it until its script has
-drawn the report alive, and for good where scripts are off."""
+"""A report as HTML without scripts: text, pictures and tables. The page shows it until its script has drawn the
+interactive report, and permanently if scripts are off."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headstack.report.figures import Bars, Cell, Claim, Figure, Grid, Heat, Line
 from headstack.report.stills import DASHES, is_alone, still
 
 ROWS_MAX = 40
-"""Of a table: the rest takes the script, or the file of the figures."""
+"""Maximum number of rows of a table; the script, or the figures' file, has the rest."""
 ADDRESS = re.compile(r"(https?://[^\s)>\]]*[^\s)>\].,;:])")
 
 
 def body_of(report: Report, is_inline: bool) -> str:
-    """What stands in the body of the page; the looks and axes of figures are decided.
+    """Returns the body of the page for a report whose looks and axes are decided.
 
-    For a notebook it is the figures alone."""
+    For a notebook it contains only the figures."""
     sections = [
         f"{'' if is_inline else f'<h2>{escape(section.title)}</h2>{_paragraphs(section.text)}'}"
         f'<div class="figures">{"".join(map(_figure, section.figures))}</div>'
@@ -113,7 +113,7 @@ def _paragraphs(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """Its addresses as links; all else as text."""
+    """Returns the text as HTML with its addresses as links."""
     parts = ADDRESS.split(text)
     return "".join(
         f'<a href="{escape(part)}" rel="noreferrer">{escape(part)}</a>' if n % 2 else escape(part)

@@ -1,4 +1,4 @@
-"""The style of pictures, and their files."""
+"""The style of pictures, and how they are written to files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ try:
 except ImportError as error:
     raise InputError("plots need matplotlib: pip install 'headstack[plot]'") from error
 
-# Those of the page (web/src/page.css) on white: hues near Paul Tol's bright scheme (SRON/EPS/TN/09-002), moved apart
-# until eyes that lack one kind of cones tell all of them apart too.
+# Colours of the page (web/src/page.css) on white: hues near Paul Tol's bright scheme (SRON/EPS/TN/09-002), moved apart
+# until people with a colour vision deficiency can distinguish all of them.
 COLOURS = ("#5364bd", "#f37864", "#157b20", "#ab2071", "#c89919", "#2e98c0")
 INK, FAINT = "#222222", "#777777"
 DPI = 160
@@ -39,7 +39,7 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def picture_format(path: str | os.PathLike[str]) -> str:
-    """The format that the path's suffix names. Raises ``InputError`` for others."""
+    """Returns the format of a path's suffix. Raises ``InputError`` for unknown ones."""
     suffix = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
     if suffix not in FORMATS:
         raise InputError(f"{os.fspath(path)}: no picture has this suffix; allowed: {', '.join(FORMATS)}")
@@ -47,6 +47,6 @@ def picture_format(path: str | os.PathLike[str]) -> str:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Writes the figure in the format that the path's suffix names. Equal figures give equal PNG files."""
+    """Writes the figure in the format of the path's suffix. Equal figures give equal PNG files."""
     form = picture_format(path)
     write_all([(path, lambda draft: figure.savefig(draft, dpi=DPI, format=form))])

@@ -1,4 +1,4 @@
-"""Figures as SVG that needs no script: what a page shows until, or unless, its script draws them alive.
+"""Figures as SVG without scripts: a page shows them until its script draws the interactive figures, or permanently.
 
 Their colours are classes of the page's style (web/src/page.css), so that they follow its theme."""
 
@@ -19,18 +19,18 @@ from headstack.report.labels import Rectangle, place_label
 WIDTH, HEIGHT = 600, 360
 TOP, RIGHT, BOTTOM = 26, 14, 42
 CHARACTER = 6.6
-"""Pixels of a character of an axis."""
+"""Width of a character of an axis, in pixels."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
-APART = 0.7
-"""Pixels: points that are nearer than that to the one before are left out."""
+POINT_DISTANCE_MIN = 0.7
+"""Minimum distance of a point from the previous one, in pixels; nearer points are left out."""
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 SHADES = ((207, 213, 239), (83, 100, 189), (12, 31, 51))
-MANY = 30
-"""A map is logarithmic where its greatest value is so many times its least."""
+LOG_MAP_RATIO = 30
+"""A map is logarithmic if its largest value is this many times its smallest."""
 LEAST, MOST = 1e-307, 1e307
-"""Ends of axes: numbers beyond them have no room around them."""
+"""Limits of axes: there is no space around larger or smaller numbers."""
 NAME = 34
-"""Characters of a group's name."""
+"""Maximum number of characters of a group's name."""
 
 Kind = Literal["linear", "log", "nines"]
 Point = tuple[float, float]
@@ -38,16 +38,16 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis: the share of its length at which a value lies, and its round values."""
+    """An axis: maps values to shares of its length, and has round tick values."""
 
     kind: Kind
     low: float
     high: float
     end: float = 2.0
-    """Of nines: where 100 lies."""
+    """For axes of nines, the position of 100."""
 
     def at(self, value: float) -> float | None:
-        """From 0 to 1 within the axis; ``None`` where it has no such value."""
+        """Returns the position on the axis from 0 to 1, or ``None`` if it cannot show the value."""
         if self.kind == "log" and value <= 0:
             return None
         low, high = self._forth(self.low), self._forth(self.high)
@@ -91,13 +91,13 @@ def _step(least: float) -> float:
 
 
 def _padded(kind: Kind, values: Sequence[float], end: float = 2.0) -> Scale:
-    """Room round values; a linear axis begins at 0 where that is near enough."""
+    """Adds a margin around values; a linear axis begins at 0 if that is near enough."""
     known = [value for value in values if kind != "log" or value > 0] or [1.0]
     low, high = min(known), max(known)
     if kind == "nines":
         return Scale(kind, low, high if high > low else 100.0, end)
     if kind == "log":
-        # In decades: the quotient of the ends may be no number.
+        # In decades: the quotient of the ends may overflow.
         room = 10.0 ** max(0.06 * (math.log10(high) - math.log10(low)), math.log10(1.08))
         return Scale(kind, max(low / room, LEAST), min(high * room, MOST))
     if low == high:
@@ -108,7 +108,7 @@ def _padded(kind: Kind, values: Sequence[float], end: float = 2.0) -> Scale:
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of the picture within its axes, in pixels."""
+    """The area within the axes, in pixels."""
 
     left: float
     x: Scale
@@ -127,7 +127,7 @@ class Frame:
 
 
 def still(figure: Lines | Bars | Heat) -> str:
-    """The picture of a figure whose axes and looks are decided."""
+    """Returns the picture of a figure whose axes and looks are decided."""
     match figure:
         case Lines():
             parts, height = _lines(figure)
@@ -193,7 +193,7 @@ def _series(one: Series, frame: Frame) -> Iterable[str]:
 
 
 def _intervals(one: Series, frame: Frame) -> Iterable[str]:
-    """Bands round lines, strokes at points alone."""
+    """Draws bands around lines, and strokes at isolated points."""
     lows = [frame.put(x, y) for x, y in zip(one.low_x or one.x, one.low, strict=False)]
     highs = [frame.put(x, y) for x, y in zip(one.high_x or one.x, one.high, strict=False)]
     pairs = [(low, high) for low, high in zip(lows, highs, strict=True) if low is not None and high is not None]
@@ -206,7 +206,7 @@ def _intervals(one: Series, frame: Frame) -> Iterable[str]:
 
 
 def _rules(one: Series, frame: Frame) -> Iterable[str]:
-    """Published values of one axis alone: lines across."""
+    """Draws published values with only one coordinate as lines across."""
     for x, y in zip(one.x, one.y, strict=True):
         at = frame.put(frame.x.low if x is None else x, frame.y.low if y is None else y)
         if one.published and (x is None) != (y is None) and at is not None:
@@ -215,7 +215,7 @@ def _rules(one: Series, frame: Frame) -> Iterable[str]:
 
 
 def _labels(series: Sequence[Series], frame: Frame) -> Iterable[str]:
-    """What stands beside points, never over each other."""
+    """Draws labels next to points without overlaps."""
     taken: list[Rectangle] = []
     room = (frame.left, -frame.bottom, frame.right + RIGHT, -frame.top + 12)
     for one in series:
@@ -261,7 +261,7 @@ def _bars(figure: Bars) -> tuple[list[str], int]:
 
 
 def is_alone(figure: Bars) -> bool:
-    """Whether each group has a bar of one series alone, which its name names."""
+    """Whether each group has at most one bar, so that the group's name also names its series."""
     return all(sum(one.y[n] is not None for one in figure.series) <= 1 for n in range(len(figure.groups)))
 
 
@@ -269,7 +269,7 @@ def _bar(frame: Frame, one: Series, group: int, middle: float, width: float, bel
     value = one.y[group]
     if value is None:
         return
-    # On a logarithmic axis a bar stands on its lower end.
+    # On a logarithmic axis a bar starts at the axis's lower end.
     foot = frame.put(middle - width / 2, below)
     top = frame.put(middle + width / 2, value if frame.y.kind == "log" else below + value)
     if foot is None or top is None:
@@ -299,10 +299,10 @@ def _heat(figure: Heat) -> tuple[list[str], int]:
 
 
 def _png(values: Sequence[Sequence[float]]) -> str:
-    """A pixel for each cell; those of 0 are clear."""
+    """Returns an image with one pixel per cell; cells of 0 are transparent."""
     known = [value for row in values for value in row if value] or [1.0]
     low, high = min(known), max(known)
-    of: Callable[[float], float] = math.log if low > 0 and high > MANY * low else float
+    of: Callable[[float], float] = math.log if low > 0 and high > LOG_MAP_RATIO * low else float
     floor = of(low) if of is math.log else min(0.0, low)
     span = (of(high) - floor) or 1.0
     cells = {value: _shade((of(value) - floor) / span) for value in set(known)} | {0: b"\0\0\0\0"}
@@ -348,7 +348,7 @@ def _axis_x(frame: Frame, label: str) -> list[str]:
         parts.append(f'<path class="rule" d="M{_px(across)} {TOP}V{_px(frame.bottom)}"/>')
         if across - half > end + 6:
             end = across + half
-            # At the right edge it stands a little aside, within the picture.
+            # At the right edge it is moved to stay within the picture.
             at = f'x="{_px(min(across, frame.right + RIGHT - half))}" y="{_px(frame.bottom + 16)}"'
             parts.append(f'<text {at} text-anchor="middle">{_text(tick)}</text>')
     at = f'x="{frame.right}" y="{_px(frame.bottom + 34)}" text-anchor="end"'
@@ -370,16 +370,16 @@ def _at(point: Point, right: float = 0, down: float = 0) -> str:
 def _thinned(points: Iterable[Point]) -> Iterable[Point]:
     last = (-math.inf, -math.inf)
     for point in points:
-        if math.dist(last, point) >= APART:
+        if math.dist(last, point) >= POINT_DISTANCE_MIN:
             last = point
             yield point
 
 
 def _path(points: Iterable[Point | None]) -> str:
-    """Through points in their order, broken where one is missing."""
+    """Draws a line through points in order, with a gap at each missing one."""
     drawn, last = "", None
     for point in points:
-        if point is None or last is None or math.dist(last, point) >= APART:
+        if point is None or last is None or math.dist(last, point) >= POINT_DISTANCE_MIN:
             drawn += "" if point is None else f"{'M' if last is None else 'L'}{_px(point[0])} {_px(point[1])}"
             last = point
     return drawn

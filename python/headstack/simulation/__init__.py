@@ -1,1 +1,1 @@
-"""Runs and sweeps of simulated systems, here or on a cluster."""
+"""Runs and sweeps of simulated systems, on this machine or on a cluster."""

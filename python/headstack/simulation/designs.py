@@ -1,4 +1,4 @@
-"""Designs of sweeps: which points of a space of parameters are looked at."""
+"""``Design``: the points of a parameter space that a sweep runs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _SIZES = ("B", *(f"{prefix}{unit}" for prefix in "KMGTP" for unit in ("B", "iB")
 
 @dataclass(frozen=True)
 class Listed:
-    """An axis of some values."""
+    """An axis with a list of values."""
 
     values: tuple[str, ...]
 
     def grid(self, field: str) -> list[str]:
-        """All of them."""
+        """Returns all values."""
         return list(self.values)
 
     def at(self, share: float) -> str:
-        """The value at a share (0 to 1) of the list."""
+        """Returns the value at a share (0 to 1) of the list."""
         return self.values[int(share * len(self.values))]
 
     @property
     def unit(self) -> str | None:
-        """The unit of all values, empty for plain numbers; ``None`` where they are no quantities of one unit."""
+        """The common unit of all values, empty for plain numbers; ``None`` if they are not quantities of one unit."""
         matches = [_QUANTITY.fullmatch(value) for value in self.values]
         units = {match[2] or "" if match else None for match in matches}
         if len(units) > 1 or None in units:
@@ -50,32 +50,32 @@ class Listed:
 
     @property
     def sql_type(self) -> str:
-        """The type in SQL of the values without their unit."""
+        """The SQL type of the values without their unit."""
         unit = self.unit
         return "varchar" if unit is None else sql_type(plain(value, unit) for value in self.values)
 
 
 @dataclass(frozen=True)
 class Range:
-    """An axis of all values from ``low`` to ``high``."""
+    """An axis with all values from ``low`` to ``high``."""
 
     low: float
     high: float
     unit: str
     steps: int | None
-    """Points of a grid along it."""
+    """Number of grid points."""
     log: bool
-    """Equal ratios instead of equal differences."""
+    """Whether grid points have equal ratios instead of equal differences."""
     whole: bool
-    """Whole numbers only."""
+    """Whether values are whole numbers."""
 
     @property
     def sql_type(self) -> str:
-        """The type in SQL of the values without their unit."""
+        """The SQL type of the values without their unit."""
         return "bigint" if self.whole else "double"
 
     def grid(self, field: str) -> list[str]:
-        """So many values as there are steps, both ends among them. Raises ``InputError`` where no steps are stated."""
+        """Returns ``steps`` values including both ends. Raises ``InputError`` if no number of steps is given."""
         if self.steps is None:
             raise InputError(
                 f"a grid needs steps; write {self._text(self.low)}..{self._text(self.high)}:5, "
@@ -86,7 +86,7 @@ class Range:
         return list(dict.fromkeys(self._text(self._between(share)) for share in shares))
 
     def at(self, share: float) -> str:
-        """The value at a share (0 to 1, 1 not included) of the range; each whole number has an equal share."""
+        """Returns the value at a share (0 to 1, exclusive) of the range; each whole number has an equal share."""
         if self.whole and not self.log:
             return self._text(self.low + math.floor(share * (self.high - self.low + 1)))
         return self._text(self._between(share))
@@ -97,7 +97,7 @@ class Range:
         return self.low + share * (self.high - self.low)
 
     def _text(self, value: float) -> str:
-        # Six digits are more than anybody knows of a drive, and fewer than would be read differently elsewhere.
+        # Six digits exceed the precision of any drive's data, and are few enough to be read identically everywhere.
         number = str(round(value)) if self.whole else format(Decimal(f"{value:.6g}"), "f")
         return number + self.unit
 
@@ -106,11 +106,13 @@ Axis: TypeAlias = Listed | Range
 
 
 def axis(field: str, text: str) -> Axis:
-    """The values of a field: a comma list, or a range ``LOW..HIGH[:STEPS][:log]``. Raises ``InputError``."""
+    """Parses the values of a field: a comma-separated list, or a range ``LOW..HIGH[:STEPS][:log]``. Raises
+    ``InputError``.
+    """
     match = _RANGE.fullmatch(text.strip())
-    # These are ranges by themselves, one value each.
+    # Values of these fields are ranges themselves.
     if match is None or field == "range":
-        # Commas within brackets are told only where there are brackets: each comma takes a look at all of the rest.
+        # The bracket-aware split is only used if there are brackets: at each comma it scans the rest of the text.
         parts = re.split(r",(?![^\[{]*[\]}])", text) if re.search(r"[\[{]", text) else text.split(",")
         values = tuple(part.strip() for part in parts)
         if not all(values):
@@ -136,7 +138,7 @@ def axis(field: str, text: str) -> Axis:
 
 
 def _ratio(field: str, unit: str, of: str) -> float:
-    """How many of one unit another is."""
+    """Returns the ratio of two units."""
     if unit == of:
         return 1.0
     for parse in (_native.parse_bytes, _native.parse_duration_ns):
@@ -155,9 +157,9 @@ class Design:
     axes: tuple[Axis, ...]
     sample: str = "grid"
     points: int | None = None
-    """How many, but for a grid's."""
+    """Number of points, except for a grid."""
     seed: int | None = None
-    """Of random points; of Sobol's it flips digits, and ``None`` leaves them as published."""
+    """Seed of random points; for Sobol points it flips digits, and ``None`` leaves them as published."""
 
     def __post_init__(self) -> None:
         if self.sample not in SAMPLES:
@@ -177,7 +179,7 @@ class Design:
         return self.points
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        """Values by field; of a grid, the last varies fastest."""
+        """Yields the values of each point by field; in a grid, the last field varies fastest."""
         if self.sample == "grid":
             return itertools.product(*self._grid())
         shares = sobol(len(self.axes), self.seed) if self.sample == "sobol" else self._random()
@@ -223,9 +225,10 @@ Sobol sequences with better two-dimensional projections, 2008: new-joe-kuo-6.212
 
 
 def sobol(dimensions: int, seed: int | None = None) -> Iterator[list[float]]:
-    """Sobol's points in Gray code order, each coordinate 0 to 1; a ``seed`` flips the same digits of all of them.
+    """Yields Sobol points in Gray code order, each coordinate in 0 to 1; a ``seed`` flips the same digits of all
+    points.
 
-    Any 2^k of them from the first on are spread more evenly than chance would.
+    The first 2^k points, and each following 2^k, are more evenly spread than random ones.
     """
     numbers = [[1 << (_BITS - 1 - bit) for bit in range(_BITS)]]
     numbers += [_direction_numbers(*row) for row in _DIRECTIONS[: dimensions - 1]]
@@ -238,7 +241,7 @@ def sobol(dimensions: int, seed: int | None = None) -> Iterator[list[float]]:
 
 
 def _direction_numbers(degree: int, coefficients: int, initial: Sequence[int]) -> list[int]:
-    """The direction numbers of a dimension, from its recurrence."""
+    """Computes the direction numbers of a dimension from its recurrence."""
     found = [number << (_BITS - 1 - bit) for bit, number in enumerate(initial)]
     for bit in range(degree, _BITS):
         number = found[bit - degree] ^ (found[bit - degree] >> degree)

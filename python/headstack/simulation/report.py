@@ -1,4 +1,4 @@
-"""The reports of sweeps: a column of theirs over what was varied, and the configurations."""
+"""Reports of sweeps: a result column over the varied parameters, and the table of configurations."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from headstack.simulation.swept import SweptRuns
 
 LINES_MAX = 24
-"""More lines than this tell nothing."""
+"""Maximum number of lines in a figure; more cannot be distinguished."""
 CELLS_MAX = 40
-"""Rows, or columns, of a map."""
+"""Maximum number of rows or columns of a map."""
 LABELS = {
     "iops": "Throughput (IOPS)",
     "mb_per_s": "Throughput (MB/s)",
@@ -31,13 +31,15 @@ LABELS = {
     "depth": "Requests outstanding",
 }
 ROWS_MAX = 1000
-"""Of the table in a report."""
-TOLD_MAX = 40
-"""The first rows are told with the model's error: of a twin it takes runs of its own."""
+"""Maximum number of table rows in a report."""
+MODEL_ERROR_ROWS_MAX = 40
+"""Number of rows shown with the model's error, which requires additional runs for a calibrated model."""
 
 
 def figure(swept: SweptRuns, column: str, where: str | None = None) -> Lines | Bars:
-    """A column over the numbers that were varied at most places, a line for each of the rest; bars where none was."""
+    """Returns a column over the parameter with most values, with a line for each combination of the others; bars if no
+    number was varied.
+    """
     if not swept.is_grid:
         raise InputError("points of a sample lie on no lines; sweep a grid, or take the table", key="plot")
     rows, over, lines = _lines_of(swept, column, where)
@@ -45,14 +47,14 @@ def figure(swept: SweptRuns, column: str, where: str | None = None) -> Lines | B
         raise InputError(f"{_too_many(lines)}; vary less, or state where", key="plot")
     varied = swept.varied
     y = axis_of(column)
-    title = f"{_what(column)} over {_what(over).lower()}"
+    title = f"{_column_title(column)} over {_column_title(over).lower()}"
     most, least = max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
     told = [f"{_value(row, column)} ({_place(row, varied)})" for row in (least, most)]
-    says = f"{_what(column)} from {' to '.join(told)}." if most is not least else ""
+    says = f"{_column_title(column)} from {' to '.join(told)}." if most is not least else ""
     note = f"Predicted by the model of headstack {version()}" + (f", where {where}." if where else ".")
     if isinstance(rows[0][over], int | float):
         counts = Counter(str(found[0]["system"]) for found in lines.values())
-        # A system has one colour where there are several, each with no more lines than there are dashes.
+        # If there are several systems with no more lines than there are dashes, each system has one colour.
         has_colours = len(counts) > 1 and max(counts.values()) <= DASHES
         series = [
             _line(name, sorted(found, key=lambda row: row[over]), over, column, str(found[0]["system"]) * has_colours)
@@ -73,7 +75,7 @@ Configurations = list[dict[str, Any]]
 def _lines_of(
     swept: SweptRuns, column: str, where: str | None
 ) -> tuple[Configurations, str, dict[str, Configurations]]:
-    """The configurations with a figure, what is varied at most places, and the lines over it by their names."""
+    """Returns the configurations with a result, the parameter with most values, and the lines over it by name."""
     rows = [row for row in swept.rows(where=where) if row[column] is not None]
     if not rows:
         raise InputError(f"no configuration has a {column}" + (f" where {where}" if where else ""), key="plot")
@@ -86,7 +88,7 @@ def _lines_of(
     others = [name for name in varied if name != over]
     lines: dict[str, Configurations] = {}
     for row in rows:
-        lines.setdefault(", ".join(_told(name, row[name]) for name in others) or column, []).append(row)
+        lines.setdefault(", ".join(_format_label(name, row[name]) for name in others) or column, []).append(row)
     return rows, over, lines
 
 
@@ -95,30 +97,30 @@ def _too_many(lines: Mapping[str, Configurations]) -> str:
 
 
 def axis_of(column: str) -> Axis:
-    """The axis of a column, with its unit."""
+    """Returns the axis of a column, with its unit."""
     if column in LABELS:
         return Axis(LABELS[column])
     words, unit = words_of(column)
     return Axis(f"{words[:1].upper()}{words[1:]} ({unit})" if unit else f"{words[:1].upper()}{words[1:]}")
 
 
-def _what(column: str) -> str:
+def _column_title(column: str) -> str:
     return axis_of(column).label.partition(" (")[0]
 
 
 def _value(row: Mapping[str, Any], column: str) -> str:
-    """A figure with its unit."""
+    """Formats a result with its unit."""
     unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
     return f"{number(row[column])} {unit}".rstrip()
 
 
 def _place(row: Mapping[str, Any], varied: Sequence[str]) -> str:
-    return ", ".join(_told(name, row[name]) for name in varied)
+    return ", ".join(_format_label(name, row[name]) for name in varied)
 
 
 def heat_map(swept: SweptRuns, column: str, where: str | None = None) -> Figure | None:
-    """A column over the two things that were varied, where two were; ``None`` where there were more, or too many
-    cells to read."""
+    """Returns a map of a column over two varied parameters; ``None`` if the number of parameters is not two, or there
+    are too many cells to read."""
     rows = swept.rows(where=where)
     if len(swept.varied) != 2 or not all(isinstance(row[column], int | float | None) for row in rows):
         return None
@@ -135,7 +137,7 @@ def heat_map(swept: SweptRuns, column: str, where: str | None = None) -> Figure 
     )
 
 
-def _told(name: str, value: Any) -> str:
+def _format_label(name: str, value: Any) -> str:
     if name == "system":
         return str(value)
     words, unit = words_of(name)
@@ -154,7 +156,7 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]], over: str, column: str, 
 
 
 def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None = None) -> Report:
-    """The figure, where the points lie on lines, and the configurations, those first that have most or least."""
+    """Returns the figure, if the points form a grid, and the configurations sorted by the column."""
     drawn: list[Figure] = []
     remark = "Points of a sample lie on no lines: nothing is drawn."
     _, _, lines = _lines_of(swept, column, where)
@@ -163,8 +165,10 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
         drawn, remark = ([figure(swept, column, where)], "") if is_drawn else ([], f"Not drawn: {_too_many(lines)}.")
     grid = heat_map(swept, column, where) if swept.is_grid else None
     drawn += [grid] if grid is not None else []
-    first = [row | between(row) for row in swept.rows_with_model_errors(column, descending, TOLD_MAX, where)]
-    rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[TOLD_MAX:]]
+    first = [
+        row | between(row) for row in swept.rows_with_model_errors(column, descending, MODEL_ERROR_ROWS_MAX, where)
+    ]
+    rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[MODEL_ERROR_ROWS_MAX:]]
     said = [_headline(swept, rows[0], column, descending, where)] if rows else []
     said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
     said += [f"Shown: where {where}."] if where else []
@@ -178,20 +182,22 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
 
 
 def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
-    """Which configuration has most or least, with its interval, and what it gains over the other end."""
+    """States which configuration has the largest or smallest value, with its interval, and the speedup over the other
+    extreme.
+    """
     (last,) = swept.rows(column, not descending, 1, where)
     low, high = (first.get(name) for name in _model(column))
     unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
     width = _half_width(first, column)
     value = with_error(first[column], width) if width and low is None else number(first[column])
     between = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
-    said = f"{'Most' if descending else 'Least'} {_what(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
+    said = f"{'Most' if descending else 'Least'} {_column_title(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
     said += f" at {_place(first, swept.varied)}"
     more, less = (first, last) if first[column] >= last[column] else (last, first)
     if not less[column] or not more[column] > less[column]:
         return f"{said}."
     times, widths = more[column] / less[column], [_half_width(row, column) for row in (more, less)]
-    # Both errors are of sampling, and independent.
+    # Both errors are sampling errors, and independent.
     error = times * math.hypot(*((of or 0) / row[column] for of, row in zip(widths, (more, less), strict=True)))
     gain = with_error(times, error) if all(widths) else number(times)
     other = f"{_value(last, column)} at {_place(last, swept.varied)}"
@@ -201,20 +207,20 @@ def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descendin
 
 
 def _error(row: Mapping[str, Any], column: str) -> float | None:
-    """Half of the interval that says how many digits are known: that of the model where there is one."""
+    """Returns the half-width of the interval that limits the significant digits: the model's error if known."""
     low, high = (row.get(name) for name in _model(column))
     return (high - low) / 2 if low is not None and high is not None else _half_width(row, column)
 
 
 def _model(column: str) -> tuple[str, str]:
-    """The columns of the ends of the interval by the model's error."""
+    """Returns the columns of the ends of the model's error interval."""
     unit = "_ms" * column.endswith("_ms")
     low, high = (f"{column.removesuffix('_ms')}_model_{end}{unit}" for end in ("low", "high"))
     return low, high
 
 
 def _half_width(row: Mapping[str, Any], column: str) -> float | None:
-    """By sampling, half of the interval of 95 %: of a mean, and of the throughput that follows from it."""
+    """Returns the 95 % confidence half-width of a mean, and of the throughput computed from it."""
     width = row["half_width_ms"]
     if width is None or column not in ("mean_ms", "iops", "mb_per_s") or not row["mean_ms"]:
         return None
@@ -227,8 +233,8 @@ def _half_width(row: Mapping[str, Any], column: str) -> float | None:
 def shown(
     swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str
 ) -> tuple[dict[str, Column], list[list[str]]]:
-    """The columns of configurations by their names, as people see them, and the cells as text, with the digits that
-    are known. What no row has is left out."""
+    """Returns the columns of configurations by name and their cells as text, with the significant digits. Empty columns
+    are left out."""
     varied = {
         name: Column(_heading(name), is_text=not isinstance(rows[0][name], int | float), rank=0)
         for name in swept.varied
@@ -247,7 +253,7 @@ def shown(
 
 
 def _heading(column: str) -> str:
-    """Of a column of a table, with its unit on a line of its own."""
+    """Returns the heading of a table column, with its unit on a line of its own."""
     if column in COLUMNS:
         return COLUMNS[column].heading
     words, unit = words_of(column)
@@ -289,4 +295,4 @@ COLUMNS: dict[str, Column] = {
     "utilisation_percent": Figures("busy\n%", 4),
     "bottleneck": Words("bottleneck", 3),
 }
-"""Beside what was varied, as in the table of runs."""
+"""Result columns after the varied parameters, as in the table of runs."""

@@ -1,4 +1,4 @@
-"""Carrying out runs: single ones, sweeps and saturation curves."""
+"""Runs of simulations: single runs, sweeps of options and saturation curves."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Swept: TypeAlias = Value | Iterable[Value]
 Progress: TypeAlias = Callable[[float], object]
 
 CURVE_DEPTHS = tuple(2**n for n in range(9))
-"""Requests outstanding, or clients, at the points of a saturation curve: 1 to 256."""
+"""Queue depths, or numbers of clients, of the points of a saturation curve: 1 to 256."""
 
 
 class Options(TypedDict, total=False):
-    """What can be varied, each with one value or several that are swept; see ``headstack run --help``.
+    """Options that can be varied, each with one value or several that are swept; see ``headstack run --help``.
 
     Quantities are text with their unit, as on the command line.
     """
@@ -85,13 +85,12 @@ def run(
     """Runs every system under every workload and combination of options, on all cores.
 
     The runs are in this order: systems, workloads, then the options in the order of ``Options``, the last varying
-    fastest. Without a workload, requests are of one ``size`` (4 KiB), ``read`` and ``random`` (100 %).
-    A scenario may stand in place of a workload; ``depth`` is the number of its clients then.
-    ``progress`` is called with the share done. ``record`` writes the requests of a single run as a trace, those of the
-    warm-up too.
+    fastest. Without a workload, requests have one ``size`` (4 KiB), ``read`` and ``random`` (100 %). A scenario may be
+    given instead of a workload; ``depth`` is then its number of clients. ``progress`` is called with the share done.
+    ``record`` writes the requests of a single run as a trace, including those of the warm-up.
 
-    Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run
-    fails, or fails the checks that it makes of itself.
+    Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run fails, or does
+    not pass its own checks.
 
     >>> results = hs.run(["cheetah-x15-36lp", "atlas-10k-iii-73"], "file-server", depth=4, requests=300)
     >>> [row["system"] for row in results]
@@ -107,7 +106,7 @@ def curve(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
-    """As ``run``, at 1 to 256 requests outstanding, or clients of a scenario, unless depths or rates are given.
+    """Runs like ``run`` at queue depths, or numbers of clients, of 1 to 256, unless depths or rates are given.
 
     >>> results = hs.curve("cheetah-x15-36lp", "file-server", depth=[1, 4, 16], requests=300)
     >>> [row["depth"] for row in results]
@@ -124,7 +123,7 @@ def run_specs(
     progress: Progress | None,
     record: str | os.PathLike[str] | None = None,
 ) -> Results:
-    """Runs what ``specify_described`` made of ``options``, or ``specify``, of whose systems nothing more is said."""
+    """Runs the specifications that ``specify_described`` or ``specify`` made from ``options``."""
     with nullcontext() if record is None else opened_pipe(record) as place:
         results = Results(_native.run([bare(spec) for spec in specs], progress, place), swept(options))
     failed = results.failed_checks()
@@ -139,7 +138,7 @@ def specify(
     workload: Demand | Iterable[Demand] | None,
     options: Mapping[str, Any],
 ) -> list[Spec]:
-    """The specifications of the runs, in order."""
+    """Returns the specifications of the runs, in order."""
     return [bare(spec) for spec in specify_described(systems, workload, options)]
 
 
@@ -148,7 +147,9 @@ def specify_described(
     workload: Demand | Iterable[Demand] | None,
     options: Mapping[str, Any],
 ) -> list[Spec]:
-    """As ``specify``, each with how its system is described: from that follows how far its model may be off."""
+    """Returns specifications as ``specify`` does, each with the origin of its system's description, which determines
+    the model's error.
+    """
     values = {name: texts(options[name]) for name in options}
     demands = [load_demand(d) if isinstance(d, str | os.PathLike) else d for d in several(workload)]
     check(values, demands)
@@ -167,7 +168,7 @@ def specify_described(
 
 
 def changing(spec: Spec, chosen: Mapping[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What the options make of other descriptions of the same system."""
+    """Returns a function that applies the options to other descriptions of the same system."""
     ours = {option.name: chosen[option.name] for option in OPTIONS if option.name in chosen and option.group == "Drive"}
 
     def change(system: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +179,7 @@ def changing(spec: Spec, chosen: Mapping[str, str]) -> Callable[[dict[str, Any]]
 
 
 def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) -> list[System]:
-    """The systems; by name still where the options say what is in them."""
+    """Loads the systems; returns names unchanged if options replace the drives in them."""
     changes = [name for name in CHANGES if name in values]
     if not changes:
         return [load_system(s) if isinstance(s, str | os.PathLike) else s for s in several(systems)]
@@ -189,20 +190,22 @@ def loaded(systems: System | Iterable[System], values: Mapping[str, list[str]]) 
 
 
 def changed(system: System, chosen: Mapping[str, str]) -> Drive | Array:
-    """The system with the drives and the level that were chosen."""
+    """Returns the system with the chosen drives and RAID level."""
     if isinstance(system, Drive | Array):
         return system
     return load_system(system, {name: chosen[name] for name in CHANGES if name in chosen})
 
 
 def labels_of(system: dict[str, Any], chosen: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What tells a run from others: the options that the results do not state, and the drives of a capacity."""
+    """Returns what distinguishes a run from others: the options that results do not state, and the drives of a
+    capacity.
+    """
     labels = [pair for pair in chosen.items() if pair[0] not in IN_RESULTS]
     return [*labels, ("drives", str(_native.system_size(system).drives))] if "usable" in chosen else labels
 
 
 def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
-    """A run with nothing varied yet; what it is put under may follow."""
+    """Returns a run with nothing varied yet, whose load may still be missing."""
     return {
         "system_name": system.name,
         "system": copy.deepcopy(system.system),
@@ -215,12 +218,12 @@ def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spe
 
 
 def one_size(chosen: Mapping[str, str]) -> Workload:
-    """The workload of the options for access."""
+    """Creates the workload from the access options."""
     return Workload.uniform(**{name: chosen[name] for name in ACCESS if name in chosen})
 
 
 def check(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario | None]) -> None:
-    """Refuses options that contradict each other or what is run, and unknown ones."""
+    """Rejects unknown options, and options that contradict each other or the load."""
     known = {option.name for option in OPTIONS}
     for name in values:
         if name not in known:
@@ -239,7 +242,7 @@ def check(values: Mapping[str, list[str]], demands: Iterable[Workload | Scenario
 
 
 def check_scenario(values: Mapping[str, list[str]], scenario: Scenario) -> None:
-    """Refuses options for what a scenario states itself."""
+    """Rejects options for values that a scenario states itself."""
     on_luns = any("lun" in stream for stream in scenario.description["streams"])
     for name in (*STATED, *(("range", "lun") if on_luns else ())):
         if name in values:
@@ -247,13 +250,13 @@ def check_scenario(values: Mapping[str, list[str]], scenario: Scenario) -> None:
 
 
 def several(given: Any) -> list[Any]:
-    """A list of what may be one or several."""
+    """Wraps a single value in a list."""
     one = given is None or isinstance(given, str | os.PathLike | Drive | Array | Workload | Scenario)
     return [given] if one else list(given)
 
 
 def texts(values: Swept) -> list[str]:
-    """Values as on the command line: True is on, False is off."""
+    """Formats values as on the command line: True is on, False is off."""
     one = isinstance(values, str | int | float | bool)
     listed: list[Any] = [values] if one else list(values)  # type: ignore[arg-type]
     if not listed:
@@ -262,6 +265,6 @@ def texts(values: Swept) -> list[str]:
 
 
 def swept(options: Mapping[str, Any]) -> list[str]:
-    """Names of the options with several values, in the order of sweeping; with a capacity, drives are among them."""
+    """Returns the names of the options with several values, in the order of sweeping; a capacity includes drives."""
     found = [o.name for o in OPTIONS if o.name in options and len(texts(options[o.name])) > 1]
     return [*found, "drives"] if "usable" in options else found

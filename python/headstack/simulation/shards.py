@@ -1,7 +1,7 @@
-"""Shards: a sweep in parts, each carried out on a machine of its own, and the parts put together again.
+"""``Shard``: a part of a sweep that runs on its own machine, and the merge of all parts.
 
-A shard is a share of the configurations, in order: the rows of all shards, one after the other, are those of the sweep.
-Its table is Parquet that says of which sweep it is, and which part, so that nothing else is put together.
+A shard is a contiguous share of the configurations: the rows of all shards in order are those of the sweep. Its table
+is a Parquet file that states its sweep and its number, so that only matching shards are merged.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 KEY = "headstack_shard"
-"""Under which a table says what it is a part of."""
+"""Key of the metadata that identifies a shard."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a sweep: ``number`` of ``count``, from 1 on."""
+    """A part of a sweep: ``number`` of ``count``, from 1."""
 
     number: int = 1
     count: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """What ``2/8`` names. Raises ``InputError``."""
+        """Parses a shard such as ``2/8``. Raises ``InputError``."""
         found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
         shard = cls(int(found[1]), int(found[2])) if found else None
         if shard is None or not 1 <= shard.number <= shard.count:
@@ -41,7 +41,8 @@ class Shard:
         return shard
 
     def part(self, configurations: int) -> range:
-        """The configurations that are its own. Raises ``InputError`` where there are fewer than shards."""
+        """Returns the range of its configurations. Raises ``InputError`` if there are fewer configurations than
+        shards."""
         if configurations < self.count:
             raise InputError(
                 f"{self}: the sweep has {configurations} configurations; at most as many shards", key="shard"
@@ -55,16 +56,16 @@ class Shard:
 def copy_shard(
     connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], sweep: str, shard: Shard
 ) -> None:
-    """Writes a table as a shard of the sweep of that hash."""
+    """Writes a table as a shard of the sweep with that hash."""
     told = json.dumps({"sweep": sweep, "shard": str(shard)})
     copy_to(connection, table, path, f"{PARQUET}, kv_metadata {{{KEY}: '{told}'}}")
 
 
 def merge(paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str]) -> int:
-    """Writes the table of a sweep from those of all its shards, in any order, as CSV where ``output`` ends in ``.csv``,
-    else as Parquet: the bytes that one machine would have written. Returns how many configurations it has.
+    """Merges the tables of all shards, in any order, into the table of the sweep: CSV if ``output`` ends in ``.csv``,
+    else Parquet, with the same bytes as from one machine. Returns the number of configurations.
 
-    Raises ``InputError`` naming the shards that are missing, that are there twice, or that belong to something else."""
+    Raises ``InputError`` with the shards that are missing, duplicate or from another sweep."""
     import duckdb  # start-up time
 
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -77,10 +78,10 @@ def merge(paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str
 
 
 def _in_order(connection: DuckDBPyConnection, paths: Sequence[str]) -> list[str]:
-    """The files of all shards of one sweep, from the first to the last."""
+    """Returns the files of all shards of one sweep, in order."""
     if not paths:
         raise InputError("no shard is named; give the files of all of them")
-    told = {path: _told(connection, path) for path in paths}
+    told = {path: _read_identity(connection, path) for path in paths}
     first = told[paths[0]]
     found: dict[int, str] = {}
     for path, (sweep, shard) in told.items():
@@ -97,8 +98,8 @@ def _in_order(connection: DuckDBPyConnection, paths: Sequence[str]) -> list[str]
     return [found[number] for number in sorted(found)]
 
 
-def _told(connection: DuckDBPyConnection, path: str) -> tuple[str, Shard]:
-    """Of which sweep a file is, and which part."""
+def _read_identity(connection: DuckDBPyConnection, path: str) -> tuple[str, Shard]:
+    """Reads the sweep's hash and the shard from a file."""
     import duckdb  # start-up time
 
     try:

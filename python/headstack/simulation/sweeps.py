@@ -21,17 +21,17 @@ FIELDS = (
     Field("impossible", "text", "", "why the configuration cannot be"),
     Field("failed", "text", "", "why its run failed, or failed its own check"),
 )
-"""The columns of the table beside what was varied and those of results."""
+"""Table columns between the varied parameters and the results."""
 
 
 class Sweep(SweptRuns):
-    """What came of a sweep: a row for each configuration, in files that are read as they are needed."""
+    """The result of a sweep: a row for each configuration, in files that are read as needed."""
 
     def plot(
         self, path: str | os.PathLike[str] | None = None, column: str = "iops", where: str | None = None
     ) -> Figure:
-        """A column over what was varied, of the configurations that fulfil ``where``. Written to ``path`` where one is
-        given. Needs the extra ``headstack[plot]``.
+        """Plots a column over the varied parameters, for the configurations that fulfil ``where``, and writes it if
+        ``path`` is given. Needs the extra ``headstack[plot]``.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> _ = swept.plot("sweep.png", column="mean_ms")
@@ -49,7 +49,7 @@ class Sweep(SweptRuns):
         where: str | None = None,
         with_simulator: bool = False,
     ) -> None:
-        """Writes the figure of ``plot`` and the table, those first that have most (or least), as one HTML file.
+        """Writes the figure of ``plot`` and the table, sorted by the column, as one HTML file.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> swept.to_html("sweep.html")
@@ -70,7 +70,7 @@ def carried_out(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> Sweep:
-    """Runs the points of a plan, but for those that are stored."""
+    """Runs the points of a plan that are not stored yet."""
     return Sweep(plan, finish(plan.chunks(), len(plan), store=store, executor=executor, progress=progress))
 
 
@@ -86,16 +86,16 @@ def sweep(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> Sweep:
-    """Runs a system, or several, under a workload at many points of a space of parameters.
+    """Runs one or more systems under a workload at many points of a parameter space.
 
     ``vary`` names fields of the system's file or the workload's by their paths (``seek.read_average``,
     ``lines[0].size``), or options of ``run`` by their names. Values are a list, or text as on the command line:
     ``"fcfs,sptf"``, ``"3ms..12ms"``, with steps ``"3ms..12ms:4"``, by ratios ``"1..256:9:log"``. A ``grid`` takes all
     combinations; ``random`` and ``sobol`` take ``points`` of them. All runs have the seed 1 unless ``seed`` is varied.
 
-    ``shard``, such as ``"2/8"``, carries out a part alone, for ``Sweep.to_shard``. A configuration that is impossible
-    is a row that says why. What is finished is kept in ``store`` and not computed
-    again. Raises ``InputError`` for fields that do not exist and when nothing is possible.
+    ``shard``, such as ``"2/8"``, runs only that part, for ``Sweep.to_shard``. An impossible configuration is a row with
+    the reason. Finished runs are kept in ``store`` and not repeated. Raises ``InputError`` for unknown fields and if no
+    configuration is possible.
 
     >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
     >>> swept

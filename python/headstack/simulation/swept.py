@@ -1,4 +1,4 @@
-"""The data of a sweep: rows in files, which DuckDB reads, and the runs that they stand for."""
+"""``Plan`` and ``SweptRuns``: the points of a sweep, and its rows in files that DuckDB reads."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ if TYPE_CHECKING:
     from headstack.report.figures import Asked
 
 SYSTEM, DEMAND, OPTION = "system", "demand", "option"
-"""What a field is one of."""
+"""Kinds of fields."""
 
 DRIVES = "drives"
-"""A column of arrays that were asked for by their capacity."""
+"""The column with the number of drives for arrays chosen by capacity."""
 
 FAULTS = "faults"
-"""The option whose files go with the chunk: who carries it out need not have them."""
+"""The option whose files are sent with the chunk, since the worker may not have them."""
 
 MARK = "="
-"""Begins the columns of what was varied, some of which are called as columns of results are."""
+"""Prefix of columns of varied parameters, some of which share a name with a result."""
 
 DESCRIBING_S = 2e-4
-"""What it takes to complete a description, roughly."""
+"""Approximate time to complete a description, in seconds."""
 
 JUST_BELOW_ONE = 1 - 2**-20
-"""The share of an axis at which its last value is."""
+"""The share of an axis that selects its last value."""
 
-ASKED_MAX = 1000
-"""Configurations of which a report can let the curves be varied."""
+VARIABLE_RUNS_MAX = 1000
+"""Maximum number of configurations whose curves can be varied in a report."""
 
 Named: TypeAlias = str | os.PathLike[str]
 
 
 class Plan:
-    """A sweep that is possible: what is varied in what, and the points."""
+    """A valid sweep: the systems, the varied parameters and the points."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class Plan:
         points: int | None = None,
         shard: Shard | None = None,
     ) -> None:
-        """``vary`` gives each field its values, as ``designs.axis`` reads them; ``shard`` is the part that is carried
-        out, not the whole. Raises ``InputError``."""
+        """``vary`` gives each field its values, as ``designs.axis`` parses them; ``shard`` selects the part to run.
+        Raises ``InputError``."""
         self.systems = [os.fspath(one) for one in several(systems)]
-        """Each has all points of the design, one after the other."""
+        """Systems, each run at all points of the design, one system after the other."""
         fields = {field: axis(field, text) for field, text in vary.items()}
         values = [value for each in fields.values() if isinstance(each, Listed) for value in each.values]
         files = [value for value in values if value.endswith(".toml")]
         self.workload = None if workload is None else os.fspath(workload)
-        """What they are put under; ``None`` where options say so."""
+        """The load; ``None`` if options define it."""
         demand = {} if workload is None else {DEMAND: _native.demand_blueprint(os.fspath(workload))}
         _check_options(fields, workload)
         units = [each.unit for each in fields.values()]
@@ -93,16 +93,16 @@ class Plan:
         self.design = Design(tuple(fields), tuple(fields.values()), sample, points, seed)
         self.shard = shard
         self.part = (shard or Shard()).part(len(self.design) * len(self.systems))
-        """Places of its configurations among those of the sweep."""
+        """The indices of the shard's configurations among those of the sweep."""
         self.columns = [
             f"{field}_{unit.replace('/', '_per_').replace('%', 'percent')}" if unit else field
             for field, unit in zip(fields, units, strict=True)
         ]
-        """What was varied, as columns of the table; quantities of one unit are numbers, whose unit the column names."""
+        """Table columns of the varied parameters; quantities of one unit are numbers, and the column names the unit."""
         self.types = [each.sql_type for each in fields.values()]
-        """The types in SQL of these columns."""
+        """SQL types of these columns."""
         self.is_counted = "usable" in fields
-        """Whether drives are counted, as many as have the capacity."""
+        """Whether the number of drives follows from a capacity."""
         self._asked: list[dict[str, Any]] = []
         for system in self.systems:
             name, separator, part = system.partition("@")
@@ -137,7 +137,7 @@ class Plan:
 
     @property
     def hash(self) -> str:
-        """Of all that is asked for, by whatever shards, and of the build that answers."""
+        """A hash of the whole sweep, independent of shards, and of the build that runs it."""
         digest = hashlib.sha256(key_of([engine(), self._asked]).encode())
         for point in self.design:
             digest.update(json.dumps(point).encode())
@@ -145,19 +145,19 @@ class Plan:
 
     @property
     def column_names(self) -> list[str]:
-        """Those of the table: what was varied, the columns of results, and why there is none."""
+        """Table columns: the varied parameters, the results, and the reason for a missing result."""
         results = [name for name in _result_columns() if name not in self.columns]
         return [*self.columns, *([DRIVES] if self.is_counted else []), *results, "impossible", "failed"]
 
     def check_column(self, column: str) -> None:
-        """Raises ``InputError`` where the table will have no such column."""
+        """Raises ``InputError`` if the table will have no such column."""
         if column not in self.column_names:
             close = difflib.get_close_matches(column, self.column_names, 1)
             meant = f"; did you mean {close[0]}?" if close else ""
             raise InputError(f"{column}: there is no such column{meant}")
 
     def chunks(self) -> Iterator[Chunk]:
-        """The configurations, in portions whose ends follow from the first point of each system alone."""
+        """Yields the configurations in chunks, whose boundaries depend only on the first point of each system."""
         for number, asked in enumerate(self._asked):
             first = number * len(self.design)
             begin, end = (min(max(at - first, 0), len(self.design)) for at in (self.part.start, self.part.stop))
@@ -167,25 +167,25 @@ class Plan:
                 begin += len(points)
 
     def asked(self, place: int) -> tuple[dict[str, Any], dict[str, str]]:
-        """What is asked of a configuration, the first being 0, and its values."""
+        """Returns the request and the values of a configuration, counted from 0."""
         number, index = divmod(self.part.start + place, len(self.design))
         (point,) = islice(self.design, index, index + 1)
         return self._asked[number], dict(zip(self.design.fields, point, strict=True))
 
     def specified(self, place: int) -> dict[str, Any]:
-        """The run of a configuration, the first being 0, and how its system is described."""
+        """Returns the run of a configuration, counted from 0, with the origin of its system's description."""
         asked, values = self.asked(place)
         (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
         number = (self.part.start + place) // len(self.design)
         how = described(load_system(self.systems[number]), changing(spec, values))
         if SYSTEM in asked["kinds"]:
-            # Another system than the one that was learnt; the others of the sample are not described by keys.
+            # The values change the system, so the sample of the calibrated model does not apply.
             how = how._replace(sample=())
         return spec | {DESCRIBED: how}
 
     @property
     def notes(self) -> list[str]:
-        """Which stated figures of each system its varied keys drop, in one line a system."""
+        """Messages about stated figures that varied keys override, one line per system."""
         told = []
         for asked in self._asked:
             blueprint = asked["system"]["blueprint"]
@@ -206,7 +206,7 @@ class Plan:
         return told
 
     def check_where(self, condition: str) -> None:
-        """Raises ``InputError`` where the table cannot be asked for this condition."""
+        """Raises ``InputError`` if the condition does not fit the table."""
         import duckdb  # start-up time
 
         with duckdb.connect() as connection:
@@ -231,7 +231,7 @@ class Plan:
 
 
 def _dropped(blueprint: Mapping[str, Any], field: str, value: str) -> list[str]:
-    """The stated figures that a value drops; none of a value that a system cannot have, whose row says why."""
+    """Returns the stated figures that a value overrides; empty for an impossible value, whose row has the reason."""
     try:
         return _native.dropped_figures(blueprint, [(field, value)])
     except InputError:
@@ -244,7 +244,7 @@ def _no_condition(condition: str, why: str) -> InputError:
 
 
 def _reason(error: Exception) -> str:
-    """What DuckDB says of a mistake, without its kind and the line it is in."""
+    """Returns DuckDB's message without its kind and position."""
     return str(error).partition("\n")[0].partition(": ")[2]
 
 
@@ -258,7 +258,8 @@ def _cost_s(asked: dict[str, Any], point: Sequence[str]) -> float:
 
 
 def _result_columns() -> list[str]:
-    """Those of results, but for the model's error: that is for those configurations alone that are looked at."""
+    """Returns the columns of results, except for the model's error, which is only computed for selected
+    configurations."""
     return [name for name in _native.results_of_kept([], []).table().column_names if "model_" not in name]
 
 
@@ -272,14 +273,14 @@ def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] 
 
 
 def _kind(field: str, value: str, blueprints: Mapping[str, Mapping[str, Any]]) -> str:
-    """What a field is one of. Raises ``InputError`` naming what was probably meant where it is nothing."""
+    """Returns the kind of a field. Raises ``InputError`` with the closest name if it is unknown."""
     names = [option.name for option in OPTIONS]
     if field in CHANGES:
         return SYSTEM
     if field in names:
         return OPTION
     top = field.replace("[", ".").partition(".")[0]
-    # The file that has its table, where one has; it need not state the key itself.
+    # Prefer the file that has the field's table, even if it does not state the key itself.
     stating = [kind for kind, one in blueprints.items() if top in tomllib.loads(one["text"])]
     asked = stating or list(blueprints)
     found = {kind: _native.describe_points(blueprints[kind], [[(field, value)]])[0] for kind in asked}
@@ -295,7 +296,7 @@ def _kind(field: str, value: str, blueprints: Mapping[str, Mapping[str, Any]]) -
 
 
 class SweptRuns:
-    """The rows of a sweep, in files that are read as they are needed. ``Sweep`` draws and writes them."""
+    """The rows of a sweep, in files that are read as needed. ``Sweep`` plots and writes them."""
 
     def __init__(self, plan: Plan, paths: Sequence[Path]) -> None:
         self._plan, self._paths = plan, [str(path) for path in paths]
@@ -303,21 +304,22 @@ class SweptRuns:
             counts = "count(*), count(impossible), count(failed), any_value(impossible)"
             (figures,) = connection.sql(f"select {counts} from swept").fetchall()
         self.configurations, self.impossible, self.failed, reason = figures
-        """How many there are; of these, how many cannot be, and how many runs failed or failed their own check."""
+        """Numbers of all configurations, of impossible ones, and of runs that failed or did not pass their own
+        check."""
         if self.impossible == self.configurations and plan.shard is None:
             raise InputError(f"no configuration of the sweep is possible: {reason}")
 
     def _opened(self) -> Any:
         import duckdb  # start-up time
 
-        # One thread keeps the order of rows, and with it the bytes of what is written.
+        # One thread keeps the order of rows, and thus the bytes of the output.
         connection = duckdb.connect(config={"threads": 1})
         varied = [
             f"cast({_quoted(MARK + column)} as {kind}) as {_quoted(column)}"
             for column, kind in zip(self._plan.columns, self._plan.types, strict=True)
         ]
         files = "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in self._paths) + "]"
-        # Where nothing came of a configuration, its system is that which was asked for.
+        # Without a result, use the name of the requested system.
         system = f"coalesce(system, {_quoted(MARK + SYSTEM)}) as system"
         told = {SYSTEM: system}
         if self._plan.is_counted:
@@ -332,7 +334,7 @@ class SweptRuns:
 
     @property
     def notes(self) -> list[str]:
-        """Which stated figures the varied keys drop, in one line a system.
+        """Messages about stated figures that varied keys override, one line per system.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> swept.notes
@@ -342,12 +344,12 @@ class SweptRuns:
 
     @property
     def systems(self) -> list[str]:
-        """Those that were swept."""
+        """The systems of the sweep."""
         return self._plan.systems
 
     @property
     def varied(self) -> list[str]:
-        """The columns of what has several values: the system, the fields of the sweep, the drives of a capacity."""
+        """Columns with several values: the system, the fields of the sweep, the drives of a capacity."""
         axes = zip(self._plan.columns, self._plan.design.axes, strict=True)
         several = [column for column, axis in axes if not isinstance(axis, Listed) or len(axis.values) > 1]
         named = [SYSTEM, *several] if len(self.systems) > 1 else several
@@ -355,21 +357,24 @@ class SweptRuns:
 
     @property
     def is_grid(self) -> bool:
-        """Whether its points lie on lines: not those of a sample."""
+        """Whether the points form a grid, not a sample."""
         return self._plan.design.sample == "grid"
 
     @property
     def column_names(self) -> list[str]:
-        """What was varied, then the columns of results, then why a configuration is ``impossible`` or ``failed``."""
+        """Columns: the varied parameters, the results, and the reason for an ``impossible`` or ``failed``
+        configuration.
+        """
         return self._plan.column_names
 
     def rows(
         self, order: str | None = None, descending: bool = False, limit: int | None = None, where: str | None = None
     ) -> list[dict[str, Any]]:
-        """Rows as dicts, in the order of the design, or by a column; those without a value in it are left out.
+        """Returns rows as dicts in the order of the design or sorted by a column, which leaves out rows without a
+        value.
 
-        ``where`` is a condition on columns, in DuckDB's SQL: ``"p99_ms < 20 and bottleneck != 'bus'"``. Names with dots
-        or brackets stand in quotation marks. Raises ``InputError`` for what is not a condition.
+        ``where`` is a condition on columns in DuckDB's SQL: ``"p99_ms < 20 and bottleneck != 'bus'"``. Quote names with
+        dots or brackets. Raises ``InputError`` for an invalid condition.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> [row["depth"] for row in swept.rows(order="iops", descending=True)]
@@ -389,7 +394,7 @@ class SweptRuns:
         if order is not None:
             self._plan.check_column(order)
             conditions.append(f"{_quoted(order)} is not null")
-            # Equals stay in the order of the design.
+            # Rows with equal values keep the order of the design.
             by = f"{_quoted(order)} {'desc' if descending else ''}, place"
         query = f"select {columns} from placed where {' and '.join(conditions or ['true'])} order by {by}"
         with self._opened() as connection:
@@ -397,18 +402,18 @@ class SweptRuns:
             try:
                 return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
             except duckdb.ConversionException as error:
-                # Seen by values alone: text that is compared with numbers.
+                # Only found when values are compared, such as text with numbers.
                 raise _no_condition(str(where), _reason(error)) from None
 
     def asked(self, where: str | None = None) -> list[Asked]:
-        """How the first of the configurations, as many as a report lists, are asked for again.
+        """Returns the inputs of the first configurations, as many as a report lists, so that they can be recomputed.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> [one.values["depth"] for one in swept.asked()]
         ['1', '4']
         """
         found = []
-        for row in self._asked_rows(None, False, ASKED_MAX, where, "*"):
+        for row in self._asked_rows(None, False, VARIABLE_RUNS_MAX, where, "*"):
             asked, values = self._plan.asked(row["place"] - 1)
             (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
             if "system" not in spec:
@@ -426,8 +431,8 @@ class SweptRuns:
     def rows_with_model_errors(
         self, order: str, descending: bool, limit: int, where: str | None = None
     ) -> list[dict[str, Any]]:
-        """As ``rows``, each with how far its model may be from its device, as results have it. Of a twin, some of its
-        sample are run for that, each for 10,000 requests at most.
+        """Returns rows as ``rows`` does, each with the model's error as in results. For a calibrated model this runs
+        some of its sample, each for at most 10,000 requests.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> [row["iops_model_low"] < row["iops"] for row in swept.rows_with_model_errors("iops", True, 1)]
@@ -440,7 +445,8 @@ class SweptRuns:
         return [row | columns_of(one) for row, one in zip(rows, told, strict=True) if one is not None]
 
     def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
-        """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first.
+        """Returns the reasons for ``impossible`` or ``failed`` configurations with their counts, the most frequent
+        first.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> swept.reasons()
@@ -452,7 +458,7 @@ class SweptRuns:
             return [(why, count) for why, count in connection.sql(f"{query} limit {limit}").fetchall()]
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The table as Parquet: the same bytes for the same sweep, however it was carried out.
+        """Writes the table as Parquet. Equal sweeps give equal bytes, however they were run.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> swept.to_parquet("sweep.parquet")
@@ -460,7 +466,7 @@ class SweptRuns:
         self._copy(path, PARQUET)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """The table as CSV.
+        """Writes the table as CSV.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
         >>> swept.to_csv("sweep.csv")
@@ -469,12 +475,12 @@ class SweptRuns:
 
     def _copy(self, path: str | os.PathLike[str], how: str) -> None:
         with self._opened() as connection:
-            # A table of its own, since what Parquet looks like shows how the rows came to its writer.
+            # Copied into one table first, since the row groups of Parquet depend on how rows arrive.
             connection.execute("create temp table whole as select * from swept")
             write_all([(path, lambda draft: copy_to(connection, "whole", draft, how))])
 
     def to_shard(self, path: str | os.PathLike[str]) -> None:
-        """The table of a shard, which says of itself what it is: ``shards.merge`` puts all of them together.
+        """Writes the table of a shard with its identification; ``shards.merge`` merges all shards.
 
         >>> vary = {"depth": [1, 4], "requests": [100], "warm_up": [0]}
         >>> hs.sweep("cheetah-x15-36lp", vary=vary, shard="2/2").to_shard("second.parquet")

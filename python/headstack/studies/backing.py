@@ -8,18 +8,18 @@ from headstack.studies.evidence import Grounds, Rests
 from headstack.studies.power import Power, amount
 
 BACKING = ("rests on", "chosen with it in view", "tolerance", "against knowing nothing", "chosen otherwise")
-"""What is said of a claim beside its evidence, in this order; what there is nothing to say of is left out."""
+"""Kinds of evidence for a claim, in order of output; kinds without content are left out."""
 
 
 def backing(
     ground: Grounds, chosen: Sequence[str], tolerance: str, power: Power | None, unit: str, otherwise: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """What there is to say of a claim, by ``BACKING``."""
+    """Returns the evidence for a claim, by ``BACKING``."""
     told = (
         _rests(ground),
         "; ".join(chosen),
         tolerance,
-        _told(power, unit) if power is not None and ground.rests == Rests.RUNS else "",
+        _format_power(power, unit) if power is not None and ground.rests == Rests.RUNS else "",
         "; ".join(otherwise),
     )
     return tuple((what, text) for what, text in zip(BACKING, told, strict=True) if text)
@@ -31,8 +31,8 @@ def _rests(ground: Grounds) -> str:
     return f"runs, in {sum(ground.rows)} of {len(ground.rows)} rows"
 
 
-def _told(power: Power, unit: str) -> str:
-    """What a claim's figures tell from chance."""
+def _format_power(power: Power, unit: str) -> str:
+    """Describes how a claim's figures differ from chance."""
     unit = unit if unit == "%" else f" {unit}".rstrip()
     order = f"; {power.pairs_right} of {power.pairs} pairs in order" if power.pairs else ""
     return (

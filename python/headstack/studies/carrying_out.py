@@ -1,4 +1,4 @@
-"""From a study file to its outcome."""
+"""``run``: runs a study file to its outcome. See docs/design/studies.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from headstack.studies.tables import Tables
 
 @dataclass(frozen=True)
 class Work:
-    """Where the runs of a study are carried out, and where finished ones are kept."""
+    """Where the runs of a study are computed, and where finished ones are stored."""
 
     store: str | os.PathLike[str] | None
     executor: str
@@ -47,12 +47,12 @@ def run(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> Outcome:
-    """Carries out a study, by its name or folder.
+    """Runs a study, by its name or folder.
 
     ``executor`` is ``"local"``, all cores of this machine, or ``"dask://HOST:PORT"``. Finished runs are kept in the
-    folder ``store`` and never done twice; replays are. ``progress`` hears the share done. Raises ``InputError`` with
-    file, line and key before anything is run where that can be known, and where a query fails or a published row has no
-    run; ``RunError`` when a run fails.
+    folder ``store`` and never repeated, except for replays. ``progress`` is called with the share done. Raises
+    ``InputError`` with file, line and key, if possible before anything runs, also if a query fails or a published row
+    has no run; ``RunError`` if a run fails.
     """
     study = study if isinstance(study, Study) else load(study)
     specs = [specified(study, number) for number in range(len(study.grids))]
@@ -82,11 +82,11 @@ def run(
     ]
     figures: list[Figure] = [draw(study, number, tables) for number in range(len(study.pictures))]
     runs = [run for grid in grids if grid.results is not None for run in _provenance(grid.results)]
-    return Outcome.of(study, judged, figures, shown, runs, tables.data(), partial(_asked, grids))
+    return Outcome.of(study, judged, figures, shown, runs, tables.data(), partial(_inputs_of, grids))
 
 
 def _finish_together(grids: list[list[Spec]], work: Work) -> None:
-    """The runs of all grids, each in its own chunks: no core waits for the last run of one grid before the next."""
+    """Runs all grids together, each in its own chunks, so that no core waits for the last run of one grid."""
     firsts = accumulate(map(len, grids), initial=0)
     chunks = (
         replace(chunk, first=first + chunk.first)
@@ -98,18 +98,18 @@ def _finish_together(grids: list[list[Spec]], work: Work) -> None:
 
 @dataclass(frozen=True)
 class Carried:
-    """A grid that was carried out."""
+    """A grid with its results."""
 
     grid: Mapping[str, Any]
     results: Results | None
-    """``None`` of predictions."""
+    """The results; ``None`` for predictions."""
     keys: Sequence[Row] = ()
-    """What goes before the results' own columns of the same names."""
+    """Values that replace the results' columns of the same names."""
     rows: Sequence[Row] = ()
-    """Of replays what was recorded, of predictions all of them."""
+    """For replays the recorded runs, for predictions all rows."""
 
     def add_to(self, tables: Tables) -> None:
-        """Its tables."""
+        """Adds its tables."""
         name = self.grid["name"]
         if self.results is None:
             tables.add_rows(name, self.rows)
@@ -120,7 +120,7 @@ class Carried:
 
 
 def carry_out(study: Study, number: int, specs: list[Spec], work: Work) -> Carried:
-    """A grid that is ``specified``."""
+    """Runs the specifications of a grid."""
     grid = study.grids[number]
     if grid["kind"] == "replay":
         replays = replayed(study, number, work.progress)
@@ -134,7 +134,7 @@ def carry_out(study: Study, number: int, specs: list[Spec], work: Work) -> Carri
 
 
 def tables_of(study: Study, grids: Sequence[Carried], choices: Answered | None = None) -> Tables:
-    """The tables of grids and of choices, and those derived from them."""
+    """Returns the tables of grids and of choices, and derived ones."""
     tables = Tables(study)
     if choices is not None:
         choices.add_to(tables)
@@ -146,7 +146,7 @@ def tables_of(study: Study, grids: Sequence[Carried], choices: Answered | None =
 
 
 def _otherwise(study: Study, grids: Sequence[Carried], choices: Answered, work: Work) -> dict[str, list[Otherwise]]:
-    """What comes of claims when what their documents leave open is chosen otherwise."""
+    """Returns the results of claims with other choices, where their documents leave them open."""
     found: dict[str, list[Otherwise]] = defaultdict(list)
     numbers = {claim["id"]: number for number, claim in enumerate(study.claims)}
     for one in study.open:
@@ -166,7 +166,7 @@ def _otherwise(study: Study, grids: Sequence[Carried], choices: Answered, work: 
 
 
 def _as_chosen(other: Carried, grid: Carried) -> Carried:
-    """Runs of another choice under the names of the one that was made, by which queries know them."""
+    """Returns runs of another choice under the original names, by which queries identify them."""
     if grid.results is None:
         return replace(other, grid=grid.grid)
     own = grid.results.column_names
@@ -177,13 +177,13 @@ def _as_chosen(other: Carried, grid: Carried) -> Carried:
     return replace(other, grid=grid.grid, keys=keys)
 
 
-def _asked(grids: Sequence[Carried]) -> list[Asked]:
-    """How the runs of grids are asked for again."""
+def _inputs_of(grids: Sequence[Carried]) -> list[Asked]:
+    """Returns the inputs of the grids' runs, so that they can be recomputed."""
     return [asked for grid in grids if grid.results is not None for asked in asked_for(grid.results)]
 
 
 def _provenance(results: Results) -> Iterator[Provenance]:
-    """Of each run, once for each description."""
+    """Yields the provenance of each run, with each description once."""
     told: set[tuple[str, int]] = set()
     for index, row in enumerate(results):
         key = (row["description_hash"], row["seed"])
@@ -203,7 +203,7 @@ def _provenance(results: Results) -> Iterator[Provenance]:
 
 
 def _shares(parts: list[int], progress: Progress | None) -> Iterator[Progress | None]:
-    """What hears of the progress of each part of the work, which counts as many shares as it has runs."""
+    """Yields a progress function for each part of the work, weighted by its number of runs."""
     whole = max(1, sum(parts))
     done = 0
     for part in parts:

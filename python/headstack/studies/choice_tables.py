@@ -1,4 +1,4 @@
-"""The choices of a study as its file states them."""
+"""Parses the choices of a study file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from headstack._native import InputError
 KEY = "choices"
 
 TABLES = (KEY, f"{KEY}_looked")
-"""A row for each question, and one for each system that was simulated for it."""
+"""Tables with a row for each question, and one for each system that was simulated for it."""
 
 HEADER = re.compile(r"\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
 
 
 def choices_in(file: Path, text: str) -> tuple[str, list[Mapping[str, Any]], dict[str, int]]:
-    """The text of a study with the lines of its choices empty, these, and the line of each of their keys by its path.
+    """Returns the text of a study with the lines of its choices blanked, the choices, and the line of each of their
+    keys by its path.
 
-    Raises ``InputError`` where they are not acceptable by themselves.
+    Raises ``InputError`` if they are invalid.
     """
     if KEY not in text:
         return text, [], {}

@@ -1,4 +1,4 @@
-"""Choices of a study: what somebody had to buy, asked again as ``headstack choose`` asks it."""
+"""``Question``: choices of a study, where a purchase decision is repeated as by ``headstack choose``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 from headstack.studies.choice_tables import KEY, TABLES
 
 OWN = ("name", "workloads", "each", "price_factors")
-"""Keys of a choice beside those of ``asked``."""
+"""Keys of a choice in addition to those of ``asked``."""
 
 NOT_OURS = ("names", "store", "executor")
 
@@ -41,10 +41,10 @@ BY_NAME = frozenset(("afr", "price_factors"))
 WHOLE = frozenset(("depth", "survive", "spares", "bays", "requests"))
 
 FILES = ("workloads", "prices", "among", "hosts")
-"""Keys whose files lie in the study's folder."""
+"""Keys whose files are in the study's folder."""
 
 ESTIMATED = "estimated from"
-"""How the source of a price begins that no item has (``headstack.catalogue.prices``)."""
+"""Prefix of the source of an estimated price (``headstack.catalogue.prices``)."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class Question:
     path: str
     choice: str
     labels: Row
-    """What tells it from the choice's others, by key."""
+    """Values, by key, that distinguish it from the choice's others."""
     options: Mapping[str, Any]
 
     def asked(self, study: Study, store: str | os.PathLike[str] | None, executor: str) -> Choosing:
-        """The question, ready to be answered. Raises ``InputError`` with file, line and key."""
+        """Returns the question, ready to be answered. Raises ``InputError`` with file, line and key."""
         options = dict(self.options)
         for key in FILES:
             if key in options:
-                options[key] = [_beside(study, one) for one in options[key]]
+                options[key] = [_study_path(study, one) for one in options[key]]
         if "drives" in options:
             options["drives"] = tuple(options["drives"])
         factors = options.pop("price_factors", {})
@@ -76,12 +76,12 @@ class Question:
         return choosing
 
 
-def _beside(study: Study, name: str) -> str:
+def _study_path(study: Study, name: str) -> str:
     return str(study.folder / name) if name.endswith((".toml", ".csv", ".parquet")) else name
 
 
 def check_choices(study: Study) -> None:
-    """Refuses choices whose keys or kinds of values are none of theirs."""
+    """Rejects choices with unknown keys or wrong types of values."""
     allowed = {*OWN, *inspect.signature(asked).parameters} - {*NOT_OURS}
     for table, path_of in study.table_names().items():
         if study.choices and table in TABLES:
@@ -142,12 +142,12 @@ def _check_kind(study: Study, path: str, key: str, value: Any) -> None:
 
 
 def _listed(key: str, value: Any) -> Any:
-    """A value of ``each`` as the key takes it: one for a list of one."""
+    """Returns a value of ``each`` as the key takes it: wrapped in a list if necessary."""
     return [value] if key in LISTS | FIGURES and not isinstance(value, list) else value
 
 
 def questions_of(study: Study) -> list[Question]:
-    """The questions of a study, in their order. Raises ``InputError`` for what cannot be asked."""
+    """Returns the questions of a study, in order. Raises ``InputError`` for invalid ones."""
     questions = []
     for number, choice in enumerate(study.choices):
         each = choice.get("each", {})
@@ -171,15 +171,15 @@ def _label(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of the choices of a study."""
+    """The answers to the choices of a study."""
 
     labels: frozenset[str]
-    """Columns that say what was asked."""
+    """Columns that identify the question."""
     chosen: Sequence[Row]
     looked: Sequence[Row]
 
     def add_to(self, tables: Tables) -> None:
-        """Their tables."""
+        """Adds their tables."""
         for name, rows in zip(TABLES, (self.chosen, self.looked), strict=True):
             if rows:
                 tables.add_rows(name, rows, self.labels)
@@ -192,7 +192,7 @@ def answered(
     executor: str,
     progress: Progress | None,
 ) -> Answered:
-    """The answers to the questions of a study; finished runs are kept in ``store``."""
+    """Answers the questions of a study; finished runs are kept in ``store``."""
     keys = list(dict.fromkeys(key for question in questions for key in question.labels))
     chosen: list[Row] = []
     looked: list[Row] = []
@@ -212,7 +212,7 @@ def answered(
 
 
 def _asked_row(question: Question, keys: Sequence[str], choosing: Choosing) -> Row:
-    """What was asked."""
+    """Returns the row of a question."""
     job = choosing.job
     shown = {key: question.labels.get(key) for key in keys if key not in ("capacity", "depth", "workloads")}
     return {
@@ -228,7 +228,7 @@ def _asked_row(question: Question, keys: Sequence[str], choosing: Choosing) -> R
 
 
 def _answer_row(answer: Answer | None) -> Row:
-    """What was answered; of no answer the columns alone."""
+    """Returns the row of an answer; without one, with empty columns."""
     best = None if answer is None else answer.best
     nearest = None if answer is None else answer.nearest
     runners = () if answer is None else answer.runners_up
@@ -277,7 +277,7 @@ def _answer_row(answer: Answer | None) -> Row:
 
 
 def _looked_row(one: Choice) -> Row:
-    """A system that was simulated."""
+    """Returns the row of a simulated system."""
     shown = one.verdicts[0]
     return {
         "name": one.name,

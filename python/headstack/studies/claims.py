@@ -1,4 +1,4 @@
-"""Claims: published figures beside those found, and the verdict."""
+"""``judge``: compares the published figures of claims with those found, and returns verdicts."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from headstack.studies.study import Study, query_of
 from headstack.studies.tables import Found, Tables
 
 POINTS = "points"
-"""The unit of gains: percent of one system's figure by which another's is larger."""
+"""The unit of speedups: the percentage by which one system's figure exceeds another's."""
 
 
 class Verdict(StrEnum):
-    """What came of a claim, by what its figures rest on."""
+    """The verdict on a claim, by the basis of its figures."""
 
     PREDICTED = "predicted"
-    """At least half of its rows are of runs, which agree, and nothing in them was chosen with the claim in view."""
+    """At least half of its rows depend on runs, all agree, and nothing in them was tuned on the claim."""
     FITTED = "fitted"
-    """The same where something was."""
+    """Like predicted, but something was tuned on the claim."""
     CONFIGURED = "configured"
     """An input of ours states it: a description, a workload, the choice of runs."""
     ARITHMETIC = "arithmetic"
     """It follows from the document's own figures."""
     MISSED = "missed"
     CONTRADICTED = "contradicted"
-    """By the document itself, or by physics."""
+    """Contradicted by the document itself, or by physics."""
     NOT_TESTABLE = "not testable"
-    """Something is missing, which is said."""
+    """Something is missing, as stated in the evidence."""
 
 
 @dataclass(frozen=True)
 class Otherwise:
-    """What comes of a claim when a choice that its document leaves open is made otherwise."""
+    """The result of a claim if an open choice of its document is made otherwise."""
 
     what: str
-    """The choice as it was made."""
+    """The choice that was made."""
     other: str
-    """What may as well be so."""
+    """The alternative."""
     evidence: str
     """Figures in words."""
     agrees: bool
@@ -55,7 +55,7 @@ class Otherwise:
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of one claim."""
+    """The result of one claim."""
 
     id: str
     says: str
@@ -64,57 +64,57 @@ class Judged:
     """Figures and reasons in words."""
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
-    """Published and found, row by row; the last column is the error where there is one."""
+    """Published and found values, row by row; the last column is the error if there is one."""
     errors: tuple[float, ...] = ()
-    """Of rows with figures, in ``unit``."""
+    """Errors of rows with figures, in ``unit``."""
     unit: str = ""
     within: tuple[bool, ...] = ()
-    """Of each row, whether it agrees."""
+    """Whether each row agrees."""
     wrong_signs: int = 0
-    """Of rows in points: those whose gain is a loss here, or the other way round."""
+    """Number of rows in points whose speedup has the wrong sign."""
     is_explained: bool = True
-    """Rows that do not agree come with the reason, or there are none."""
+    """Whether all rows agree, or the study states the reason."""
     rests: Rests | None = None
-    """On what its figures rest; ``None`` without any."""
+    """The basis of its figures; ``None`` without any."""
     from_runs: tuple[bool, ...] = ()
-    """Of each row, whether results of simulations are in it."""
+    """Whether each row depends on simulation results."""
     chosen: tuple[str, ...] = ()
-    """What was chosen with it in view, of what is in its runs."""
+    """Choices in its runs that were tuned on it."""
     tolerance: str = ""
     because: str = ""
-    """Where the tolerance comes from."""
+    """The source of the tolerance."""
     power: Power | None = None
-    """What its figures tell from chance, where there are enough."""
+    """How its figures differ from chance, if there are enough."""
     otherwise: tuple[Otherwise, ...] = ()
-    """What comes of it when choices that the document leaves open are made otherwise."""
+    """Results of the claim for alternatives to open choices."""
     backing: tuple[tuple[str, str], ...] = ()
-    """What speaks for it, in words, each with what it is."""
+    """Supporting evidence in words, each with its role."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Published figures beside those found."""
+    """Published figures compared with those found."""
 
     found: Found
     rows: list[Row]
     tolerance: Tolerance | None
-    """``None`` of evidence without figures."""
+    """The tolerance; ``None`` for evidence without figures."""
     errors: list[float]
-    """Of each row, in the tolerance's unit."""
+    """The error of each row, in the tolerance's unit."""
     within: list[bool]
-    """Of each row."""
+    """Whether each row is within the tolerance."""
     agrees: bool
-    """All rows do, and their mean where it has a tolerance of its own."""
+    """Whether all rows agree, and their mean if it has a tolerance of its own."""
 
     def told(self) -> str:
-        """In words; nothing of one row that holds or does not."""
+        """Describes the comparison; empty for a single row that holds or does not."""
         if self.tolerance is not None:
             return _figures(self.rows, self.errors, self.tolerance)
         return f"{sum(row['holds'] for row in self.rows)} of {len(self.rows)} hold" if len(self.rows) > 1 else ""
 
 
 def compare(study: Study, number: int, tables: Tables) -> Compared:
-    """Carries out a claim's query. Raises ``InputError`` where it fails or gives no evidence."""
+    """Runs a claim's query. Raises ``InputError`` if it fails or returns no evidence."""
     claim, path = study.claims[number], f"claims[{number}]"
     found = tables.query(f"{path}.sql", query_of(claim))
     rows = list(found.dicts())
@@ -140,11 +140,11 @@ def judge(
     chosen: Sequence[str],
     otherwise: Sequence[Otherwise],
 ) -> Judged:
-    """The verdict on a claim. ``grounds_of`` tells what its evidence rests on, ``chosen_on`` what in that was chosen
-    with it in view.
+    """Returns the verdict on a claim. ``ground`` is the basis of its evidence from ``grounds_of``, ``chosen`` the tuned
+    values in it from ``chosen_on``.
 
-    Raises ``InputError`` where the claim's query fails or gives no evidence, and where the claim states that it is
-    missed although its rows agree, or contradicted although runs of ours are all that speaks against it.
+    Raises ``InputError`` if the claim's query fails or returns no evidence, and if the claim is stated as missed
+    although its rows agree, or as contradicted although only our runs contradict it.
     """
     claim, path = study.claims[number], f"claims[{number}]"
     if claim["sql"] is None or ground is None:
@@ -200,7 +200,7 @@ def judge(
 
 
 def _check(study: Study, path: str, claim: Mapping[str, Any], found: Found, rows: list[Row]) -> bool:
-    """Refuses evidence that is none; whether there are figures in it."""
+    """Rejects invalid evidence; returns whether it contains figures."""
     columns = set(found.columns)
     if not rows:
         raise study.error(f"{path}.sql", "the query gives no rows, so there is no evidence")
@@ -215,7 +215,7 @@ def _check(study: Study, path: str, claim: Mapping[str, Any], found: Found, rows
     for number, row in enumerate(rows, 1):
         for name in needed:
             if row[name] is None:
-                raise study.error(f"{path}.sql", f"row {number} ({_told(row)}) has no {name}")
+                raise study.error(f"{path}.sql", f"row {number} ({_format_row(row)}) has no {name}")
             if name == "holds" and not isinstance(row[name], bool):
                 raise study.error(f"{path}.sql", f"holds is {row[name]!r}; true or false is allowed")
     return has_figures
@@ -260,7 +260,7 @@ def _verdict(
 
 
 def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, chosen: Sequence[str]) -> str:
-    """Figures and reasons, in words."""
+    """Returns figures and reasons, in words."""
     parts = [compared.told()]
     if ground.rests == Rests.RUNS and not all(ground.rows):
         parts.append(f"{sum(ground.rows)} of them of runs")
@@ -279,7 +279,7 @@ def _evidence(claim: Mapping[str, Any], compared: Compared, ground: Grounds, cho
 
 
 def _one_line(text: str) -> str:
-    """Words of a study file, which may be written over several lines."""
+    """Joins the lines of a text in a study file."""
     return " ".join(text.split())
 
 
@@ -297,5 +297,5 @@ def _is_wrong_sign(row: Row) -> bool:
     return "published" in row and row["published"] * row["found"] < 0
 
 
-def _told(row: Row) -> str:
+def _format_row(row: Row) -> str:
     return ", ".join(f"{value}" for key, value in row.items() if key not in ("found", "published", "low", "high"))

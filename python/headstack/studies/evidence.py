@@ -1,9 +1,8 @@
-"""What a claim's figures rest on, seen by changing what they may rest on.
+"""``grounds_of``: the basis of a claim's figures, determined by perturbing the results.
 
-A study's tables are taken once more with other results in them: each figure that a simulation gave is multiplied by a
-factor of its own. Where a claim's evidence stays as it was under all of these, no simulation is in it: it is arithmetic
-of what was published, or repeats what descriptions and workloads state. Evidence that a thousandfold other results
-could not change would otherwise pass for a prediction.
+A study's tables are computed again with other results: each simulated figure is multiplied by a random factor. If a
+claim's evidence does not change, it does not depend on simulations: it is arithmetic on published values, or repeats
+descriptions and workloads. Otherwise evidence that is independent of results would count as a prediction.
 """
 
 from __future__ import annotations
@@ -17,45 +16,45 @@ from headstack.studies.study import Study, query_of
 from headstack.studies.study_types import Claim
 from headstack.studies.tables import Tables
 
-FOUND = ("found", "holds")
-"""Columns with what is compared with published figures."""
+FOUND_COLUMNS = ("found", "holds")
+"""Columns of values that are compared with published figures."""
 PUBLISHED = ("published", "low", "high")
 """Columns with published figures."""
 TRIES = 12
-"""Sets of other results: evidence in words is true or false, and does not change with every one."""
+"""Number of sets of perturbed results: Boolean evidence does not change with every one."""
 
 
 class Rests(StrEnum):
-    """What evidence rests on."""
+    """The basis of evidence."""
 
     RUNS = "runs"
-    """Results of simulations are in it."""
+    """Simulation results."""
     INPUTS = "inputs"
-    """Descriptions, workloads or the choice of runs alone."""
+    """Only descriptions, workloads or the choice of runs."""
     PUBLISHED = "published figures"
-    """The document's own figures alone."""
+    """Only the document's own figures."""
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """What a claim's evidence rests on."""
+    """The basis of a claim's evidence."""
 
     rests: Rests
     rows: tuple[bool, ...]
-    """Of each row, whether results of simulations are in it."""
+    """Whether each row depends on simulation results."""
     others: Rests = Rests.PUBLISHED
-    """What the rows without results of simulations rest on."""
+    """The basis of the rows without simulation results."""
     compares_runs: bool = False
-    """Whether the figures that stand as published are results of simulations too."""
+    """Whether the values in the published column are simulation results too."""
 
     @property
     def is_of_runs(self) -> bool:
-        """Returns true if at least half of the rows have results of simulations in them."""
+        """Whether at least half of the rows depend on simulation results."""
         return 2 * sum(self.rows) >= max(1, len(self.rows))
 
 
 def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
-    """Of each claim that has evidence, by its id."""
+    """Returns the basis of each claim with evidence, by its id."""
     claims = [(number, claim) for number, claim in enumerate(study.claims) if claim["sql"] is not None]
     before = {claim["id"]: _evidence(tables, number, claim) for number, claim in claims}
     published = {claim["id"]: _evidence(tables, number, claim, PUBLISHED) for number, claim in claims}
@@ -70,12 +69,12 @@ def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
         with tables.other_results(number, needed):
             for place, claim in left:
                 was, now = before[claim["id"]], _evidence(tables, place, claim)
-                # Other results may give other rows, whose published figures are the document's all the same.
+                # Other results may select other rows, but their published values remain the document's.
                 compares_runs[claim["id"]] |= "published" in columns[claim["id"]] and not {*published[claim["id"]]} & {
                     *_evidence(tables, place, claim, PUBLISHED)
                 }
-                # Rows are told apart by their figures. Where there are others, or where what holds may hold by chance,
-                # a change of one is a change of all.
+                # Rows are matched by their values. If their number changes, or Boolean evidence may hold by chance, a
+                # change of one row counts for all.
                 is_one = len(was) != len(now) or "holds" in columns[claim["id"]]
                 for row in range(len(was)):
                     changed[claim["id"]][row] |= was != now if is_one else was[row] != now[row]
@@ -88,8 +87,8 @@ def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
     return found
 
 
-def _evidence(tables: Tables, number: int, claim: Claim, names: Sequence[str] = FOUND) -> list[tuple[Any, ...]]:
-    """The columns of a claim's rows that have these names."""
+def _evidence(tables: Tables, number: int, claim: Claim, names: Sequence[str] = FOUND_COLUMNS) -> list[tuple[Any, ...]]:
+    """Returns the columns of a claim's rows with these names."""
     found = tables.query(f"claims[{number}].sql", query_of(claim))
     kept = [place for place, name in enumerate(found.columns) if name in names]
     return [tuple(row[place] for place in kept) for row in found.rows]

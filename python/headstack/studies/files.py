@@ -1,4 +1,4 @@
-"""Study files: found, read and checked before anything is run."""
+"""Finds, reads and checks study files before anything runs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from headstack.studies.study import Study
 FILE = "study.toml"
 
 SHIPPED = Path(__file__).parent / "shipped"
-"""A folder for each study that ships with headstack."""
+"""The folder with a subfolder for each study shipped with headstack."""
 
 NAME = "letters, digits, _"
 
 TAKEN = ("drives",)
-"""Names of tables that are always there."""
+"""Names of tables that always exist."""
 
 
 def listed() -> list[str]:
-    """The names of the studies that ship with headstack."""
+    """Returns the names of the studies shipped with headstack."""
     return sorted(path.parent.name for path in SHIPPED.glob(f"*/{FILE}"))
 
 
 def load(name: str | os.PathLike[str]) -> Study:
-    """The study of that name, or in that folder.
+    """Loads the study of that name, or in that folder.
 
-    Raises ``InputError`` with file, line and key when there is none, or it is not acceptable.
+    Raises ``InputError`` with file, line and key if there is none, or it is invalid.
     """
     folder = _folder(os.fspath(name))
     file = folder / FILE
@@ -55,7 +55,7 @@ def load(name: str | os.PathLike[str]) -> Study:
 
 
 def text_of(file: Path) -> str:
-    """What a file says. Raises ``InputError`` where that is no text."""
+    """Reads a text file. Raises ``InputError`` if it is not text."""
     _native.note_input(os.fspath(file))
     try:
         return file.read_text(encoding="utf-8")
@@ -64,12 +64,12 @@ def text_of(file: Path) -> str:
 
 
 def stated_in(read: Mapping[str, Any]) -> dict[str, Any]:
-    """What the compiled part has read, by key; lists do not change."""
+    """Converts the compiled part's keys; lists are copied unchanged."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
 
 
 def _folder(name: str) -> Path:
-    """Where a study lies: a path goes before a name."""
+    """Returns the folder of a study: a path takes precedence over a name."""
     for folder in (Path(name), SHIPPED / name):
         if (folder / FILE).is_file():
             return folder
@@ -79,7 +79,7 @@ def _folder(name: str) -> Path:
 
 
 def check(study: Study) -> None:
-    """Refuses what contradicts itself; systems and workloads are looked up when runs are specified."""
+    """Rejects contradictions; systems and workloads are resolved when runs are specified."""
     names: dict[str, str] = dict.fromkeys(TAKEN, "a table that is always there")
     if study.choices:
         names |= dict.fromkeys(TABLES, f"a table of [[{KEY}]]")
@@ -124,7 +124,7 @@ def check(study: Study) -> None:
 
 
 def shown_name(table: Mapping[str, Any]) -> str:
-    """What a derived table is called among the figures."""
+    """Returns the name of a derived table among the figures."""
     return str(table["name"]).replace("_", "-")
 
 
@@ -189,12 +189,12 @@ def _check_published(study: Study, number: int, published: Mapping[str, Any]) ->
 
 
 def headings(path: Path) -> list[str]:
-    """The names of the columns of a CSV file."""
+    """Returns the column names of a CSV file."""
     _native.note_input(os.fspath(path))
     with path.open(encoding="utf-8", newline="") as file:
         return next(csv.reader(file), [])
 
 
 def beside(study: Study, name: str) -> str:
-    """A system or workload by name; a file is one of the study's folder."""
+    """Resolves the name of a system or workload; a file is relative to the study's folder."""
     return str(study.folder / name) if name.partition("@")[0].endswith(".toml") else name

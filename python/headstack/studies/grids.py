@@ -1,4 +1,4 @@
-"""Carrying out the grids of a study: runs, replays of recordings, predictions."""
+"""Runs the grids of a study: runs, replays of recorded runs, predictions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 def specified(study: Study, number: int) -> list[Spec]:
-    """The runs of a grid, or those that a replay records. Raises ``InputError`` where they are not acceptable."""
+    """Returns the runs of a grid, or those that a replay records. Raises ``InputError`` if they are invalid."""
     grid, path = study.grids[number], f"grids[{number}]"
     asked: Grid | Record = grid
     systems = grid["systems"]
     if grid["record"] is not None:
         path += ".record"
         systems, asked = [grid["record"]["system"]], grid["record"]
-    # One after the other: what is refused is known by its key then.
+    # One after the other, so that errors name their key.
     for name, loads, names in (("systems", load_system, systems), ("workloads", load_demand, asked["workloads"])):
         for place, one in enumerate(names):
             key = f"{path}.system" if name == "systems" and grid["record"] is not None else f"{path}.{name}[{place}]"
@@ -48,7 +48,7 @@ def specified(study: Study, number: int) -> list[Spec]:
 
 
 def with_other(study: Study, one: Open, other: Other) -> Study:
-    """The study with another choice in the grids of one that its documents leave open."""
+    """Returns the study with an alternative in the grids of an open choice."""
     names = other["names"]
 
     def put(value: Any) -> Any:
@@ -65,7 +65,7 @@ def with_other(study: Study, one: Open, other: Other) -> Study:
 
 
 def refused(study: Study, path: str, work: Callable[[], T]) -> T:
-    """Does ``work``; what it refuses is about the key at ``path``."""
+    """Calls ``work``; its errors name the key at ``path``."""
     try:
         return work()
     except InputError as error:
@@ -74,20 +74,20 @@ def refused(study: Study, path: str, work: Callable[[], T]) -> T:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of a grid of replays."""
+    """The results of a grid of replays."""
 
     results: Results
-    """In the order of the recordings, then of the systems."""
+    """Results in the order of the recorded runs, then of the systems."""
     keys: list[Row]
     """For each replay the workload, depth and seed that were recorded."""
     recorded: list[Row]
-    """For each recording the same, the number of its requests, and the bytes between which they lie."""
+    """For each recorded run the same, the number of its requests, and the range of their addresses."""
 
 
 def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
     """Records each run of a grid's ``record`` and replays it on each of its systems.
 
-    A replay as fast as possible keeps as many outstanding as the recorded run did, unless the settings say otherwise.
+    A replay as fast as possible has the queue depth of the recorded run, unless the settings state another.
     """
     grid, recorded = study.grids[number], specified(study, number)
     systems = [beside(study, name) for name in grid["systems"]]
@@ -117,8 +117,8 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
 
 
 def predicted(study: Study, number: int, store: str | os.PathLike[str] | None, progress: Progress | None) -> list[Row]:
-    """The predictions of a grid, whose tests are kept in ``store``. Raises ``InputError`` where they are outside the
-    range of the systems' tests."""
+    """Returns the predictions of a grid, whose tests are kept in ``store``. Raises ``InputError`` if they are outside
+    the range of the systems' tests."""
     from headstack.prediction.predictor import predicted_rows  # start-up time
 
     grid = study.grids[number]

@@ -1,4 +1,4 @@
-"""What came of a study: claims with verdicts, figures, tables, and what each run needs to be made again."""
+"""``Outcome`` of a study: claims with verdicts, figures, tables, and the provenance of each run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STORED = Stored("study outcome")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A study that was carried out. Equal inputs and versions give equal outcomes, byte for byte."""
+    """A completed study. Equal inputs and versions give identical outcomes."""
 
     study: str
     title: str
@@ -40,7 +40,7 @@ class Outcome:
     """The tables of the grids and the derived ones, by name."""
     version: str
     asked: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
-    """How the runs are asked for again, for a report whose curves can be varied."""
+    """Returns the inputs of the runs, for a report whose curves can be varied."""
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class Outcome:
         data: Mapping[str, Found],
         asked: Callable[[], Sequence[Asked]] = tuple,
     ) -> Outcome:
-        """What a study came to."""
+        """Creates the outcome of a study."""
         return cls(
             study=study.name,
             title=study.title,
@@ -70,20 +70,20 @@ class Outcome:
         )
 
     def verdicts(self) -> dict[str, int]:
-        """How many claims came to each verdict."""
+        """Returns the number of claims by verdict."""
         counted = Counter(claim.verdict for claim in self.claims)
         return {str(verdict): counted[verdict] for verdict in Verdict}
 
     def rows(self) -> tuple[int, int]:
-        """Rows of evidence of all claims, misses too, and how many of them agree."""
+        """Returns the number of evidence rows of all claims, and how many of them agree."""
         return sum(len(claim.within) for claim in self.claims), sum(sum(claim.within) for claim in self.claims)
 
     def unexplained(self) -> list[Judged]:
-        """Claims that are missed without a reason in the study."""
+        """Returns missed claims without a reason in the study."""
         return [claim for claim in self.claims if not claim.is_explained]
 
     def report(self) -> Report:
-        """The study as a report."""
+        """Returns the study as a report."""
         sections = [Section("Figures", figures=[_headed(one) for one in self.figures])] if self.figures else []
         sections += [Section("Tables", figures=[_headed(one) for one in self.tables])] if self.tables else []
         return Report(
@@ -91,7 +91,7 @@ class Outcome:
             question=self.question,
             summary=self.summary,
             sections=sections,
-            claims=[_shown(claim) for claim in self.claims],
+            claims=[_report_claim(claim) for claim in self.claims],
             runs=self.runs,
             version=self.version,
             sources=self.sources,
@@ -99,7 +99,7 @@ class Outcome:
         )
 
     def to_json(self) -> str:
-        """Everything but the tables, and the descriptions of the runs, which their hashes name."""
+        """Returns everything except the tables and the runs' descriptions, which are identified by hashes."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("data", "runs", "asked")}
         runs = [{key: value for key, value in vars(run).items() if key != "description"} for run in self.runs]
         return json.dumps(STORED.head | told | {"runs": runs}, indent=1, default=asdict) + "\n"
@@ -110,7 +110,7 @@ class Outcome:
 
 
 def _headed(figure: Figure) -> Figure:
-    """A table with words for the names of its columns, which stay in files."""
+    """Replaces the column names of a table by words; files keep the names."""
     return replace(figure, columns=_heads(figure.columns)) if isinstance(figure, Table) else figure
 
 
@@ -118,6 +118,6 @@ def _heads(columns: Sequence[str]) -> list[str]:
     return [" ".join(words_of(name)).rstrip() for name in columns]
 
 
-def _shown(claim: Judged) -> Claim:
+def _report_claim(claim: Judged) -> Claim:
     rows = Table(f"claim-{claim.id}", claim.says, _heads(claim.columns), claim.rows) if claim.rows else None
     return Claim(claim.id, claim.says, str(claim.verdict), claim.evidence, rows, claim.backing)

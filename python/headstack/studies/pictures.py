@@ -1,4 +1,4 @@
-"""What a study draws: the rows of a query as a figure."""
+"""Draws the figures of a study from the rows of queries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NEEDED = {
     "heat": ("x", "y", "value"),
     "table": (),
 }
-"""Columns that the query of each kind must give."""
+"""Columns that the query of each kind must return."""
 
 
 def draw(study: Study, number: int, tables: Tables) -> Figure:
-    """The figure of a picture. Raises ``InputError`` where its query fails or lacks a column."""
+    """Returns the figure of a picture. Raises ``InputError`` if its query fails or lacks a column."""
     picture, path = study.pictures[number], f"pictures[{number}]"
     found = tables.query(f"{path}.sql", picture["sql"])
     missing = [name for name in NEEDED[picture["kind"]] if name not in found.columns]
@@ -52,7 +52,7 @@ def _drawn(picture: Mapping[str, Any], found: Found) -> Figure:
 
 
 def table_of(name: str, title: str, found: Found, note: str = "") -> Table:
-    """The rows of a query as they stand."""
+    """Returns the rows of a query unchanged."""
     return Table(name, title, found.columns, [list(map(_cell, row)) for row in found.rows], note)
 
 
@@ -94,13 +94,13 @@ def _numbers(points: list[Row], key: str) -> list[float | None]:
 
 
 def _ends(points: list[Row], key: str) -> list[float | None]:
-    """Empty where no point has one."""
+    """Returns the ends of intervals; empty if no point has one."""
     ends = _numbers(points, key)
     return ends if any(end is not None for end in ends) else []
 
 
 def _look(row: Row) -> dict[str, Any]:
-    """How a series is drawn, where its authors are known to have drawn it so."""
+    """Returns the look of a series, if its authors' is known."""
     colour, shape = row.get("colour"), row.get("shape")
     for value, allowed in ((colour, COLOURS), (shape, get_args(Shape))):
         if value is not None and value not in allowed:
@@ -109,7 +109,7 @@ def _look(row: Row) -> dict[str, Any]:
 
 
 def _by_series(rows: Iterable[Row]) -> dict[tuple[str, bool], list[Row]]:
-    """The rows of each series, in their order; published ones apart."""
+    """Returns the rows of each series, in order, with published ones separate."""
     series: dict[tuple[str, bool], list[Row]] = {}
     for row in rows:
         series.setdefault((str(row["series"]), bool(row.get("published"))), []).append(row)
@@ -167,7 +167,7 @@ def _grid(picture: Mapping[str, Any], rows: list[Row]) -> Grid:
 
 
 def _heat(picture: Mapping[str, Any], rows: list[Row]) -> Heat:
-    """Cells from the places that occur, which are evenly apart."""
+    """Returns cells from the places that occur, which are evenly spaced."""
     xs, ys = (sorted({float(row[key]) for row in rows}) for key in ("x", "y"))
     values = {(float(row["x"]), float(row["y"])): float(row["value"]) for row in rows}
     return Heat(
@@ -184,6 +184,6 @@ def _heat(picture: Mapping[str, Any], rows: list[Row]) -> Heat:
 
 
 def _range(places: list[float]) -> tuple[float, float]:
-    """From the first place to the end of the last cell."""
+    """Returns the range from the first place to the end of the last cell."""
     step = (places[-1] - places[0]) / (len(places) - 1) if len(places) > 1 else 1.0
     return places[0], places[-1] + step

@@ -1,4 +1,6 @@
-"""How far figures are from what was published, and what that tells from chance."""
+"""``Tolerance`` and ``Power``: errors relative to published figures, and their comparison with a model that knows
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +13,20 @@ from itertools import combinations
 from headstack.results.table import Row
 
 POWER_ROWS = 4
-"""Of fewer rows neither a constant nor an order tells anything."""
+"""Minimum number of rows: of fewer neither a constant nor an order is meaningful."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a figure may be from the published one."""
+    """The permitted error of a figure."""
 
     amount: float
     unit: str
-    """``%`` of the published figure, else what the figures themselves are in."""
+    """``%`` of the published figure, else the unit of the figures."""
 
     @classmethod
     def parse(cls, text: str) -> Tolerance | None:
-        """Of text such as ``5%`` or ``6 points``; ``None`` where it is neither."""
+        """Parses ``5%`` or ``6 points``; returns ``None`` for other text."""
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|[A-Za-z/]\S*)?", text.strip())
         return None if found is None else cls(float(found[1]), found[2] or "")
 
@@ -32,7 +34,7 @@ class Tolerance:
         return f"{self.amount:g}{self.unit if self.unit == '%' else f' {self.unit}'.rstrip()}"
 
     def error(self, row: Row) -> float:
-        """How far the figure found is from what was published, in this unit; within a published range it is 0."""
+        """Returns the error of the found figure in this unit; within a published range it is 0."""
         low, high = (row["published"], row["published"]) if "published" in row else (row["low"], row["high"])
         found = row["found"]
         nearest = min(max(found, low), high)
@@ -43,23 +45,23 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Power:
-    """What the figures of a claim tell from chance: a model that knows less would miss more of them."""
+    """Comparison of a claim's figures with a constant model, which should have larger errors."""
 
     mean: float
-    """How far what was found is off on average, in the tolerance's unit."""
+    """Mean absolute error, in the tolerance's unit."""
     null_mean: float
-    """The same of a constant: for each row the mean of what was published in the others."""
+    """Mean absolute error of a constant: for each row the mean of the published values in the others."""
     null_within: int
-    """Rows for which a constant is within the tolerance."""
+    """Number of rows for which a constant is within the tolerance."""
     rows: int
     pairs_right: int
-    """Pairs of rows whose order is that of what was published."""
+    """Number of pairs of rows with the published order."""
     pairs: int
-    """Pairs that were published apart."""
+    """Number of pairs with distinct published values."""
 
     @classmethod
     def of(cls, rows: Sequence[Row], tolerance: Tolerance) -> Power | None:
-        """Of rows with one published figure each; ``None`` for fewer than four."""
+        """Computes it from rows with one published figure each; returns ``None`` for fewer than four."""
         if len(rows) < POWER_ROWS or any("published" not in row for row in rows):
             return None
         published = [float(row["published"]) for row in rows]
@@ -85,7 +87,7 @@ class Power:
 
 
 def amount(value: float) -> str:
-    """A figure in three or four digits."""
+    """Formats a figure with three or four digits."""
     if value == round(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"

@@ -1,7 +1,7 @@
-"""What was chosen with a claim in view, and is in the runs that its figures rest on.
+"""``chosen_on``: values that were tuned on a claim, and are in the runs of its figures.
 
-Values of descriptions and the rules that complete them say themselves what they were chosen on: the source of a value
-names claims, as in "fitted to 4,591 random writes a second (S0.99)". Choices of a study stand in its file.
+Descriptions and the rules that complete them state what their values were tuned on: the source of a value names claims,
+as in "fitted to 4,591 random writes a second (S0.99)". Choices of a study are stated in its file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from headstack.studies.study import Study
 from headstack.studies.tables import Tables
 
 Source: TypeAlias = tuple[str, str, str]
-"""Whose value it is, its key, and its source or the rule that it follows from."""
+"""The owner of a value, its key, and its source or rule."""
 
 CLAIM = re.compile(r"\b[A-Za-z]\w*\.\w+\b")
-"""What may be the id of a claim; only those that the study has are taken for one."""
+"""Pattern of claims' ids; only those that the study has are used."""
 
 
 def chosen_on(study: Study, tables: Tables) -> dict[str, list[str]]:
-    """For each claim with evidence, in words, what was chosen with it in view and is in the runs that it reads."""
+    """Returns for each claim with evidence, in words, the values in its runs that were tuned on it."""
     known: dict[tuple[str, str | None], list[Source]] = {}
     found = {}
     for number, claim in enumerate(study.claims):
@@ -51,7 +51,7 @@ def _named(grid: Mapping[str, Any]) -> set[str]:
 
 
 def _systems(study: Study, grid: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """The systems of a grid's runs, each with the drive that its settings put in."""
+    """Yields the systems of a grid's runs, each with the drive from its settings."""
     drives = grid["settings"].get("drive")
     for system in sorted(_named(grid)):
         for drive in drives if isinstance(drives, list) else [drives]:
@@ -65,7 +65,7 @@ def _kept(known: dict[tuple[str, str | None], list[Source]], system: tuple[str, 
 
 
 def _sources(system: str, drive: str | None) -> Iterator[Source]:
-    """Where the values of a system and its drives are from."""
+    """Yields the sources of the values of a system and its drives."""
     found = load_system(system, {} if drive is None else {"drive": drive})
     owner = found.name.partition("@")[0]
     yield from ((owner, one["key"], one["source"] or "") for one in found.stated)
@@ -77,5 +77,5 @@ def _sources(system: str, drive: str | None) -> Iterator[Source]:
 
 
 def _beside_array(array: str, member: str) -> str:
-    """The file of a drive is relative to that of its array."""
+    """Resolves the file of a drive relative to that of its array."""
     return str(Path(array).parent / member) if member.endswith(".toml") else member

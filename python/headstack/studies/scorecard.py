@@ -36,14 +36,15 @@ how many pairs of rows come in the order that was published.
 
 
 def scorecard(outcomes: Sequence[Outcome]) -> str:
-    """The scorecard of these studies."""
+    """Returns the scorecard of these studies."""
     parts = [HEAD, _in_short(outcomes), _verdicts(outcomes), _errors(outcomes)]
     parts += [_study(outcome) for outcome in outcomes]
     return "\n".join(parts)
 
 
 def first_difference(file: Path, text: str) -> str | None:
-    """Where a scorecard that was written differs from a fresh one, in one line; ``None`` where it does not."""
+    """Returns the first difference between a stored scorecard and a new one, in one line; ``None`` if they are
+    equal."""
     written = file.read_text(encoding="utf-8") if file.is_file() else ""
     old, new = written.splitlines(), text.splitlines()
     for number, (was, now) in enumerate(zip(old, new, strict=False), 1):
@@ -63,7 +64,7 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
 
 
 def _errors(outcomes: Sequence[Outcome]) -> str:
-    """Figures of runs by how they came out: all rows of claims, those that miss too."""
+    """Counts figures of runs by result: all rows of claims, including missed ones."""
     claims = [claim for outcome in outcomes for claim in outcome.claims if claim.rests == Rests.RUNS]
     lines = ["## How far apart\n", "Rows that rest on runs, of all claims with figures.\n"]
     head = ["figures", "number", "mean", "median", "worst", "wrong sign"]
@@ -78,7 +79,7 @@ def _errors(outcomes: Sequence[Outcome]) -> str:
 
 
 def _powers(claims: Sequence[Judged]) -> str:
-    """What a model that knows nothing would reach, over all claims with four figures or more."""
+    """Returns the results of a constant model, over all claims with four figures or more."""
     rows = []
     for verdict in (Verdict.PREDICTED, Verdict.FITTED, Verdict.MISSED):
         told = [(claim, claim.power) for claim in claims if claim.verdict == verdict and claim.power is not None]
@@ -105,14 +106,16 @@ def _powers(claims: Sequence[Judged]) -> str:
 
 
 def worse_than_constant(outcomes: Sequence[Outcome]) -> tuple[int, int]:
-    """Predicted claims that are further off than a constant, and all those with enough figures to compare."""
+    """Returns the number of predicted claims with larger errors than a constant, and of all claims with enough figures
+    to compare.
+    """
     claims = [claim for outcome in outcomes for claim in outcome.claims if claim.verdict == Verdict.PREDICTED]
     powers = [claim.power for claim in claims if claim.power is not None]
     return sum(power.mean > power.null_mean for power in powers), len(powers)
 
 
 def _in_short(outcomes: Sequence[Outcome]) -> str:
-    """The result in one line."""
+    """Summarizes the result in one line."""
     verdicts = [outcome.verdicts() for outcome in outcomes]
     predicted = sum(counted[Verdict.PREDICTED] for counted in verdicts)
     claims = sum(len(outcome.claims) for outcome in outcomes)
@@ -145,7 +148,7 @@ def _study(outcome: Outcome) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int) -> str:
-    """A table whose first columns are words."""
+    """Formats a table whose first columns are words."""
     sides = ["---" if column < words else "--:" for column in range(len(head))]
     return "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in (head, sides, *rows))
 

@@ -1,4 +1,4 @@
-"""A study as its file states it."""
+"""``Study``: a study as its file states it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Study:
     """A study as its file states it: see ``shipped/README.md``."""
 
     name: str
-    """Of its folder."""
+    """The name of its folder."""
     file: Path
-    """That states it."""
+    """The file that states it."""
     folder: Path
-    """Where the files lie that it names."""
+    """The folder of the files that it names."""
     csv: tuple[Path, ...]
-    """Files that are tables of it."""
+    """CSV files that are its tables."""
     title: str
     question: str
     sources: tuple[str, ...]
@@ -38,30 +38,30 @@ class Study:
     lines: Mapping[str, int]
     """The line of each key, by its path."""
     choices: tuple[Mapping[str, Any], ...] = ()
-    """The questions to ``headstack choose``: its options, as the file states them."""
+    """Questions for ``headstack choose``: its options, as the file states them."""
 
     def error(self, path: str, message: str) -> InputError:
-        """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
+        """Returns an error at the key ``path``, such as ``claims[3].tolerance``, with its line."""
         return wrong(self.file, self.lines, path, message)
 
     def table_names(self) -> dict[str, Path]:
-        """The tables that lie beside the study, by name."""
+        """Returns the tables next to the study, by name."""
         return {table_name(path): path for path in self.csv}
 
 
 def query_of(claim: Claim) -> str:
-    """The query of a claim that has one."""
+    """Returns the query of a claim."""
     assert claim["sql"] is not None
     return claim["sql"]
 
 
 def table_name(path: Path) -> str:
-    """What a CSV file is called in queries."""
+    """Returns the name of a CSV file in queries."""
     return path.stem.replace("-", "_")
 
 
 def wrong(file: Path, lines: Mapping[str, int], path: str, message: str) -> InputError:
-    """What is wrong with the key at ``path`` of a file, with its line or that of what it is in."""
+    """Returns an error at the key ``path`` of a file, with its line or that of its parent."""
     known = path
     while known and known not in lines:
         known = known[: max(known.rfind("."), known.rfind("["), 0)]

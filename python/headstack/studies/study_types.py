@@ -9,7 +9,7 @@ Setting = str | int | float | bool | list[str | int | float | bool]
 
 
 class Record(TypedDict):
-    """Runs whose requests are recorded."""
+    """Runs whose requests are recorded for replay."""
 
     system: str
     """The system on which they are recorded."""
@@ -26,7 +26,7 @@ class Grid(TypedDict):
     systems: list[str]
     """Systems of the catalogue, parts of them, or files."""
     workloads: list[str]
-    """Workloads and scenarios, likewise; none where the settings have them."""
+    """Workloads and scenarios, likewise; empty if the settings define them."""
     settings: dict[str, Setting]
     """Options with a value, or a list of values that are swept."""
     record: Record | None
@@ -54,7 +54,7 @@ class DerivedTable(TypedDict):
     name: str
     """Name of the table."""
     title: str | None
-    """A heading, where it is shown."""
+    """A heading, if it is shown."""
     sql: str
 
 
@@ -66,7 +66,7 @@ class Chosen(TypedDict):
     on: list[str]
     """Claims whose figures it was tuned on."""
     systems: list[str]
-    """Systems whose runs it is in; all of them where none is named."""
+    """Systems whose runs it affects; all by default."""
 
 
 class Other(TypedDict):
@@ -93,22 +93,22 @@ class Open(TypedDict):
 
 
 class Claim(TypedDict):
-    """A published statement, and the expectation of it."""
+    """A published statement, and how it is checked."""
 
     id: str
     """A short name."""
     says: str
     """The claim in words."""
     sql: str | None
-    """A query for published figures next to those found."""
+    """A query for published figures and those found."""
     tolerance: str | None
-    """The most that each may differ: ``5%``, or an amount with its unit."""
+    """Maximum difference of each: ``5%``, or an amount with its unit."""
     because: str | None
-    """The source of the tolerance, where it is not that of the study's other claims."""
+    """The source of the tolerance, if it differs from that of the study's other claims."""
     mean: str | None
-    """The most that they may differ on average."""
+    """Maximum mean difference."""
     configured: str | None
-    """The input that states it, where results of runs only repeat that."""
+    """The input that states it, if results of runs only repeat it."""
     contradicted: str | None
     """The reason why the published figure cannot be right."""
     missing: str | None
@@ -135,8 +135,8 @@ class Picture(TypedDict):
     unit: str
     """Unit of the values of grids and heat maps."""
     signed: bool
-    """Coloured from a middle at 0."""
+    """Whether colours diverge from 0."""
     percentiles: bool
-    """The horizontal axis runs over percentiles in nines."""
+    """Whether the horizontal axis shows percentiles in nines."""
     note: str
     """A remark."""

@@ -1,4 +1,4 @@
-"""The tables of a study, and queries over them."""
+"""``Tables``: the tables of a study, and queries over them."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from headstack.studies.choice_tables import TABLES as CHOSEN
 from headstack.studies.study import Study
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
-"""Of response times, in the table of percentiles."""
+"""Percentiles of response times in the table of percentiles."""
 
 NO_FIGURES = frozenset(("run", "system", "workload", "environment", "load", "depth", "rate_per_s", "seed", "version"))
-"""Columns that tell one run from others."""
+"""Columns that identify runs."""
 ECHOED = frozenset(("capacity_gb", "description_hash", "percent", "component", "stream", "start_s", "duration_s"))
-"""Columns that repeat what was asked for, or say of what part of a run a figure is."""
+"""Columns that repeat inputs, or identify a part of a run."""
 FACTOR = 4.0
-"""Results are made so much larger or smaller at most to see what rests on them: no drive of the studies is as far from
-another under the same load, so that what holds under all of these holds whatever a simulation says."""
+"""Maximum factor by which results are perturbed to determine what depends on them: no drives of the studies differ as
+much under the same load, so conclusions that survive do not depend on a simulation."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a query gives."""
+    """The result of a query."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
 
     def dicts(self) -> Iterator[Row]:
-        """The rows by column."""
+        """Yields the rows as dictionaries."""
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
 
 class Tables:
-    """An in-memory database of one thread, so that sums are made in one order and rows keep theirs."""
+    """An in-memory database with one thread, so that sums are computed in one order and rows keep theirs."""
 
     def __init__(self, study: Study) -> None:
         import duckdb  # start-up time
 
         self._study, self._wrong = study, duckdb.Error
         self._base: dict[str, frozenset[str] | None] = {}
-        """Tables that no query made, with the columns that are no results; ``None`` where none are."""
+        """Tables not made by queries, with the columns that are no results; ``None`` if there are none."""
         self._derived: list[tuple[str, str, str]] = []
         self._database = duckdb.connect(config={"threads": 1})
         for name, path in study.table_names().items():
@@ -69,7 +69,7 @@ class Tables:
             self._base["prices"] = None
 
     def _read_csv(self, name: str, path: str) -> None:
-        """A table of a CSV file, whose columns have the type that holds all of their cells."""
+        """Adds a table from a CSV file, whose columns have the type that holds all of their cells."""
         read = self._database.read_csv(path, header=True, all_varchar=True)
         cells = dict(zip(read.columns, zip(*read.fetchall(), strict=True), strict=False))
         kinds = {
@@ -79,8 +79,8 @@ class Tables:
         read.project(columns).create(name)
 
     def add_results(self, grid: Mapping[str, Any], results: Results, keys: Sequence[Row] = ()) -> None:
-        """The table of a grid's runs, and those that it keeps besides. ``keys`` go before the columns of the same
-        names: what was recorded, of replays."""
+        """Adds the table of a grid's runs, and further tables that it keeps. ``keys`` replace the columns of the same
+        names: for replays, those of the recorded run."""
         name = grid["name"]
         columns = results.column_names
         with self._registered(results._native.table()):
@@ -108,8 +108,8 @@ class Tables:
             self._base[f"{name}_curves"] = self._base[name]
 
     def add_rows(self, name: str, rows: Sequence[Row], labels: Set[str] = frozenset()) -> None:
-        """A table of these rows, all of the same columns: results, but for the columns that tell one from others, and
-        ``labels`` with them."""
+        """Adds a table of these rows with equal columns, which are results except for ``labels`` and columns that
+        identify runs."""
         if not rows:
             raise InputError("a table without rows", key=name)
         kinds = {key: _kind(row[key] for row in rows) for key in rows[0]}
@@ -122,8 +122,8 @@ class Tables:
 
     @contextmanager
     def other_results(self, seed: int, needed: Set[str]) -> Iterator[None]:
-        """The tables ``needed`` as if runs had come to something else: each of their figures is multiplied by a factor
-        of its own, between a quarter and four, and all by a quarter, one or four; derived tables are made of these."""
+        """Provides the tables ``needed`` with perturbed results: each figure is multiplied by a factor of its own,
+        between 1/4 and 4, and all by 1/4, 1 or 4; derived tables are made from these."""
         schema, common = f"other_{seed}", FACTOR ** (seed % 3 - 1)
         self._database.execute(f"create schema {schema}")
         for name, kept in self._base.items():
@@ -148,7 +148,7 @@ class Tables:
             self._database.execute(f"drop schema {schema} cascade")
 
     def derive(self, path: str, name: str, sql: str) -> None:
-        """A table that a query makes; ``path`` is the key of the query."""
+        """Adds a table made by a query; ``path`` is the key of the query."""
         self._derived.append((path, name, sql))
         self._create(path, name, sql)
 
@@ -159,7 +159,7 @@ class Tables:
             raise self._study.error(path, _one_line(error)) from None
 
     def sources(self, sql: str) -> set[str]:
-        """The tables that a query names, and those that these were made of."""
+        """Returns the tables that a query names, and those that these were made from."""
         queries = {name: of for _, name, of in self._derived}
         found: set[str] = set()
         left = [sql]
@@ -171,31 +171,31 @@ class Tables:
         return found & {*self._base}
 
     def grids_of(self, number: int) -> list[Mapping[str, Any]]:
-        """The grids whose runs a claim may read."""
+        """Returns the grids whose runs a claim may read."""
         sources = self.sources(self._study.claims[number]["sql"] or "")
         return [grid for grid in self._study.grids if sources & {*names_of(grid)}]
 
     @property
     def made_here(self) -> set[str]:
-        """Tables of runs and of descriptions, which no document has."""
+        """The tables of runs and of descriptions, which no document contains."""
         return {*self._base} - {*self._study.table_names()}
 
     def query(self, path: str, sql: str) -> Found:
-        """What a query gives; ``path`` is its key. Raises ``InputError`` with its line."""
+        """Returns the result of a query; ``path`` is its key. Raises ``InputError`` with its line."""
         try:
-            return self._found(sql)
+            return self._run_query(sql)
         except self._wrong as error:
             raise self._study.error(path, _one_line(error)) from None
 
     def data(self) -> dict[str, Found]:
-        """The tables of the grids and the derived ones, by name."""
+        """Returns the tables of the grids and the derived ones, by name."""
         names = [name for grid in self._study.grids for name in names_of(grid)]
         names += [*(CHOSEN if self._study.choices else ()), *(table["name"] for table in self._study.tables)]
         there = {row[0] for row in self._database.execute("show tables").fetchall()}
-        return {name: self._found(f"from {name}") for name in names if name in there}
+        return {name: self._run_query(f"from {name}") for name in names if name in there}
 
     def match(self, number: int, published: Mapping[str, Any]) -> None:
-        """Refuses a published row that no run of its grid belongs to."""
+        """Rejects a published row without a run of its grid."""
         path, grid = self._study.folder / published["file"], published["grid"]
         name = path.stem.replace("-", "_")
         there = {column[0] for column in self._database.execute(f"describe {grid}").fetchall()}
@@ -214,23 +214,23 @@ class Tables:
 
     @contextmanager
     def _registered(self, table: _native.Table) -> Iterator[None]:
-        """The table under the name ``given``."""
+        """Registers the table under the name ``given``."""
         self._database.register("given", table)
         yield
         self._database.unregister("given")
 
-    def _found(self, sql: str) -> Found:
+    def _run_query(self, sql: str) -> Found:
         self._database.execute(sql)
         columns = [column[0] for column in self._database.description or []]
         return Found(columns, [tuple(_plain(value) for value in row) for row in self._database.fetchall()])
 
 
 def _named_in(sql: str) -> set[str]:
-    """What a query takes rows from: its tables, and names that it gives to parts of itself. (DuckDB's own list fails on
-    many queries that it carries out.)"""
+    """Returns the sources of a query: its tables, and names of its own subqueries. (DuckDB's own list fails for many
+    valid queries.)"""
     found: set[str] = set()
     outer: list[str] = []
-    # What the words that come next are: the name of a table, what follows one, or something else.
+    # The role of the next words: the name of a table, its alias, or something else.
     state = ""
     for token in re.findall(r"\w+|[(),]", re.sub(r"'(?:[^']|'')*'|--.*", " ", sql)):
         match token.lower():
@@ -252,17 +252,19 @@ def _named_in(sql: str) -> set[str]:
 
 
 def names_of(grid: Mapping[str, Any]) -> list[str]:
-    """The tables that a grid may have: of its runs, and those beside it."""
+    """Returns the tables that a grid may have: of its runs, and additional ones."""
     return [grid["name"], *(f"{grid['name']}_{kind}" for kind in ("curves", "recorded", *grid["keep"]))]
 
 
 def _one_line(error: Exception) -> str:
-    """What is wrong, without the picture of where."""
+    """Returns the message without the excerpt of the query."""
     return " ".join(str(error).partition("\n\nLINE")[0].split())
 
 
 def _words(study: Study) -> set[str]:
-    """The words of all queries: completing the catalogue's drives takes half a second, not for studies without them."""
+    """Returns the words of all queries: completing the catalogue's drives takes half a second, so studies without them
+    skip it.
+    """
     queries = [item["sql"] or "" for item in (*study.tables, *study.claims, *study.pictures)]
     return set(re.findall(r"\w+", " ".join(queries)))
 
@@ -281,7 +283,7 @@ def _kind(values: Iterable[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Decimals as numbers; what is not a number is missing."""
+    """Converts decimals to numbers; NaN becomes ``None``."""
     plain = value if value is None or isinstance(value, bool | int | float | str) else float(value)
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
@@ -301,7 +303,7 @@ def _components(results: Results) -> Iterator[Row]:
 
 
 def _curves(results: Results, within: Sequence[str], keys: Sequence[Row]) -> Iterator[Row]:
-    """A row for each curve: what its runs have in common, its knee, and its throughput at response times."""
+    """Yields a row for each curve: the common values of its runs, its knee, and its throughput at response times."""
     knees = {knee.curve: knee for knee in results.knees()}
     limits = {limit: results.iops_at(limit) for limit in within}
 
@@ -325,13 +327,13 @@ def _curves(results: Results, within: Sequence[str], keys: Sequence[Row]) -> Ite
 
 @cache
 def _drives() -> tuple[Row, ...]:
-    """The disk drives of the catalogue, which tables for other choices have as well."""
+    """Returns the HDDs of the catalogue, also for tables of alternative choices."""
     drives = map(Drive.load, _native.drive_ids())
     return tuple(drive_row(drive) for drive in drives if drive.kind == "disk")
 
 
 def _prices() -> Iterator[Row]:
-    """The prices that headstack knows of drives of the catalogue."""
+    """Yields the prices of the catalogue's drives."""
     drives = {*_native.drive_ids()}
     for price in known():
         if price.item in drives:
@@ -342,10 +344,10 @@ def _prices() -> Iterator[Row]:
 
 
 def drive_row(drive: Drive) -> Row:
-    """What a sheet says of a disk drive, and what the model makes of the rest.
+    """Returns the data sheet's values of an HDD, with those that the model derives.
 
-    Rates are those of the media: a track's sectors a turn, at the outer and the inner edge. Average seeks are those
-    that are stated.
+    Rates are those of the media: a track's sectors per revolution, at the outer and the inner edge. Average seek times
+    are those stated.
     """
     geometry, rpm = drive.description["geometry"], drive.description["mechanics"]["rpm"]
     stated = {value["key"]: value["value"] for value in drive.stated}
@@ -374,7 +376,7 @@ def drive_row(drive: Drive) -> Row:
 
 
 def _other(column: str, kind: str, salt: str, common: float) -> str:
-    """In SQL, a column whose figures are others."""
+    """Returns an SQL expression with perturbed values of a column."""
     share = f"(hash(rowid, {salt}) % 1000003 / 1000002.0)"
     if kind == "BOOLEAN":
         return f'("{column}" <> ({share} < 0.5)) as "{column}"'

@@ -1,1 +1,1 @@
-"""Traces: import, analysis, caches, volumes, twins of traces, and replay on simulated systems."""
+"""Traces: import, analysis, cache simulation, volumes, synthetic traces, and replay on simulated systems."""

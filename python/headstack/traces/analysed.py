@@ -1,4 +1,4 @@
-"""The data of the analysis of a trace."""
+"""``Analysed``, the data of a trace's analysis; see docs/design/traces.md."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from headstack.traces.trace_types import Meta
 
 
 def _without_time_axis(told: Fields) -> Fields:
-    """Version 1 had no course of figures over time, nor response times by device and process."""
+    """Version 1 had no timeline, and no response times by device and process."""
     timeline: Fields = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
     return told | {"report": told["report"] | {"timeline": timeline, "latency": None, "phases": None}}
 
 
 def cache_size(point: CurvePoint) -> int:
-    """The size of a cache in bytes, or in requests where these are counted."""
+    """Returns the size of a cache in bytes, or in requests if those are counted."""
     return point["cache"] if point["cache_bytes"] is None else point["cache_bytes"]
 
 
@@ -32,19 +32,19 @@ STORED = Stored("analysis", steps=(_without_time_axis,))
 
 @dataclass(frozen=True)
 class Analysed:
-    """The report of one pass over a trace. ``Analysis`` draws and writes them."""
+    """The result of one pass over a trace. ``Analysis`` draws and writes it."""
 
     name: str
-    """The trace's."""
+    """The trace's name."""
     meta: Meta
     """The metadata of the trace, as ``Trace.info`` has it."""
     report: TraceReport
-    """Every figure: times in ns, places and lengths in bytes, shares from 0 to 1."""
+    """All figures: times in ns, addresses and lengths in bytes, shares from 0 to 1."""
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON text; written to ``path`` if one is given."""
+        """Returns all data as JSON text and, if ``path`` is given, writes it there."""
         told = STORED.head | {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
-        # On one line: the map alone has up to 131,072 figures.
+        # On one line: the address map can have up to 131,072 figures.
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
         if path is not None:
             write_text(path, text)
@@ -52,7 +52,7 @@ class Analysed:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What ``to_json`` wrote."""
+        """Loads the output of ``to_json``."""
         try:
             told = read_json(Path(path))
             told = STORED.upgraded(os.fspath(path), dict(told))
@@ -64,9 +64,9 @@ class Analysed:
 
     @property
     def workload_toml(self) -> str:
-        """A workload with the same mix, as a TOML file of the catalogue.
+        """A workload with the same mix as a TOML file of the catalogue.
 
-        Raises ``InputError`` where the trace does not say enough.
+        Raises ``InputError`` if the trace lacks the required data.
         """
         text: str | None = self.report["environment"]["workload_toml"]
         if text is None:
@@ -79,10 +79,10 @@ class Analysed:
         write_text(path, self.workload_toml)
 
     def miss_ratio(self, cache: int) -> float:
-        """Misses over references in an LRU cache of that size, in bytes, or in requests where these were counted.
+        """Returns the miss ratio of an LRU cache of that size, in bytes, or in requests if those were counted.
 
-        Between the points of the curve, eight an octave, it is that of the next smaller; raises ``InputError`` where
-        re-use is not counted.
+        Between the points of the curve, eight per octave, the next smaller point is used. Raises ``InputError`` if
+        re-use was not counted.
         """
         reuse = self.report["reuse"]
         if reuse is None:

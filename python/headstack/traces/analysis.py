@@ -1,4 +1,4 @@
-"""What a trace is like: the report of one pass over its requests, as figures, JSON, picture and workload."""
+"""``Analysis``: one pass over a trace as figures, JSON, a picture and a workload; see docs/design/traces.md."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from headstack.traces.analysed import Analysed
 
 
 class Analysis(Analysed):
-    """Mix, sizes, rates, sequences, blocks, re-use and times of a trace; ``None`` is what the trace does not say."""
+    """Mix, sizes, rates, sequences, blocks, re-use and times of a trace; figures that the trace does not support are
+    ``None``.
+    """
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws addresses, rates, sizes, gaps, re-use and times, and their course; the suffix is png, svg or pdf."""
+        """Draws addresses, rates, sizes, gaps, re-use and times, and their development; the suffix is png, svg or
+        pdf."""
         from headstack.report.plots import save  # start-up time
         from headstack.traces.plots import overview  # start-up time
 
         save(overview(self), path)
 
     def to_report(self) -> Report:
-        """Addresses, rates, sizes, gaps, re-use and times as a report, which notebooks show."""
+        """Returns addresses, rates, sizes, gaps, re-use and times as a report, which notebooks show."""
         from headstack.traces.analysis_report import report_of  # start-up time
 
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds."""
+        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package contains."""
         from headstack.report.html import write_html  # start-up time
 
         write_html(self.to_report(), path)

@@ -1,4 +1,4 @@
-"""The report of a trace's analysis: where, when, how large, how often again, how long."""
+"""The report of a trace's analysis: addresses over time, rates, sizes, re-use and response times."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ PERCENTS: dict[Literal["p50", "p90", "p95", "p99", "p999", "max"], float] = {
 """Percentiles of response times that are drawn."""
 
 RATES_MAX = 300
-"""Points of a rate over time: more would be a smear."""
+"""Maximum number of points of a rate over time; more would be illegible."""
 SIZES_MAX = 14
-"""More sizes than this are drawn by powers of two."""
+"""If there are more sizes than this, they are drawn by powers of two."""
 DEPTH_MAX = 1_024
-"""The report counts greater depths as this one."""
+"""Greater depths are counted as this one."""
 DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 SPANS = ((86_400e9, "days"), (3_600e9, "h"), (60e9, "min"), *DURATIONS)
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
 def report_of(found: Analysed) -> Report:
-    """Everything that pictures of the analysis show, as a report."""
+    """Returns all figures of the analysis as a report."""
     told = found.report
     sections = [
         Section("Addresses over time", "", list(_maps(told))),
@@ -83,7 +83,7 @@ def _maps(report: TraceReport) -> Iterable[Figure]:
 
 
 def _of_map(cells: Sequence[Sequence[int]], what: str) -> str:
-    """How much of all goes to the few places that are busiest."""
+    """States the share of requests that goes to the busiest few addresses."""
     counts = sorted(map(sum, cells), reverse=True)
     busiest = sum(counts[: max(1, round(len(counts) / 10))])
     never = sum(count == 0 for count in counts)
@@ -93,7 +93,7 @@ def _of_map(cells: Sequence[Sequence[int]], what: str) -> str:
 
 def _rate(report: TraceReport) -> Iterable[Figure]:
     bins, width_ns = report["rate"]["bins"], report["rate"]["bin_ns"]
-    # The last one ends early, unless it is all there is.
+    # The last bin is shorter, so it is left out unless it is the only one.
     complete = bins[: report["duration_ns"] // width_ns] or bins
     if not complete:
         return
@@ -191,7 +191,9 @@ def _reuse(report: TraceReport) -> Iterable[Figure]:
 
 
 def _of_misses(misses: Series, unit_of_caches: str) -> str:
-    """What the largest cache spares, with its interval, and with how little of it half of that is had."""
+    """States the share of references that the largest cache saves, with its interval, and how large a cache saves half
+    of it.
+    """
 
     def spared(n: int) -> float:
         return 100 - (misses.y[n] or 0.0)
@@ -222,7 +224,7 @@ def _depth(report: TraceReport) -> Iterable[Figure]:
 def _response(report: TraceReport) -> Iterable[Figure]:
     if report["depth"] is None:
         return
-    # Reads have one colour in all figures.
+    # Reads have the same colour in all figures.
     series = [
         Series(name, list(PERCENTS.values()), [entry[key] / 1e6 for key in PERCENTS], thing=f"{name}s")
         for name, entry in report["response"]["by_operation_ns"].items()
@@ -236,11 +238,11 @@ def _response(report: TraceReport) -> Iterable[Figure]:
     yield Lines("response", title, *axes, series, x_is_percentile=True, says=says)
 
 
-# What pictures and reports say alike.
+# Texts shared by pictures and reports.
 
 
 def summary(report: TraceReport) -> str:
-    """The trace in one line."""
+    """Summarizes the trace in one line."""
     long = "" if report["first_arrival_ns"] is None else f" in {format_duration_ns(report['duration_ns'])}"
     parts = [f"{report['requests']:,} requests{long}"]
     if report["requests_per_s"] is not None and report["bytes_per_s"] is not None:
@@ -254,21 +256,21 @@ def summary(report: TraceReport) -> str:
 
 
 def caption(found: Analysed) -> str:
-    """What the figure needs to be made again."""
+    """Returns the information needed to reproduce the figure."""
     origin = ", ".join(dict.fromkeys(entry["format"] for entry in found.meta["origin"]))
     steps = "; ".join(found.meta.get("steps", []))
     return f"Analysed by headstack {version()}; format {origin}" + bool(steps) * f"; steps: {steps}"
 
 
 def map_title(report: TraceReport, kind: Kind) -> str:
-    """What a map shows: of reads also requests of which the trace does not say what they did."""
+    """Returns a map's title; the map of reads includes requests of unknown kind."""
     known = report["operations"].get("read", {"requests": 0})["requests"]
     unknown = report["operations"].get("unknown", {"requests": 0})["requests"]
     return kind if kind == "writes" or not unknown else "reads and requests of unknown kind" if known else "requests"
 
 
 def map_of(heat: HeatReport, kind: Kind) -> tuple[list[list[int]], int, int]:
-    """Requests by address, the lowest first, and by time; what a cell is of time in ns, and of addresses in bytes."""
+    """Returns requests by address, the lowest first, and by time, with the extent of a cell in ns and in bytes."""
     columns = max(len(heat["reads"]), len(heat["writes"]))
     rows = max(len(column) for column in (*heat["reads"], *heat["writes"]))
     fold = coarseness(heat, columns * rows)
@@ -281,24 +283,24 @@ def map_of(heat: HeatReport, kind: Kind) -> tuple[list[list[int]], int, int]:
 
 
 def band_of(curve: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
-    """The lower and the upper ends of a sampled curve's 95 % band, in percent."""
+    """Returns the lower and the upper ends of a sampled curve's 95 % band, in percent."""
     ends = [(point["low"] or 0.0, point["high"] or 0.0) for point in curve]
     return [100 * low for low, _ in ends], [100 * high for _, high in ends]
 
 
 def coarseness(heat: HeatReport, cells: int) -> int:
-    """Cells along each axis that are drawn as one, so that the few requests of a sparse map are seen."""
+    """Returns the number of cells to merge along each axis, so that the few requests of a sparse map are visible."""
     touched = max(sum(count > 0 for column in heat[kind] for count in column) for kind in KINDS)
     return 1 if touched > 0.08 * cells else 2 if touched > 0.01 * cells else 4
 
 
 def is_exact(report: TraceReport) -> bool:
-    """Whether each size stands for itself."""
+    """Whether each size is listed individually."""
     return len(report["sizes"]["sizes"]) <= SIZES_MAX
 
 
 def size_classes(report: TraceReport) -> dict[int, list[SizeCount]]:
-    """Entries by size in bytes: exact where they are few, else by powers of two."""
+    """Returns entries by size in bytes: exact if there are few, else by powers of two."""
     classes: dict[int, list[SizeCount]] = {}
     for entry in report["sizes"]["sizes"]:
         length = entry["length_bytes"]
@@ -308,14 +310,14 @@ def size_classes(report: TraceReport) -> dict[int, list[SizeCount]]:
 
 
 def depth_classes(depth: DepthReport) -> list[tuple[str, float]]:
-    """Percent of the time by requests in flight, from each power of two up to the next."""
+    """Returns the percentage of time by queue depth, in ranges between powers of two."""
     shares = depth["time_shares"]
     lows = [0, *(1 << power for power in range(11) if 1 << power < max(2, len(shares)))]
     return [(depths(low, depth["max"]), 100 * sum(shares[low : max(1, 2 * low)])) for low in lows]
 
 
 def depths(low: int, most: int) -> str:
-    """The depths from a power of two up to the next, or to the greatest."""
+    """Formats the depths from a power of two up to the next, or to the maximum."""
     high = min(2 * low - 1, most)
     if low == DEPTH_MAX < most:
         return f"≥{low:,}"
@@ -323,7 +325,7 @@ def depths(low: int, most: int) -> str:
 
 
 def kinds(report: TraceReport) -> list[tuple[str, Callable[[SizeCount | RateBin], int]]]:
-    """What requests are made up of: name, how many of an entry's."""
+    """Returns the kinds of requests: the name, and a function that counts them in an entry."""
     return [
         ("reads", lambda entry: entry["reads"]),
         ("writes", lambda entry: entry["writes"]),
@@ -335,10 +337,10 @@ def kinds(report: TraceReport) -> list[tuple[str, Callable[[SizeCount | RateBin]
 
 
 def figures(value: float) -> str:
-    """A number with about three digits that count."""
+    """Formats a number with about three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def unit(value: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
-    """The greatest unit of which the value has two or more."""
+    """Returns the largest unit in which the value is at least 2, with its factor."""
     return next((entry for entry in units if value >= 2 * entry[0]), units[-1])

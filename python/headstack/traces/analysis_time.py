@@ -1,4 +1,4 @@
-"""What a trace's analysis shows over time, of the phases of requests, and of whose they are."""
+"""The timeline of a trace's analysis, the phases of requests, and their breakdown by device and process."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ PHASES = (
     ("d2c", "issued to done"),
     ("q2c", "queued to done"),
 )
-"""By btt's names: got is the kernel's request (G), inserted is the scheduler's queue (I), issued is the driver (D)."""
+"""Phases by btt's names: got is the kernel's request (G), inserted is the scheduler's queue (I), issued is the driver
+(D).
+"""
 QUANTILES: tuple[tuple[str, TimesKey], ...] = (("median", "p50_ns"), ("p99", "p99_ns"))
 REUSED: tuple[tuple[str, FigureKey], ...] = (("in the bin", "reused_in_bin"), ("at any time", "reused"))
 SLICES_MAX = 12
-"""Devices and processes of the table; JSON has all."""
+"""Maximum number of devices and processes in the table; JSON has all."""
 
 
 def over_time(report: TraceReport, unit: tuple[float, str]) -> Iterable[Figure]:
-    """Response times, requests in flight, working set and re-use from bin to bin."""
+    """Yields response times, queue depth, working set and re-use by time bin."""
     timeline = report["timeline"]
     bins = timeline["bins"]
     if len(bins) < 2:
@@ -73,7 +75,7 @@ def over_time(report: TraceReport, unit: tuple[float, str]) -> Iterable[Figure]:
 def _set_over_time(
     timeline: TimelineReport, x: Axis, note: str, line: Callable[..., Series], lines: Callable[..., list[Series]]
 ) -> Iterable[Figure]:
-    """What is touched, and how much of it again."""
+    """Yields the working set and its re-use over time."""
     block_bytes, rate = timeline["block_bytes"], timeline["sampled_rate"]
     if block_bytes is None or rate is None or not any(one["all"]["touched_bytes"] for one in timeline["bins"]):
         return
@@ -98,7 +100,7 @@ def _set_over_time(
 
 
 def _response(sort: Sort, key: TimesKey) -> Pick:
-    """Response times of a bin in ms; a bin without any is a gap in the line."""
+    """Returns a function for the response time of a bin in ms; a bin without requests is a gap in the line."""
 
     def pick(one: TimelineBin) -> float | None:
         times = one[sort]["response"]
@@ -108,11 +110,11 @@ def _response(sort: Sort, key: TimesKey) -> Pick:
 
 
 def _figure(sort: Sort, figure: FigureKey, factor: float) -> Pick:
-    """A figure of a bin; a bin without one is a gap in the line."""
+    """Returns a function for a figure of a bin; a bin without one is a gap in the line."""
 
     def pick(one: TimelineBin) -> float | None:
         value = one[sort][figure]
-        # Nothing is below all of a logarithmic axis.
+        # A logarithmic axis cannot show 0.
         return None if value is None or (value == 0 and figure == "touched_bytes") else factor * value
 
     return pick
@@ -123,13 +125,13 @@ def _of_phase(name: str) -> Pick:
 
 
 def _is_shown(report: TraceReport, phase: str) -> bool:
-    """Its parts stand for a phase where they are recorded."""
+    """Whether a phase is shown; if its parts are recorded, they are shown instead."""
     known = report["phases"]
     return known is not None and phase in known["all"] and not (phase == "q2d" and "i2d" in known["all"])
 
 
 def phases(report: TraceReport) -> Iterable[Figure]:
-    """Where requests spend their time."""
+    """Yields the figures of the time in each phase of requests."""
     known = report["phases"]
     if known is None:
         return
@@ -155,7 +157,7 @@ def _ms(times: Times | None, key: TimesKey) -> float | None:
 
 
 def _of_phases(report: TraceReport) -> str:
-    """The device's share of the response time."""
+    """States the device's share of the response time."""
     phases = report["phases"]
     if phases is None or "d2c" not in phases["all"] or "q2c" not in phases["all"]:
         return ""
@@ -165,7 +167,7 @@ def _of_phases(report: TraceReport) -> str:
 
 
 def distribution(report: TraceReport) -> Iterable[Figure]:
-    """How many requests are answered within which time."""
+    """Yields the distribution of response times."""
     latency = report["latency"]
     if latency is None:
         return
@@ -183,7 +185,7 @@ def distribution(report: TraceReport) -> Iterable[Figure]:
 
 
 def whose(report: TraceReport) -> Iterable[Figure]:
-    """Response times by size, device and process."""
+    """Yields response times by size, device and process."""
     latency = report["latency"]
     if latency is None:
         return
@@ -203,7 +205,7 @@ def whose(report: TraceReport) -> Iterable[Figure]:
 
 
 def _busiest(entries: Sequence[tuple[str, Slice]]) -> list[tuple[str, Slice]]:
-    """Named slices, the largest first."""
+    """Returns the named slices, the largest first."""
     return sorted(entries, key=lambda entry: -entry[1]["all"]["count"])
 
 

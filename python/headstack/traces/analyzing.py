@@ -1,4 +1,4 @@
-"""The analysis of a stored trace in parts, here or on a cluster: the report is that of one pass."""
+"""Analysis of a stored trace in parts, here or on a cluster, with the same report as one pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from headstack.simulation.chunks.parts import identity
 from headstack.traces.trace_types import Analyzed, Source
 
 PART_REQUESTS = 1 << 21
-"""Requests of a part, at least: it ends with a row group. Analysed in a second or two, and sent as some megabytes."""
+"""Minimum number of requests per part, which ends with a row group. Its analysis takes a second or two, and its result
+some megabytes.
+"""
 
 
 def analyzed_in_parts(
@@ -26,12 +28,12 @@ def analyzed_in_parts(
     executor: str,
     progress: Callable[[int], object] | None,
 ) -> Analyzed:
-    """Carries out the parts of ``source``, but for those that are stored, and merges them: metadata and report.
+    """Computes the parts of ``source`` that are not stored yet, and merges all parts into metadata and report.
 
-    ``progress`` hears the requests. Where a trace is cut follows from its files, so that neither executor nor number of
-    workers changes a byte.
+    ``progress`` is called with the number of requests. The parts depend only on the files, so that neither executor nor
+    number of workers changes a byte.
     """
-    # Workers may have started in another folder: they find the files by their absolute paths.
+    # Workers may have another working directory, so they get absolute paths.
     there: Source = {**source, "paths": [os.path.abspath(path) for path in source["paths"]]}
     planned = _native.trace_parts(there, PART_REQUESTS)
     asked = {"name": name, "trace": there, "files": identity(there["paths"]), "options": options}
@@ -47,7 +49,7 @@ def analyzed_in_parts(
 
 
 def reading(paths: Iterator[Path]) -> Callable[[], bytes | None]:
-    """What gives the bytes of one file after the other, and nothing at the end."""
+    """Returns a function that reads one file after the other, and returns ``None`` at the end."""
 
     def read() -> bytes | None:
         path = next(paths, None)

@@ -1,5 +1,5 @@
-"""What caches would make of a trace: misses of many policies at many sizes, what goes to the back end, and response
-times before a system of the catalogue."""
+"""The cache lab: simulates many policies and sizes on one trace, with miss ratios, back-end traffic, and response times
+of a system behind the cache. See docs/design/cache-lab.md."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ WRITES = ("through", "back", "around", "read-only")
 OUTSIDE = ("refuse", "fold", "drop")
 
 POINTS = 8
-"""Sizes of a range, where nobody says how many."""
+"""Default number of sizes in a range."""
 
 SMALLEST = 0.01
-"""Of what a trace touches: the smallest cache, where nobody says which."""
+"""Default smallest cache, as a share of the trace's working set."""
 
 
 def caches(
@@ -58,19 +58,19 @@ def caches(
     outside: str = "refuse",
     progress: Progress | None = None,
 ) -> CacheLab:
-    """What caches of these policies and sizes would make of a trace, in one reading of it.
+    """Simulates caches of these policies and sizes in one pass over a trace.
 
-    A size is one of bytes (``"1GiB"``), a number of blocks or objects, or a range with ``points`` sizes, each as many
-    times the one before (``"1GiB..1TiB"``); where none is given, they reach from a hundredth of what the trace touches
-    to all of it. A cache ``holds`` ``"blocks"`` of ``block`` bytes, ``"objects"``, whole requests known by their first
-    byte, or ``"bytes"`` of such. ``writes`` are taken in and go ``"through"`` at once or ``"back"`` when they leave or
-    more than ``dirty`` of the cache is dirty, in runs of up to ``destage``; they go ``"around"`` and update what is
-    held, or the cache is ``"read-only"``, and they throw it out. ``admit`` takes in ``"all"`` that misses, what misses
-    for the ``"second"`` time, requests up to a size (``"64KiB"``), or a share by chance (``"50%"``).
+    A size is in bytes (``"1GiB"``), a number of blocks or objects, or a range with ``points`` sizes in geometric steps
+    (``"1GiB..1TiB"``); by default sizes range from 1 % of the trace's working set to all of it. A cache ``holds``
+    ``"blocks"`` of ``block`` bytes, ``"objects"``, which are whole requests identified by their first byte, or
+    ``"bytes"`` of such. ``writes`` are cached and written ``"through"`` at once or ``"back"`` when they are evicted or
+    more than ``dirty`` of the cache is dirty, in runs of up to ``destage``; ``"around"`` writes bypass the cache and
+    update cached data, and a ``"read-only"`` cache invalidates them. ``admit`` caches ``"all"`` misses, the
+    ``"second"`` miss, requests up to a size (``"64KiB"``), or a random share (``"50%"``).
 
-    With ``sample``, such as 0.01, ``samples`` independent samples of so many of the blocks stand for all, and figures
-    have a band. What misses is replayed in virtual time on a system ``behind`` the cache, where one is named; a hit
-    takes ``hit_time``.
+    With ``sample``, such as 0.01, ``samples`` independent samples of that share of the blocks are simulated, and
+    figures have a band. If a system is given as ``behind``, misses are replayed on it in virtual time; a hit takes
+    ``hit_time``.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
     >>> lab = hs.caches("t.parquet", "lru,belady", "1MiB")
@@ -117,7 +117,7 @@ def caches(
 
 
 def whole_system(named: System) -> Drive | Array:
-    """The system behind a cache. Raises ``InputError`` for a range of one."""
+    """Returns the system behind a cache. Raises ``InputError`` for a range of one."""
     (system,) = loaded(named, {})
     if isinstance(system, str | os.PathLike) or system.span is not None:
         raise InputError(f"a whole system stands behind a cache, not {named}", key="behind")
@@ -125,7 +125,7 @@ def whole_system(named: System) -> Drive | Array:
 
 
 def unit_of(holds: str, block: str) -> Unit:
-    """The contents of a cache, as the compiled module takes them."""
+    """Returns the contents of a cache, as the compiled module takes them."""
     match choice("holds", holds, UNITS):
         case "blocks":
             return {"blocks": {"bytes": size_bytes("block", block)}}
@@ -136,7 +136,7 @@ def unit_of(holds: str, block: str) -> Unit:
 
 
 def admission_of(text: str) -> Admission:
-    """The admission of misses, as the compiled module takes it."""
+    """Returns the admission policy, as the compiled module takes it."""
     if text == "all":
         return "all"
     if text == "second":
@@ -152,7 +152,7 @@ def admission_of(text: str) -> Admission:
 
 
 def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: Unit) -> list[int]:
-    """Sizes of caches, in order, each once; empty where none is given."""
+    """Returns the distinct sizes of caches in order; empty if none is given."""
     if given is None:
         return []
     if points < 2:
@@ -171,7 +171,7 @@ def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: U
 
 
 def size_of(text: str, unit: Unit) -> int:
-    """A size in what the cache is measured by: a bare number counts blocks, objects or bytes."""
+    """Parses a size in the cache's unit: a bare number counts blocks, objects or bytes."""
     if text.isdigit():
         size = whole("size", text)
     elif unit == "objects":
@@ -186,14 +186,14 @@ def size_of(text: str, unit: Unit) -> int:
 
 
 def between(low: int, high: int, points: int, text: str) -> list[int]:
-    """So many sizes, each as many times the one before."""
+    """Returns sizes in geometric steps."""
     if low >= high:
         raise InputError(f"the range {text} is empty; the lower end comes first", key="size")
     return [round(low * (high / low) ** (step / (points - 1))) for step in range(points)]
 
 
 def usual_sizes(trace: Trace, points: int, asked: LabOptions, progress: Progress | None) -> list[int]:
-    """Sizes up to all that the trace touches, of which one more reading tells how much it is."""
+    """Returns sizes up to the trace's working set, which takes one more pass to determine."""
     if asked["unit"] == "object_bytes":
         raise InputError("say how many bytes of whole requests caches hold", key="size")
     report = _native.trace_cache(trace.source, {**asked, "policies": ["fifo"], "sizes": [1]}, progress)
@@ -205,10 +205,10 @@ def usual_sizes(trace: Trace, points: int, asked: LabOptions, progress: Progress
 
 
 class CacheLab(CacheRuns):
-    """What caches made of a trace."""
+    """The result of the cache lab."""
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws misses over sizes; the suffix is png, svg or pdf.
+        """Draws miss ratios over sizes; the suffix is png, svg or pdf.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
@@ -219,7 +219,7 @@ class CacheLab(CacheRuns):
         draw(misses_of(self), path)
 
     def to_report(self) -> Report:
-        """Misses, response times and the table as a report, which notebooks show.
+        """Returns miss ratios, response times and the table as a report, which notebooks show.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
@@ -229,7 +229,7 @@ class CacheLab(CacheRuns):
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds.
+        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package contains.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
@@ -241,5 +241,5 @@ class CacheLab(CacheRuns):
 
 
 def sample_of(text: str | None) -> float | None:
-    """A share of the blocks, as typed."""
+    """Parses the share of the blocks to sample."""
     return None if text is None else number("--sample", text)

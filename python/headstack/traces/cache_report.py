@@ -1,4 +1,4 @@
-"""The report of the cache lab: misses over sizes, response times over sizes, and the table."""
+"""The report of the cache lab: miss ratios and response times over sizes, and the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BYTES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def report_of(lab: CacheRuns) -> Report:
-    """Everything that the lab says, as a report."""
+    """Returns all results of the lab as a report."""
     figures: list[Figure] = [misses_of(lab)]
     if lab.times:
         figures.append(times_of(lab))
@@ -25,7 +25,7 @@ def report_of(lab: CacheRuns) -> Report:
 
 
 def misses_of(lab: CacheRuns) -> Lines:
-    """Misses over the size of the cache."""
+    """Returns miss ratios over the size of the cache."""
     divisor, unit = unit_of(lab)
     series = [
         Series(
@@ -42,7 +42,7 @@ def misses_of(lab: CacheRuns) -> Lines:
 
 
 def times_of(lab: CacheRuns) -> Lines:
-    """Mean response times over the size of the cache, with the 99th percentile."""
+    """Returns mean response times over the size of the cache, with the 99th percentile."""
     divisor, unit = unit_of(lab)
     timed = [(policy, [row for row in rows if row["mean_ms"] is not None]) for policy, rows in by_policy(lab)]
     series = [
@@ -63,7 +63,7 @@ def times_of(lab: CacheRuns) -> Lines:
 
 
 def table_of(lab: CacheRuns) -> Table:
-    """A row for each cache."""
+    """Returns a row for each cache."""
     timed = bool(lab.times)
     columns = [
         "policy",
@@ -92,7 +92,7 @@ def table_of(lab: CacheRuns) -> Table:
 
 
 def answer(lab: CacheRuns) -> str:
-    """Which policy misses least at the middle of the sizes."""
+    """States which policy has the fewest misses at the middle size."""
     policies = [(policy, rows) for policy, rows in by_policy(lab) if policy != "belady"]
     if not policies:
         row = lab.rows[-1]
@@ -107,13 +107,13 @@ def answer(lab: CacheRuns) -> str:
 
 
 def by_policy(lab: CacheRuns) -> Iterable[tuple[str, list[CacheRow]]]:
-    """Rows of each policy, by size."""
+    """Yields the rows of each policy, by size."""
     rows = lab.rows
     return [(policy, [row for row in rows if row["policy"] == policy]) for policy in lab.asked["policies"]]
 
 
 def unit_of(lab: CacheRuns) -> tuple[float, str]:
-    """The unit of the axis of sizes."""
+    """Returns the unit of the axis of sizes."""
     if lab.report["unit"] == "objects":
         return 1, "requests"
     largest = max(size_of(row) for row in lab.rows)
@@ -121,20 +121,20 @@ def unit_of(lab: CacheRuns) -> tuple[float, str]:
 
 
 def size_of(row: CacheRow) -> float:
-    """In bytes, or in objects."""
+    """Returns a size in bytes, or in objects."""
     return float(row["cache"] if row["cache_bytes"] is None else row["cache_bytes"])
 
 
 def size_told(row: CacheRow) -> str:
-    """A size as people write it."""
+    """Formats a size for people."""
     return f"{row['cache']:,} requests" if row["cache_bytes"] is None else format_bytes(row["cache_bytes"])
 
 
 def share(value: float | None) -> str:
-    """In percent."""
+    """Formats a share in percent."""
     return "" if value is None else f"{100 * value:.2f}"
 
 
 def figure(value: float | None) -> str:
-    """With three digits."""
+    """Formats a value with three digits."""
     return "" if value is None else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""The data of a cache laboratory: misses of policies at sizes."""
+"""``CacheRuns``, the data of the cache lab: miss ratios of policies at sizes."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ FIELDS = (
 
 
 def policies_of(given: str | Iterable[str]) -> list[str]:
-    """Names of policies, each once, as the compiled part takes them."""
+    """Returns the distinct names of policies, as the compiled part takes them."""
     names = given.split(",") if isinstance(given, str) else list(given)
     known = [SPELLINGS.get(name.strip().lower(), name.strip().lower()) for name in names]
     return list(dict.fromkeys(choice("policy", name, POLICIES) for name in known))
 
 
 def _row(entry: CacheReport, times: Responses | None) -> CacheRow:
-    """A cache with its response times, where a system is behind it."""
+    """Returns the row of a cache, with its response times if there is a system behind it."""
     return {
         "policy": entry["policy"],
         "cache": entry["cache"],
@@ -103,10 +103,12 @@ def _ms(ns: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class CacheRuns(Tabular):
-    """Misses of cache policies at sizes, and times before a system. ``CacheLab`` draws and writes them."""
+    """Miss ratios of cache policies at sizes, and response times with a system behind them. ``CacheLab`` draws and
+    writes them.
+    """
 
     name: str
-    """The trace's."""
+    """The trace's name."""
     asked: LabOptions
     """The options of the lab."""
     report: LabReport
@@ -114,7 +116,7 @@ class CacheRuns(Tabular):
     behind: Behind | None
     """The ``system`` behind, ``hit_ns``, and ``notes`` on the trace's clock and addresses; ``None`` without one."""
     times: list[Responses] | None
-    """Response times before each cache, in ns; of those that know the future there are none."""
+    """Response times with each cache, in ns; policies that know the future have none."""
 
     fields = FIELDS
 
@@ -129,7 +131,7 @@ class CacheRuns(Tabular):
         return [_row(entry, times.get((entry["policy"], entry["cache"]))) for entry in self.report["caches"]]
 
     def miss_ratio(self, policy: str, cache: int) -> float:
-        """Misses over references of one of the caches, by its size in blocks, objects or bytes as ``rows`` has it.
+        """Returns the miss ratio of one of the caches, by its size in blocks, objects or bytes as in ``rows``.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
@@ -143,7 +145,7 @@ class CacheRuns(Tabular):
         raise InputError(f"{self.name}: no {name} cache of {cache} was asked about")
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON text; written to ``path`` if one is given.
+        """Returns all data as JSON text and, if ``path`` is given, writes it there.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
@@ -165,7 +167,7 @@ class CacheRuns(Tabular):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """What ``to_json`` wrote.
+        """Loads the output of ``to_json``.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
@@ -184,7 +186,7 @@ class CacheRuns(Tabular):
 
     @property
     def remarks(self) -> list[str]:
-        """How figures came about, in sentences."""
+        """Notes on the method of the figures, in sentences."""
         report = self.report
         reads, writes = report["references"]
         what = "blocks" if report["unit"] == "blocks" else "whole requests"

@@ -18,11 +18,11 @@ class BlockUnit(TypedDict):
 
 
 Unit = BlockUnit | Literal["objects", "object_bytes"]
-"""Contents of caches: blocks, so many whole requests, or so many bytes of whole requests."""
+"""Contents of caches: blocks, a number of whole requests, or a number of bytes of whole requests."""
 
 
 class UpTo(TypedDict):
-    """The longest request that is taken in."""
+    """The longest request that is cached."""
 
     length_bytes: int
 
@@ -34,13 +34,13 @@ class UpToAdmission(TypedDict):
 
 
 class AdmittedShare(TypedDict):
-    """The share that is taken in, from 0 to 1."""
+    """The share that is cached, from 0 to 1."""
 
     share: float
 
 
 class ShareAdmission(TypedDict):
-    """Admission by chance."""
+    """Admission of a random share."""
 
     share: AdmittedShare
 
@@ -58,16 +58,16 @@ class LabOptions(TypedDict):
     writes: str
     """``through``, ``back``, ``around`` or ``read-only``."""
     dirty_share: float
-    """The most that may be dirty, from 0 to 1, with ``back``."""
+    """Maximum dirty share, from 0 to 1, with ``back``."""
     destage_bytes: int
-    """The most bytes that are destaged at once."""
+    """Maximum bytes that are destaged at once."""
     admission: Admission
     rate: float
-    """Least share of the blocks or objects in a sample, from 0 to 1."""
+    """Minimum share of the blocks or objects in a sample, from 0 to 1."""
     samples: int
-    """Independent samples, where the rate is below 1."""
+    """Number of independent samples, if the rate is below 1."""
     seed: int
-    """Chooses the blocks of the samples."""
+    """Seed of the choice of blocks in the samples."""
     memory_bytes: int
     """Memory for identifiers, policies and references."""
 
@@ -104,21 +104,21 @@ class CacheReport(TypedDict):
     cache_bytes: int | None
     """The size in bytes; ``None`` where objects are counted."""
     miss_ratio: Share
-    """References that miss, over all."""
+    """Misses over all references."""
     read_miss_ratio: Share | None
     """Miss ratio of reads; ``None`` without reads."""
     write_miss_ratio: Share | None
     """Miss ratio of writes; ``None`` without writes."""
     back_reads: int | None
-    """Reads of the system behind; neighbours that miss together are one, ``None`` where a sample breaks them up."""
+    """Reads from the system behind; adjacent misses are merged. ``None`` for samples, which break them up."""
     back_read_bytes: float
     """Bytes read from it."""
     back_writes: int | None
-    """Writes to it, passed through or destaged; ``None`` as of reads."""
+    """Writes to it, passed through or destaged; ``None`` for samples."""
     back_write_bytes: float
     """Bytes written to it."""
     dirty_bytes: float
-    """Bytes that it lacks in the end."""
+    """Dirty bytes at the end, which are not written to it."""
 
 
 class LabReport(TypedDict):
@@ -133,7 +133,7 @@ class LabReport(TypedDict):
     requests: int
     """Requests that transfer data and are counted."""
     distinct: float
-    """Different blocks or objects; an estimate where ``sampled_rate`` is below 1."""
+    """Number of distinct blocks or objects; an estimate if ``sampled_rate`` is below 1."""
     sampled_rate: float
     """Share of the blocks or objects in each sample; 1 where the count is exact."""
     samples: int
@@ -143,7 +143,7 @@ class LabReport(TypedDict):
 
 
 class Responses(TypedDict):
-    """Response times before one cache; ``None`` where there were none."""
+    """Response times with one cache; ``None`` if there were none."""
 
     policy: str
     cache: int

@@ -1,16 +1,16 @@
-"""A trace as a scenario, which never ends: bursts of several lengths and blocks of several heats, fitted to the trace.
+"""An endless scenario fitted to a trace: bursts of several lengths, and blocks with several access frequencies.
 
-A scenario's requests come by chance, each for itself, from streams that know nothing of each other. Two things of a
-trace can be had so:
+A scenario's requests are random and independent, from streams that are independent of each other. It can reproduce two
+properties of a trace:
 
-- Dispersion at many scales, from streams whose on and off phases are of as many lengths (Andersen and Nielsen, IEEE
-  JSAC 16(5), 1998). Of streams with rates of the variances V and the correlation times T, counts in bins of t have the
-  index of dispersion 1 + sum of 2 V T / m (1 - T / t (1 - exp(-t / T))), where m is the rate of all together.
+- Dispersion at many scales, from streams with on and off phases of different lengths (Andersen and Nielsen, IEEE JSAC
+  16(5), 1998). For streams with rate variances V and correlation times T, counts in bins of length t have the index of
+  dispersion 1 + sum of 2 V T / m (1 - T / t (1 - exp(-t / T))), where m is the total rate.
 - Misses of LRU caches, from classes of blocks that are used again after T references on average (Che et al., IEEE JSAC
   20(7), 2002). A class with the share q of the references holds q T blocks. A cache in which blocks stay for t
-  references misses exp(-t / T) of them, and one that misses M pushes each block on by a place every 1 / M references.
+  references misses exp(-t / T) of them, and one with miss ratio M evicts a block every 1 / M references.
 
-Both are sums of known curves with weights that are not negative: least squares find them. Nothing else is fitted.
+Both are sums of known curves with non-negative weights, fitted by least squares. Nothing else is fitted.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ from headstack.traces.analysis import Analysis
 from headstack.traces.report_types import ReuseReport, TraceReport
 
 CLOSED_SHARE = 0.9
-"""A closed loop has as many requests in flight on average, of the most: as in twins."""
-A_DECADE = 2
-"""Lengths of phases, and heats of blocks, that are tried: sums of exponentials do not tell nearer ones apart."""
+"""Like synthetic traces, a closed loop has this share of its maximum number of requests in flight on average."""
+STEPS_PER_DECADE = 2
+"""Number of phase lengths, and of block frequencies, per decade that are tried: sums of exponentials cannot separate
+nearer ones.
+"""
 ROUNDS = 20_000
-"""Of the least squares: enough, and half a second of a processor."""
+"""Iterations of the least squares: enough to converge, in half a second of one core."""
 LEAST_SHARE = 1e-4
-"""Streams and classes with less of the whole are left out."""
-SURELY = 10.0
-"""How much more than a point of the curve it counts that the classes' shares add up to the whole."""
+"""Streams and classes with less than this share of the whole are left out."""
+SUM_WEIGHT = 10.0
+"""Weight of the constraint that the classes' shares add up to 1, relative to a point of the curve."""
 
 
 class Place(TypedDict):
-    """A part of the span, with its share of the accesses."""
+    """A part of the address range, with its share of the accesses."""
 
     from_percent: float
     to_percent: float
@@ -52,13 +54,13 @@ class Stream(TypedDict):
 
     name: str
     range: list[str]
-    """First byte, and the byte behind the last."""
+    """First byte, and the byte after the last."""
     access: dict[str, object]
     """The table of its access specification."""
 
 
 def scenario_of(found: Analysis) -> str:
-    """The scenario as TOML.
+    """Returns the scenario as TOML.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
     >>> scenario_of(hs.Trace("t.parquet").analyze()).splitlines()[0]
@@ -90,34 +92,34 @@ def scenario_of(found: Analysis) -> str:
 
 
 def clients_of(report: TraceReport) -> int | None:
-    """The clients of a trace that is a closed loop."""
+    """Returns the number of clients if the trace is a closed loop."""
     depth = report["depth"]
     return depth["max"] if depth is not None and depth["mean"] >= CLOSED_SHARE * depth["max"] else None
 
 
 def span_bytes_of(report: TraceReport) -> int:
-    """Bytes of all devices, one behind the other."""
+    """Returns the bytes of all devices, concatenated."""
     return sum(device["highest_end_bytes"] or 0 for device in report["devices"])
 
 
 def phases(report: TraceReport) -> list[tuple[float, Any]]:
-    """The rate of each stream, and how its requests arrive."""
+    """Returns the rate of each stream, and its arrival process."""
     rate_per_s = report["requests_per_s"]
     if rate_per_s is None:
         raise InputError("a trace whose requests all come at once has no rate, and no scenario")
     scales = [scale for scale in report["arrivals"]["scales"] if scale["index_of_dispersion"] > 0]
     bins_s = [scale["bin_ns"] / 1e9 for scale in scales]
-    # How far off a scale is counts in its own terms: dispersion grows by orders of magnitude.
+    # Relative errors of each scale, since dispersion grows by orders of magnitude.
     near = [1 / scale["index_of_dispersion"] for scale in scales]
-    steps = round(math.log10(bins_s[-1] / bins_s[0]) * A_DECADE) if scales else -1
-    times_s = [bins_s[0] * 10 ** (step / A_DECADE) for step in range(steps + 1)]
+    steps = round(math.log10(bins_s[-1] / bins_s[0]) * STEPS_PER_DECADE) if scales else -1
+    times_s = [bins_s[0] * 10 ** (step / STEPS_PER_DECADE) for step in range(steps + 1)]
     rows = [
         [(1 + time_s / bin_s * math.expm1(-bin_s / time_s)) * weight for time_s in times_s]
         for bin_s, weight in zip(bins_s, near, strict=True)
     ]
     found = zip(times_s, least_squares(rows, [1 - weight for weight in near]), strict=True)
-    # In proportion to the roots of their weights, all streams have as many on phases in a time: long ones would else be
-    # so rare that a run of the trace's length met none.
+    # Rates in proportion to the square roots of the weights give all streams the same number of on phases per time;
+    # otherwise long ones would be so rare that a run of the trace's length had none.
     roots = {time_s: math.sqrt(weight) for time_s, weight in found if weight > 0}
     whole = sum(roots.values())
     roots = {time_s: root for time_s, root in roots.items() if root > LEAST_SHARE * whole}
@@ -133,12 +135,14 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
 
 
 def nanoseconds(time_s: float) -> str:
-    """A time as TOML has it."""
+    """Formats a time for TOML."""
     return f"{max(1, round(time_s * 1e9))}ns"
 
 
 def places_of(report: TraceReport, workload: Mapping[str, Any]) -> list[Place]:
-    """Parts of the span and their shares: of a device, the bands of its random accesses; of several, the devices."""
+    """Returns parts of the address range and their shares: for one device, the bands of its random accesses; for
+    several, the devices.
+    """
     devices = [device for device in report["devices"] if device["highest_end_bytes"]]
     addresses = workload["addresses"]
     if len(devices) == 1:
@@ -157,7 +161,7 @@ def places_of(report: TraceReport, workload: Mapping[str, Any]) -> list[Place]:
 
 
 def bands(report: TraceReport, places: list[Place]) -> list[Place]:
-    """Each place's part of each class of blocks, with its share of the accesses."""
+    """Returns the part of each class of blocks in each place, with its share of the accesses."""
     reuse = report["reuse"]
     if reuse is None or reuse["block_bytes"] is None or not reuse["references"]:
         return places
@@ -165,7 +169,7 @@ def bands(report: TraceReport, places: list[Place]) -> list[Place]:
     free = [place["from_percent"] for place in places]
     busiest = max(places, key=lambda place: place["share_percent"])
     made: list[Place] = []
-    # The hottest first: they are small, and have to fit.
+    # The most frequently used first: they are small, and have to fit.
     for share, blocks in classes(reuse):
         has_block = [place for place in places if blocks * place["share_percent"] >= 100] or [busiest]
         whole = sum(place["share_percent"] for place in has_block)
@@ -175,14 +179,14 @@ def bands(report: TraceReport, places: list[Place]) -> list[Place]:
             part = place["share_percent"] / whole
             start = free[number]
             free[number] = min(start + max(blocks * part, 1) * block_percent, place["to_percent"])
-            # Where a place is full, the colder ones are what it has of it all.
+            # If a place is full, colder classes use all of it.
             start = start if start < free[number] else place["from_percent"]
             made.append({"from_percent": start, "to_percent": free[number], "share_percent": 100 * share * part})
     return made
 
 
 def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
-    """The share of the references and the number of blocks of each class, the hottest first."""
+    """Returns the share of the references and the number of blocks of each class, the most frequently used first."""
     references, curve = reuse["references"], [(0.0, 1.0)]
     curve += [
         (point["cache"], point["miss_ratio"]) for point in reuse["lru_curve"] if point["cache"] <= reuse["distinct"]
@@ -191,25 +195,28 @@ def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
     for (cache, misses), (larger, fewer) in pairwise(curve):
         stay += 2 * (larger - cache) / max(misses + fewer, 1 / references)
         stays.append(stay)
-    # From blocks that are used in a row to those of which the trace sees one use in a hundred.
-    means = [10 ** (step / A_DECADE) for step in range(math.ceil(A_DECADE * (math.log10(references) + 2)) + 1)]
+    # From blocks that are used consecutively to those of which the trace shows one use in a hundred.
+    means = [
+        10 ** (step / STEPS_PER_DECADE)
+        for step in range(math.ceil(STEPS_PER_DECADE * (math.log10(references) + 2)) + 1)
+    ]
 
     def missed(stay: float, mean: float) -> float:
-        # Over the time of the trace, at whose beginning nothing stays for so long.
+        # Averaged over the trace, at whose beginning no block has stayed that long.
         stay = min(stay, references)
         gone = math.exp(-stay / mean)
         return float((mean * (1 - gone) + (references - stay) * gone) / references)
 
-    rows = [[missed(stay, mean) for mean in means] for stay in stays] + [[SURELY] * len(means)]
-    shares = least_squares(rows, [misses for _, misses in curve[1:]] + [SURELY])
+    rows = [[missed(stay, mean) for mean in means] for stay in stays] + [[SUM_WEIGHT] * len(means)]
+    shares = least_squares(rows, [misses for _, misses in curve[1:]] + [SUM_WEIGHT])
     known = [(share, mean) for share, mean in zip(shares, means, strict=True) if share > LEAST_SHARE]
     whole = sum(share for share, _ in known)
     return [(share / whole, share / whole * mean) for share, mean in known]
 
 
 def least_squares(rows: list[list[float]], wanted: list[float]) -> list[float]:
-    """Weights from 0 with which the columns add up to what is wanted, as nearly as they can: each is made the best
-    beside the others, again and again."""
+    """Returns the non-negative weights with which the columns best add up to ``wanted``: coordinate descent optimizes
+    one weight at a time."""
     columns = list(zip(*rows, strict=True))
     products = [[dot(one, other) for other in columns] for one in columns]
     goals = [dot(column, wanted) for column in columns]
@@ -222,26 +229,26 @@ def least_squares(rows: list[list[float]], wanted: list[float]) -> list[float]:
 
 
 def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    """The sum of the products."""
+    """Returns the dot product."""
     return float(sum(map(mul, one, other)))
 
 
 def inline(value: Any) -> str:
-    """A value as TOML, without tables."""
+    """Formats a value as TOML, without tables."""
     match value:
         case dict():
             return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
         case list():
             return "[\n" + "".join(f"    {inline(one)},\n" for one in value) + "]"
         case float():
-            # What machines' exponentials differ by is behind these digits.
+            # Exponentials of different machines differ only beyond these digits.
             return f"{value:.12g}"
         case _:
             return quoted(value)
 
 
 def table(stream: Stream) -> str:
-    """A stream of a scenario as TOML."""
+    """Formats a stream of a scenario as TOML."""
     access = "".join(f"{key} = {inline(value)}\n" for key, value in stream["access"].items())
     head = f"name = {inline(stream['name'])}\nrange = {inline(stream['range'])}\n"
     return f"\n[[streams]]\n{head}\n[streams.access]\n{access}"

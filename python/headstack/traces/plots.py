@@ -1,4 +1,4 @@
-"""The picture of a trace's analysis: where, when, how large, how often again, how long."""
+"""The picture of a trace's analysis: addresses over time, rates, sizes, re-use and response times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headstack.report.figures import Lines
 from headstack.report.looks import COLOURS as NAMES
 from headstack.report.looks import with_looks
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE
 from headstack.traces.analysed import cache_size
 from headstack.traces.analysis_report import (
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 
 READ, WRITE, OTHER = COLOURS[0], COLOURS[1], "#bbbbbb"
 KINDS = (READ, WRITE, OTHER)
-"""Colours of what ``kinds`` tells apart."""
+"""Colours of the kinds that ``kinds`` distinguishes."""
 
 
 def overview(found: Analysed) -> Figure:
-    """Addresses over time, rate, sizes, gaps, miss ratios, mix; requests in flight and their times where recorded."""
+    """Draws addresses over time, rate, sizes, gaps, miss ratios and mix; queue depth and response times if recorded."""
     report = found.report
     maps = [kind for kind in MAPPED if report["heat"] is not None and report["heat"][kind]]
-    # Reads have one colour in all of them.
+    # Reads have the same colour in all of them.
     looked = with_looks(list(over_time(report, unit(report["duration_ns"], SPANS))))
     times = {one.name: one for one in looked if isinstance(one, Lines)}
     rows: list[Any] = [
@@ -72,7 +72,7 @@ def overview(found: Analysed) -> Figure:
     if report["depth"] is not None:
         rows.append(["depth", "response"])
         heights.append(2.4)
-    # As many as fit: each is as in the page.
+    # As many as fit, each as in the page.
     named = list(times)
     for pair in (named[at : at + 2] for at in range(0, len(named), 2)):
         rows.append(pair if len(pair) == 2 else 2 * pair)
@@ -94,17 +94,17 @@ def overview(found: Analysed) -> Figure:
 
 
 def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
-    """Requests by time and address, the more the darker."""
+    """Draws requests by time and address; darker means more."""
     heat, end_bytes = report["heat"], report["highest_end_bytes"]
     if heat is None or end_bytes is None or not heat[kind]:
-        _say(axes, "Addresses over time", "no requests with a time and a place on a device")
+        _draw_message(axes, "Addresses over time", "no requests with a time and a place on a device")
         return
     cells, cell_ns, cell_bytes = map_of(heat, kind)
     columns, rows = len(cells[0]), len(cells)
     span_ns, (time_ns, time_unit) = columns * cell_ns, unit(report["duration_ns"], SPANS)
     bytes_end, (place_bytes, place_unit) = rows * cell_bytes, unit(end_bytes, BYTES)
     most = max(map(max, cells))
-    # From a tint on: a single request must be seen.
+    # Starts from a tint, so that a single request is visible.
     shades = LinearSegmentedColormap.from_list(kind, [tinted(colour, 0.45), colour, tinted(colour, 0.55, "#000000")])
     image = axes.imshow(
         [[count or math.nan for count in row] for row in cells],
@@ -129,13 +129,13 @@ def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
 
 
 def _draw_rate(axes: Axes, report: TraceReport) -> None:
-    """Requests a second, writes upon reads."""
+    """Draws requests per second, writes stacked on reads."""
     rate = report["rate"]
     bins, width_ns = rate["bins"], rate["bin_ns"]
-    # The last one ends early, unless it is all there is.
+    # The last bin is shorter, so it is left out unless it is the only one.
     complete = bins[: report["duration_ns"] // width_ns] or bins
     if not complete:
-        _say(axes, "Rate", "no requests")
+        _draw_message(axes, "Rate", "no requests")
         return
     time_ns, time_unit = unit(report["duration_ns"], SPANS)
     edges = [index * width_ns / time_ns for index in range(len(complete) + 1)]
@@ -158,10 +158,10 @@ def _draw_rate(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_sizes(axes: Axes, report: TraceReport) -> None:
-    """Shares of sizes, exact where they are few."""
+    """Draws shares of sizes, exact if there are few."""
     sizes = report["sizes"]["sizes"]
     if not sizes:
-        _say(axes, "Sizes", "no requests that have a size")
+        _draw_message(axes, "Sizes", "no requests that have a size")
         return
     classes = size_classes(report)
     total = sum(entry["requests"] for entry in sizes)
@@ -184,11 +184,11 @@ def _draw_sizes(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_gaps(axes: Axes, report: TraceReport) -> None:
-    """Times between arrivals."""
+    """Draws times between arrivals."""
     arrivals = report["arrivals"]
     bins, gaps, variation = arrivals["gap_histogram_ns"], arrivals["gaps_ns"], arrivals["gap_variation"]
     if not bins or gaps is None or variation is None:
-        _say(axes, "Time between arrivals", "not recorded: below the clock's step, or a single request")
+        _draw_message(axes, "Time between arrivals", "not recorded: below the clock's step, or a single request")
         return
     total = sum(entry["count"] for entry in bins)
     least = min((entry["from"] for entry in bins if entry["from"]), default=1)
@@ -209,10 +209,10 @@ def _draw_gaps(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_reuse(axes: Axes, report: TraceReport) -> None:
-    """Misses of LRU caches of every size."""
+    """Draws miss ratios of LRU caches of every size."""
     reuse = report["reuse"]
     if reuse is None or not reuse["references"]:
-        _say(axes, "Miss ratio", "re-use was not counted" if reuse is None else "no references")
+        _draw_message(axes, "Miss ratio", "re-use was not counted" if reuse is None else "no references")
         return
     curve, block_bytes = reuse["lru_curve"], reuse["block_bytes"]
     caches = [cache_size(point) for point in curve]
@@ -235,13 +235,13 @@ def _draw_reuse(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_mix(axes: Axes, report: TraceReport) -> None:
-    """Sequential and random, read and written."""
+    """Draws the shares of sequential and random reads and writes."""
     found = report["environment"]
     if found["read_share"] is None:
-        _say(axes, "Sequential and random", "not recorded: the trace does not say what requests did")
+        _draw_message(axes, "Sequential and random", "not recorded: the trace does not say what requests did")
         return
     if found["random_share"] is None:
-        _say(axes, "Sequential and random", "not recorded: requests name objects")
+        _draw_message(axes, "Sequential and random", "not recorded: requests name objects")
         return
     shares = [("reads", found["read_share"], found["read_random_share"], READ)]
     shares.append(("writes", 1 - found["read_share"], found["write_random_share"], WRITE))
@@ -267,10 +267,10 @@ def _draw_mix(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_depth(axes: Axes, report: TraceReport) -> None:
-    """Share of the time by requests in flight."""
+    """Draws the share of time by queue depth."""
     depth = report["depth"]
     if depth is None:
-        _say(axes, "Requests in flight", "not recorded")
+        _draw_message(axes, "Requests in flight", "not recorded")
         return
     names, heights = zip(*depth_classes(depth), strict=True)
     axes.bar(range(len(names)), heights, color=COLOURS[4], width=0.82)
@@ -283,7 +283,7 @@ def _draw_depth(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_response(axes: Axes, report: TraceReport) -> None:
-    """Percentiles of response times by operation."""
+    """Draws percentiles of response times by operation."""
     colours = {"read": READ, "write": WRITE}
     for name, entry in report["response"]["by_operation_ns"].items():
         label = f"{name}, mean {format_duration_ns(round(entry['mean']))}"
@@ -298,7 +298,7 @@ def _draw_response(axes: Axes, report: TraceReport) -> None:
 
 
 def _draw_lines(axes: Axes, data: Lines) -> None:
-    """A figure of the page."""
+    """Draws a figure of the page."""
     for series in data.series:
         y = [math.nan if value is None else value for value in series.y]
         colour = COLOURS[NAMES.index(series.colour or NAMES[0])]
@@ -332,15 +332,15 @@ PANELS: dict[str, Callable[[Axes, TraceReport], None]] = {
 
 
 def tinted(colour: str, share: float, towards: str = "#ffffff") -> str:
-    """The colour on its way to another."""
+    """Blends the colour with another."""
     mixed = (
         round((1 - share) * int(colour[at : at + 2], 16) + share * int(towards[at : at + 2], 16)) for at in (1, 3, 5)
     )
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def _say(axes: Axes, title: str, why: str) -> None:
-    """A panel that has nothing to show says so."""
+def _draw_message(axes: Axes, title: str, why: str) -> None:
+    """Draws a message in a panel without data."""
     axes.set_title(title)
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=FAINT)
     axes.set_xticks([])
@@ -348,7 +348,7 @@ def _say(axes: Axes, title: str, why: str) -> None:
 
 
 def _log_time(axes: Axes, axis: Any = None) -> None:
-    """A logarithmic axis of ns, in decades."""
+    """Formats a logarithmic axis of ns, in decades."""
     axis = axes.xaxis if axis is None else axis
     (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
 

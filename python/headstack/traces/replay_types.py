@@ -38,7 +38,7 @@ class Lookback(TypedDict):
 
 
 class Dependent(TypedDict):
-    """After the requests that each waited for in the recording."""
+    """Each request starts after those that it waited for when it was recorded."""
 
     dependent: Lookback
 
@@ -56,7 +56,7 @@ class Replay(TypedDict):
     outside: str
     """Treatment of requests beyond the system: ``refuse``, ``fold`` or ``drop``."""
     requests_max: int | None
-    """Only so many requests from the first on."""
+    """Maximum number of requests, from the first on."""
     time_max_ns: int | None
     """Only the requests that arrived no later than this after the first."""
 
@@ -76,18 +76,18 @@ class VolumeResult(Extent):
     """The result of one volume."""
 
     requests: int
-    """Requests replayed, without flushes, which are of the whole system."""
+    """Requests replayed, without flushes, which apply to the whole system."""
     bytes: int
     iops: float | None
-    """Requests a second from the first request of the replay to the last completion."""
+    """Requests per second from the first request of the replay to the last completion."""
     mean_ns: float | None
     """Mean response time."""
     p99_ns: int | None
     """99th percentile of response times."""
     folded: int
-    """Requests behind the volume's end on the system that were moved into it."""
+    """Requests after the volume's end on the system that were moved into it."""
     dropped: int
-    """Requests behind it that were left out."""
+    """Requests after it that were left out."""
 
 
 class VolumeRow(Extent):

@@ -1,4 +1,4 @@
-"""Traces replayed on simulated systems."""
+"""Replay of traces on simulated systems; see docs/design/replay.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SYSTEM_OPTIONS = tuple(
     for option in OPTIONS
     if (option.group in ("Array", "Drive") and option.name != "lun") or option.name in ("interval", "seed", "faults")
 )
-"""What can be varied of the system, as in a run."""
+"""Options of the system that can be varied, as in a run."""
 
 FIELDS = (
     Field("run", "count", "", "number of the replay among the results, from 0"),
@@ -44,7 +44,7 @@ FIELDS = (
     Field("folded", "count", "requests", "requests behind the volume's end on the system that were moved into it"),
     Field("dropped", "count", "requests", "requests behind it that were left out"),
 )
-"""What ``Results.volumes`` has of each volume."""
+"""Columns of ``Results.volumes``."""
 
 
 NOTHING_SET: Mapping[str, Any] = {
@@ -55,15 +55,16 @@ NOTHING_SET: Mapping[str, Any] = {
     "requests": None,
     "time": None,
 }
-"""The settings of a replay for which nothing is stated."""
+"""Default settings of a replay."""
 
 
 def replay_simulated(
     specs: Sequence[Spec], given: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
 ) -> tuple[Results, list[list[VolumeResult]]]:
-    """Replays on simulated systems, each as ``specify`` states it: the results, and those of the volumes of each.
+    """Replays on simulated systems as ``specify`` defines them; returns the results, and those of the volumes of each
+    replay.
 
-    ``progress`` hears the number of requests read. Raises ``RunError`` where a replay fails its own check.
+    ``progress`` is called with the number of requests read. Raises ``RunError`` if a replay fails its own check.
     """
     found, results_of_volumes = _native.replay([bare(spec) for spec in specs], progress)
     volumes = cast(list[list[VolumeResult]], results_of_volumes)
@@ -74,14 +75,16 @@ def replay_simulated(
 
 
 def check_replays(results: Results) -> None:
-    """Raises ``RunError`` where a replay fails its own check."""
+    """Raises ``RunError`` if a replay fails its own check."""
     failed = results.failed_checks()
     if failed:
         raise RunError(f"a replay failed its own check, its figures cannot be trusted: {failed[0]}")
 
 
 def volumes_of(results: Results, volumes: list[list[VolumeResult]]) -> list[VolumeRow]:
-    """A row for each replay and volume, in the order of their places: times in ms as in the table of results."""
+    """Returns a row for each replay and volume, in the order of their addresses; times are in ms as in the table of
+    results.
+    """
     return [
         {
             "run": number,
@@ -110,7 +113,7 @@ def specify(
     given: Mapping[str, list[str]],
     volume_map: str | None = None,
 ) -> list[Spec]:
-    """The simulated replays: systems, then ``replays``, then the options of the system in their order."""
+    """Returns the simulated replays: systems, then ``replays``, then the options of the system in their order."""
     ends = None if volume_map is None else ends_of(trace)
     known = {option.name for option in SYSTEM_OPTIONS}
     for name in given:
@@ -145,14 +148,14 @@ def specify(
 
 
 def ends_of(trace: Trace) -> dict[str, int]:
-    """The volumes of a trace that have requests, and the bytes that each needs."""
+    """Returns the volumes of a trace that have requests, and the bytes that each needs."""
     info = trace.info()
     counted = zip(info["meta"]["devices"], info["summary"]["devices"], strict=False)
     return {device["name"]: counts["highest_end_byte"] for device, counts in counted if counts["requests"]}
 
 
 def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[Replay]:
-    """How the trace is replayed, by each mode and depth, as the compiled part takes it."""
+    """Returns the replays, by each mode and depth, as the compiled part takes them."""
     return [
         {
             "name": trace.name,
@@ -166,7 +169,7 @@ def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) 
 
 
 def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Mode]:
-    """Each mode with its parameters."""
+    """Returns each mode with its parameters."""
     ways: list[Mode] = []
     for mode in modes:
         match choice("mode", mode, MODES):
@@ -191,7 +194,7 @@ def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list
 
 
 def recorded_depth(trace: Trace) -> int:
-    """The most requests that were in flight."""
+    """Returns the maximum queue depth of the trace."""
     depth = trace.info()["summary"]["most_in_flight"]
     if depth == 0:
         raise InputError(f"{trace.name}: no completions are recorded that would tell the depth; state it")

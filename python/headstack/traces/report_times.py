@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Percentiles(TypedDict):
-    """Percentiles of times in ns, or of other magnitudes in their own unit."""
+    """Percentiles of times in ns, or of other quantities in their own unit."""
 
     count: int
     """How many there are."""
@@ -51,7 +51,7 @@ class TimeClass(TypedDict):
     """Times of one class of a distribution."""
 
     below_ns: int
-    """The least time that is greater than all of the class."""
+    """Exclusive upper end of the class, in ns."""
     count: int
     """Times in the class."""
 
@@ -69,13 +69,13 @@ class ResponseReport(TypedDict):
     all_ns: Percentiles | None
     """From arrival to completion, all operations; ``None`` where none is recorded."""
     by_operation_ns: dict[str, Percentiles]
-    """The same by operation."""
+    """Response times by operation."""
     by_size_bytes: list[ClassReport]
     """By length in bytes."""
     by_depth: list[ClassReport]
     """By the number of other requests in flight on arrival."""
     wait_ns: Percentiles | None
-    """From arrival to the moment at which the device was given the request; ``None`` where none is recorded."""
+    """Time from arrival to issue to the device; ``None`` if none is recorded."""
 
 
 class DepthReport(TypedDict):
@@ -84,18 +84,17 @@ class DepthReport(TypedDict):
     mean: float
     """Mean over time, from the first arrival to the last completion."""
     mean_at_arrival: float
-    """Mean number that an arriving request finds."""
+    """Mean depth that an arriving request sees."""
     max: int
     """Most at a time."""
     time_shares: list[float]
     """Share of the time at each depth from 0 on; the last of 1,025 is that depth and more."""
     overlap_share: float | None
-    """Requests of the same device in flight of which a range overlaps that of the arriving one: the share of requests
-    that meet one."""
+    """Share of requests that, on arrival, overlap the range of another request of the same device in flight."""
     overlap_not_checked: int
-    """Requests that were not looked at for overlaps, since more than 1,024 were in flight."""
+    """Requests not checked for overlaps, since more than 1,024 were in flight."""
     not_followed: int
-    """Requests that were not followed, since 2^20 others were in flight."""
+    """Requests that were not tracked, since 2^20 others were in flight."""
 
 
 class ProcessName(TypedDict):
@@ -137,12 +136,12 @@ class ProcessSlice(Slice):
 
 
 class LatencyReport(TypedDict):
-    """Response times: the whole distribution, and whose they are."""
+    """Response times: the whole distribution, and by size, device and process."""
 
     distribution: dict[str, list[TimeClass]]
     """Counts by class, of reads, writes and others that occur; a class is 1.6 % wide."""
     by_size: list[SizeSlice]
-    """By length in bytes: from each of these up to twice as much."""
+    """By length in bytes, in ranges from a value up to twice as much."""
     by_device: list[DeviceSlice]
     """Latency by device, for the first 256 devices."""
     by_process: list[ProcessSlice]
@@ -150,7 +149,7 @@ class LatencyReport(TypedDict):
 
 
 class PhasesReport(TypedDict):
-    """How long requests are in each phase. One that is not recorded is not there."""
+    """Times of requests in each phase. Phases that are not recorded are missing."""
 
     all: dict[str, Times]
     """Phases of all requests."""
@@ -168,7 +167,7 @@ class BinTimes(TypedDict):
     response: Times | None
     """Response times of those that arrived; ``None`` where none is recorded."""
     touched_bytes: float | None
-    """Blocks that they touched, in bytes; this and the rest are ``None`` where blocks were not asked for."""
+    """Blocks that they touched, in bytes; this and the rest are ``None`` if blocks were not requested."""
     touched_so_far_bytes: float | None
     """Blocks that this sort touched until the end of the bin, in bytes."""
     reused_in_bin: float | None
@@ -181,9 +180,9 @@ class TimelineBin(TypedDict):
     """A bin of time."""
 
     from_ns: int
-    """From here, since the first arrival."""
+    """Start, since the first arrival."""
     to_ns: int
-    """Up to here; the last bin ends with the last arrival."""
+    """End; the last bin ends with the last arrival."""
     all: BinTimes
     """All requests."""
     read: BinTimes
@@ -191,9 +190,9 @@ class TimelineBin(TypedDict):
     write: BinTimes
     """Writes."""
     mean_depth: float | None
-    """Mean number of requests in flight; ``None`` without responses, and of a bin that the trace's end cuts."""
+    """Mean queue depth; ``None`` without responses, and for a bin that the trace's end cuts."""
     phases: dict[str, Times]
-    """How long requests that arrived were in each phase that is recorded, by btt's names."""
+    """Times in each recorded phase, by btt's names, of requests that arrived."""
 
 
 class TimelineReport(TypedDict):
@@ -202,10 +201,10 @@ class TimelineReport(TypedDict):
     bin_ns: int
     """Length of a bin: one, two or five times a power of ten. Bins begin at multiples of it on the trace's clock."""
     block_bytes: int | None
-    """Bytes of a block; ``None`` where blocks were not asked for."""
+    """Bytes of a block; ``None`` if blocks were not requested."""
     sampled_rate: float | None
-    """Share of the blocks that were looked at; 1 where working set and re-use are exact."""
+    """Share of the blocks that was sampled; 1 if working set and re-use are exact."""
     not_followed: int
-    """Requests whose end was not followed for the depth, since 2^20 others end behind the last arrival."""
+    """Requests whose end was not tracked for the depth, since 2^20 others end after the last arrival."""
     bins: list[TimelineBin]
     """The bins, without a gap."""

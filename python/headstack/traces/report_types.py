@@ -74,13 +74,13 @@ class AlignmentShare(TypedDict):
     offset: float
     """Requests whose offset is a multiple of it, over all that transfer data."""
     length: float
-    """Requests whose length is."""
+    """Requests whose length is a multiple of it, over all that transfer data."""
     both: float
-    """Requests of which both are."""
+    """Requests whose offset and length are multiples of it, over all that transfer data."""
 
 
 class AlignmentReport(TypedDict):
-    """How requests that transfer data lie."""
+    """Alignment of requests that transfer data."""
 
     common_bytes: int | None
     """The greatest power of two that all offsets and lengths are multiples of; ``None`` without requests."""
@@ -100,15 +100,15 @@ class ScaleReport(TypedDict):
     peak_over_mean: float
     """Most requests in a bin over the mean."""
     index_of_dispersion: float
-    """Variance of the requests in a bin over their mean: 1 for Poisson arrivals at every length. Of the last bin as
-    many are expected as its part of a bin's time."""
+    """Variance of the requests in a bin over their mean: 1 for Poisson arrivals at every length. The last bin counts
+    with its share of a bin's time."""
 
 
 class HurstReport(TypedDict):
     """The exponent of self-similarity, by the variance of mean rates over bins of growing length."""
 
     exponent: float
-    """0.5 where counts of distant bins are independent, towards 1 the longer bursts last."""
+    """0.5 if counts of distant bins are independent; closer to 1 the longer bursts last."""
     from_ns: int
     """Shortest bin of the fit."""
     to_ns: int
@@ -125,11 +125,11 @@ class ArrivalReport(TypedDict):
     mean_gap_ns: float | None
     """Mean time from a request to the next, in ns; ``None`` for a single one."""
     gap_variation: float | None
-    """Standard deviation of these times over their mean: 1 for Poisson arrivals, 0 for a steady beat."""
+    """Standard deviation of these times over their mean: 1 for Poisson arrivals, 0 for constant intervals."""
     gaps_ns: Percentiles | None
     """Percentiles of these times, in ns."""
     gap_histogram_ns: list[PowerBin] | None
-    """The same by powers of two."""
+    """Histogram of these times by powers of two."""
     scales: list[ScaleReport]
     """Counts in bins, by growing length."""
     hurst: HurstReport | None
@@ -167,7 +167,7 @@ class RateReport(TypedDict):
 
 
 class RunReport(TypedDict):
-    """Requests of which each starts where one before it ended."""
+    """Runs of requests, each of which starts where an earlier one ended."""
 
     share: float | None
     """Requests that continue a run, over those that could."""
@@ -184,18 +184,18 @@ class RunReport(TypedDict):
 
 
 class SequenceReport(TypedDict):
-    """How requests that transfer data follow each other, each device by itself."""
+    """Sequentiality of requests that transfer data, for each device separately."""
 
     strict: RunReport
     """Runs in which each request starts where the one just before it ended."""
     streams: RunReport
-    """Runs in which each continues one of the last 32 streams, others between them."""
+    """Runs in which each request continues one of the last 32 streams, with others in between."""
     mean_concurrent_streams: float | None
     """Mean number of streams with two requests or more among the last 32."""
     max_concurrent_streams: int
-    """Most of them at a time."""
+    """Maximum number of them at a time."""
     mean_seek_bytes: float | None
-    """Mean distance from the end of a request to the start of the next, either way, in bytes."""
+    """Mean distance from the end of a request to the start of the next, in either direction, in bytes."""
     forward_seeks_bytes: list[PowerBin]
     """Forward seeks by their bytes; those of 0 are sequential."""
     backward_seeks_bytes: list[PowerBin]
@@ -203,7 +203,7 @@ class SequenceReport(TypedDict):
 
 
 class GrowthPoint(TypedDict):
-    """A point of the curve along which the working set grows."""
+    """A point of the growth curve of the working set."""
 
     at_ns: int
     """Time since the first arrival."""
@@ -212,7 +212,7 @@ class GrowthPoint(TypedDict):
 
 
 class WindowReport(TypedDict):
-    """Blocks that are touched in windows of one length, which follow each other from the first arrival on."""
+    """Blocks touched in consecutive windows of one length from the first arrival on."""
 
     window_ns: int
     """Length of a window."""
@@ -223,16 +223,16 @@ class WindowReport(TypedDict):
 
 
 class Successions(TypedDict):
-    """References to a block that was touched before, by what they do and what the one before did."""
+    """References to a block that was touched before, by their operation and the previous one."""
 
     read_after_read: float
-    """Reads of what was last read."""
+    """Reads of blocks last read."""
     read_after_write: float
-    """Reads of what was last written."""
+    """Reads of blocks last written."""
     write_after_read: float
-    """Writes of what was last read."""
+    """Writes of blocks last read."""
     write_after_write: float
-    """Writes of what was last written."""
+    """Writes of blocks last written."""
 
 
 class WorkingSetReport(TypedDict):
@@ -241,9 +241,9 @@ class WorkingSetReport(TypedDict):
     block_bytes: int
     """Bytes of a block."""
     sampled_rate: float
-    """Share of the blocks that were looked at in the end; 1 where all figures are exact."""
+    """Share of the blocks that was sampled at the end; 1 if all figures are exact."""
     references: int
-    """References to blocks: each request touches its own."""
+    """References to blocks: each request references all blocks it touches."""
     touched_bytes: float
     """Bytes of all blocks touched."""
     read_bytes: float
@@ -251,15 +251,15 @@ class WorkingSetReport(TypedDict):
     written_bytes: float
     """Bytes of the blocks that were written."""
     growth: list[GrowthPoint]
-    """How the set grows: the last new block in each of up to 512 equal parts of the time."""
+    """Growth of the set: the last new block in each of up to 512 equal parts of the time."""
     windows: list[WindowReport]
     """Blocks touched in windows of time, up to the first longer than the trace."""
     successions: Successions
-    """References by what came before."""
+    """References by the previous reference to the block."""
     reuse_times_ns: list[PowerBin]
-    """Time from a reference to the one before of the same block. Below the clock's step it is 0."""
+    """Time since the previous reference to the same block. Below the clock's step it is 0."""
     update_times_ns: list[PowerBin]
-    """Time from a write to the write before of the same block."""
+    """Time since the previous write to the same block."""
 
 
 class CurvePoint(TypedDict):
@@ -268,7 +268,7 @@ class CurvePoint(TypedDict):
     cache: int
     """Cache size in blocks or requests."""
     cache_bytes: int | None
-    """The same in bytes; ``None`` where requests are counted."""
+    """Cache size in bytes; ``None`` if requests are counted."""
     miss_ratio: float
     """References that miss in an LRU cache of that size, over all."""
     hits: float
@@ -280,16 +280,16 @@ class CurvePoint(TypedDict):
 
 
 class ReuseReport(TypedDict):
-    """How often what was used is used again."""
+    """Frequency of re-use."""
 
     block_bytes: int | None
     """Bytes of a block; ``None`` where whole requests are counted."""
     references: int
     """References."""
     distinct: float
-    """Different blocks or requests; an estimate where ``sampled_rate`` is below 1."""
+    """Number of distinct blocks or requests; an estimate if ``sampled_rate`` is below 1."""
     sampled_rate: float
-    """Share of the blocks that were looked at in the end; 1 where the count is exact."""
+    """Share of the blocks that was sampled at the end; 1 if the count is exact."""
     mean_band: float | None
     """Mean half width of the 95 % band over cache sizes in equal steps up to the working set; ``None`` where exact."""
     lru_curve: list[CurvePoint]
@@ -297,22 +297,21 @@ class ReuseReport(TypedDict):
 
 
 class HeatReport(TypedDict):
-    """Requests that transfer data by arrival and first byte. The addresses of several devices lie over each other."""
+    """Requests that transfer data by arrival and first byte. The addresses of several devices overlap."""
 
     column_ns: int
     """Time that a column covers; the first begins with the first arrival."""
     row_bytes: int
     """Bytes that a row covers, from 0 on."""
     reads: list[list[int]]
-    """Reads, and what is not known to be a write: one list a column, of its rows; what is behind the end of a list is
-    0."""
+    """Reads and requests of unknown kind: one list per column, with its rows; rows after the end of a list are 0."""
     writes: list[list[int]]
     """Writes, likewise."""
 
 
 class EnvironmentReport(TypedDict):
-    """A trace in the terms of an access specification. Random is what continues none of the last 32 streams of its
-    device."""
+    """A trace in the terms of an access specification. Requests are random if they continue none of the last 32 streams
+    of their device."""
 
     read_share: float | None
     """Reads over reads and writes."""
@@ -325,15 +324,15 @@ class EnvironmentReport(TypedDict):
     mean_run_requests: float | None
     """Mean requests of a stream, from one that is random to the last that continues it."""
     concurrent_streams: float | None
-    """Streams of two requests or more at a time, in the mean."""
+    """Mean number of concurrent streams of two requests or more."""
     depth: float | None
-    """Requests in flight, mean over time."""
+    """Mean queue depth over time."""
     requests_per_s: float | None
-    """Arrivals a second."""
+    """Arrivals per second."""
     random_span_share_90: float | None
-    """Least share of the addresses up to the highest touched that holds 90 % of the random accesses."""
+    """Smallest share of the addresses up to the highest touched that holds 90 % of the random accesses."""
     workload_toml: str | None
-    """A headstack workload with the same mix; ``None`` where the trace does not say what requests did."""
+    """A headstack workload with the same mix; ``None`` if the trace does not state operations."""
 
 
 class DeviceReport(TypedDict):
@@ -346,14 +345,14 @@ class DeviceReport(TypedDict):
     lowest_bytes: int | None
     """First byte touched by a transfer; ``None`` without one."""
     highest_end_bytes: int | None
-    """First byte behind all that transfers touched."""
+    """First byte after all that transfers touched."""
     mean_response_ns: float | None
     """Mean response time; ``None`` where none is recorded."""
     mean_depth: float | None
-    """Mean number of requests in flight between first arrival and last of the trace, by Little's law; ``None`` where no
-    response is recorded."""
+    """Mean queue depth between first arrival and last of the trace, by Little's law; ``None`` if no response is
+    recorded."""
     sequence: SequenceReport
-    """How requests follow each other."""
+    """Sequentiality of its requests."""
 
 
 class ProcessReport(TypedDict):
@@ -370,8 +369,8 @@ class ProcessReport(TypedDict):
 class TraceReport(TypedDict):
     """Figures of a trace.
 
-    "Transfers" are reads, writes and requests of unknown kind: those have a place, and only they count for alignment,
-    addresses, sequences, blocks and re-use.
+    "Transfers" are reads, writes and requests of unknown kind: those have an address, and only they count for
+    alignment, addresses, sequences, blocks and re-use.
     """
 
     requests: int
@@ -381,53 +380,53 @@ class TraceReport(TypedDict):
     first_arrival_ns: int | None
     """First arrival on the trace's clock; ``None`` without requests."""
     duration_ns: int
-    """From the first arrival to the last."""
+    """Time from the first arrival to the last."""
     requests_per_s: float | None
-    """Arrivals a second: gaps over duration; ``None`` where the duration is 0."""
+    """Arrivals per second: gaps over duration; ``None`` if the duration is 0."""
     bytes_per_s: float | None
-    """Bytes a second over the duration."""
+    """Bytes per second over the duration."""
     resolution_ns: int | None
     """The step of the clock; ``None`` where it is not known."""
     operations: dict[str, Amount]
     """Requests by operation."""
     flags: dict[str, int]
-    """Requests by what they carry."""
+    """Requests by flag."""
     sizes: SizesReport
-    """How long they are."""
+    """Lengths of requests."""
     alignment: AlignmentReport
-    """How transfers lie."""
+    """Alignment of transfers."""
     lowest_bytes: int | None
     """First byte touched by a transfer on any device; ``None`` without one."""
     highest_end_bytes: int | None
-    """First byte behind all that transfers touched on any device."""
+    """First byte after all that transfers touched on any device."""
     arrivals: ArrivalReport
-    """When requests arrive."""
+    """Arrival process."""
     rate: RateReport
     """Rates over time."""
     timeline: TimelineReport
     """Rates, response times, phases, working set and re-use over time."""
     sequence: SequenceReport
-    """How transfers follow each other, each device by itself."""
+    """Sequentiality of transfers, for each device separately."""
     working_set: WorkingSetReport | None
-    """Blocks touched; ``None`` where it was not asked for."""
+    """Blocks touched; ``None`` if not requested."""
     reuse: ReuseReport | None
-    """Blocks used again; ``None`` where it was not asked for."""
+    """Blocks used again; ``None`` if not requested."""
     response: ResponseReport
-    """How long requests take."""
+    """Response times."""
     latency: LatencyReport | None
-    """Their distribution, and whose they are; ``None`` where none is recorded."""
+    """Their distribution, and by size, device and process; ``None`` if none is recorded."""
     phases: PhasesReport | None
-    """Times of the phases of requests; ``None`` where the trace lacks the times at which a device was given them."""
+    """Times of the phases of requests; ``None`` if the trace lacks the times of issue to a device."""
     depth: DepthReport | None
-    """How many are in flight; ``None`` where no response is recorded."""
+    """Queue depth; ``None`` if no response is recorded."""
     heat: HeatReport | None
-    """Addresses over time; ``None`` where it was not asked for."""
+    """Addresses over time; ``None`` if not requested."""
     environment: EnvironmentReport
     """The trace in the terms of an access specification."""
     devices: list[DeviceReport]
     """The first 131,072 devices, those with requests."""
     other_devices: Amount
-    """Requests to all others, of which no sequences are known."""
+    """Requests to all others, whose sequences are not tracked."""
     processes: list[ProcessReport]
     """The first 1,024 processes, those with requests."""
     other_processes: Amount

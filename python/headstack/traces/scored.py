@@ -1,4 +1,4 @@
-"""The data of the twin of a trace: its scores beside the trace."""
+"""``Scored``, the data of a synthetic trace: its scores compared with the original trace."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ from headstack.traces.synthesis_types import Made, Scorecard, SynthesisOptions
 STORED = Stored("synthesis")
 
 MISSES_NEAR, DISPERSION_NEAR, MEAN_NEAR, P99_NEAR = 0.02, 0.2, 0.1, 0.2
-"""Larger errors are listed as lost."""
+"""Relative errors above these are listed as lost."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of the twin of a trace beside the trace. ``Synthesis`` draws and writes them."""
+    """The scores of a synthetic trace compared with its original. ``Synthesis`` draws and writes them."""
 
     name: str
-    """The trace's."""
+    """The trace's name."""
     made: Made
-    """The model and the size of the twin: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
+    """The model and the size of the synthetic trace: ``requests``, ``duration_ns``, ``clients`` of a closed loop,
+    ``meta``.
+    """
     asked: SynthesisOptions | Mapping[str, Never]
-    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; none for a scenario, whose runs have their own."""
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; empty for a scenario, whose runs have their
+    own."""
     scorecard: Scorecard | None
-    """Each figure of trace and twin; ``None`` where it was not requested."""
+    """Each figure of the original and the synthetic trace; ``None`` if not requested."""
     cannot: tuple[str, ...]
-    """Properties that the method cannot keep, in words."""
+    """Properties that the method cannot reproduce, in words."""
 
     @property
     def lost(self) -> list[str]:
-        """Differences of the twin from its trace, in words."""
+        """Differences of the synthetic trace from its original, in words."""
         words = list(self.cannot)
         card = self.scorecard
         if card is None:
@@ -63,7 +66,7 @@ class Scored:
         return words
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON text; written to ``path`` if one is given.
+        """Returns all data as JSON text and, if ``path`` is given, writes it there.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> twin = hs.synthesize("t.parquet", "twin.parquet", scorecard=False)
@@ -84,6 +87,8 @@ class Scored:
 
 
 def _off(twin: float | None, trace: float | None) -> float | None:
-    """By what share a twin's figure is off; ``None`` where one of both is not known, or the trace's is 0."""
+    """Returns the relative error of a figure of the synthetic trace; ``None`` if one is unknown, or the original's is
+    0.
+    """
     share = twin / trace - 1 if twin is not None and trace else math.nan
     return share if math.isfinite(share) else None

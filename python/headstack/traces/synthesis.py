@@ -1,5 +1,5 @@
-"""A trace's twin: other requests that are to a system what the trace's are, and how near they come; as a trace, or as a
-scenario, which never ends."""
+"""Synthetic traces: different requests with the same effect on a system as an original trace, as a trace or an endless
+scenario, with a scorecard of their similarity. See docs/design/synthesis.md."""
 
 from __future__ import annotations
 
@@ -37,27 +37,28 @@ from headstack.traces.synthesis_types import (
 )
 
 SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
-"""What both are replayed on: a disk, a solid-state drive, an array."""
+"""Systems on which both traces are replayed: an HDD, an SSD and an array."""
 
 PLAYED_ON = ((7_680_000_000_000, "pm9a3-7680gb"), (80_000_000_000_000, "nearline-12-raid6"))
-"""What a scenario is played on for its scorecard, by the bytes that it goes over at most. Arrivals from outside are the
-same everywhere."""
+"""Systems on which a scenario is run for its scorecard, by the maximum bytes it addresses. Open arrivals are the same
+on any system."""
 
 CLIENTS: tuple[Literal["learnt_clients", "clients"], ...] = ("learnt_clients", "clients")
-"""Keys of the clients of trace and twin."""
+"""Keys of the clients of the original and the synthetic trace."""
 
 REPLAYED_MAX = 200_000
-"""Requests that are replayed of each."""
+"""Maximum number of requests replayed from each trace."""
 
 SHORTEST_NS, LONGEST_NS = 10_000_000, 100_000_000_000
-"""Lengths of bins that dispersion is compared in."""
+"""Range of bin lengths in which dispersion is compared."""
 
 
 class Synthesis(Scored):
-    """What a twin was made of, and its scorecard."""
+    """The model of a synthetic trace, and its scorecard."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Miss ratios and dispersion of both; written where a path is given. Needs the extra ``headstack[plot]``.
+        """Draws miss ratios and dispersion of both traces, and writes them if a path is given. Needs the extra
+        ``headstack[plot]``.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> twin = hs.synthesize("t.parquet", "twin.parquet")
@@ -72,7 +73,7 @@ class Synthesis(Scored):
         return figure
 
     def to_report(self) -> Report:
-        """The scorecard as a report, which notebooks show.
+        """Returns the scorecard as a report, which notebooks show.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> twin = hs.synthesize("t.parquet", "twin.parquet")
@@ -96,12 +97,12 @@ def synthesize(
     scorecard: bool = True,
     progress: Progress | None = None,
 ) -> Synthesis:
-    """Writes a twin of ``trace`` to ``path``, in the stored form, and holds it against the trace.
+    """Writes a synthetic trace of ``trace`` to ``path`` in the stored form, and compares both.
 
-    ``length`` is so many times the trace's requests (``"10x"``), a time (``"10min"``) or a number of requests; ``rate``
-    and ``footprint`` are multiples of the trace's, the latter from 1. ``clients`` makes it a closed loop of so many; a
-    trace that is a closed loop stays one. Equal arguments give equal files. Without ``scorecard`` neither is analysed
-    nor replayed. ``progress`` hears the number of requests read and written.
+    ``length`` is a multiple of the trace's requests (``"10x"``), a time (``"10min"``) or a number of requests; ``rate``
+    and ``footprint`` are multiples of the trace's, the latter from 1. ``clients`` makes it a closed loop with that
+    number; a trace that is a closed loop stays one. Equal arguments give equal files. Without ``scorecard`` neither
+    trace is analysed or replayed. ``progress`` is called with the number of requests read and written.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
     >>> twin = hs.synthesize("t.parquet", "twin.parquet", length="2x", scorecard=False)
@@ -123,7 +124,7 @@ def synthesize(
 
 
 def cannot_keep(asked: SynthesisOptions, made: Made) -> tuple[str, ...]:
-    """What the method cannot keep, in words."""
+    """Returns the properties that the method cannot reproduce, in words."""
     words = [
         "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
         "a few requests, such as a read of what was written, may be the other way round"
@@ -147,8 +148,7 @@ def synthesize_scenario(
     scorecard: bool = True,
     progress: Progress | None = None,
 ) -> Synthesis:
-    """Writes a scenario that is to a system what ``trace`` is, and never ends, to ``path``; holds what it plays against
-    the trace.
+    """Writes an endless scenario with the same effect on a system as ``trace`` to ``path``; runs it and compares both.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
     >>> twin = hs.synthesize_scenario("t.parquet", "t.toml", scorecard=False)
@@ -182,7 +182,7 @@ def synthesize_scenario(
 
 
 def played(trace: Trace, found: Analysis, text: str, room: Path, made: Made) -> Scorecard:
-    """The scorecard of a scenario, which is played for as many requests as the trace has."""
+    """Returns the scorecard of a scenario, which is run for as many requests as the trace has."""
     scenario, recording = room / "scenario.toml", room / "played.parquet"
     write_text(scenario, text)
     span_bytes = span_bytes_of(found.report)
@@ -206,7 +206,7 @@ def played(trace: Trace, found: Analysis, text: str, room: Path, made: Made) -> 
 
 
 def length_of(text: str) -> Length:
-    """A length, as the compiled part takes it: ``10x``, ``10min`` or ``1000000``."""
+    """Parses a length, as the compiled part takes it: ``10x``, ``10min`` or ``1000000``."""
     if text.endswith("x"):
         return {"times": times_of("length", text)}
     if text.replace("_", "").isdigit():
@@ -215,13 +215,13 @@ def length_of(text: str) -> Length:
 
 
 def times_of(name: str, text: str) -> float:
-    """A multiple, with or without its ``x``."""
+    """Parses a multiple, with or without its ``x``."""
     return number(name, text.removesuffix("x"))
 
 
 def scored(trace: Trace, twin: Trace, made: Made, footprint: float, progress: Progress | None = None) -> Scorecard:
-    """Each figure of both: misses of caches, which the twin has ``footprint`` times as large, dispersion of counts,
-    requests in flight, and response times when they are replayed."""
+    """Compares both traces: cache misses, with caches ``footprint`` times as large for the synthetic one, dispersion of
+    counts, queue depth, and response times in replays."""
     of, like = trace.analyze(progress=progress), twin.analyze(progress=progress)
     depth, depth_of_twin = of.report["depth"], like.report["depth"]
     in_flight: Pair | None = None
@@ -237,8 +237,9 @@ def scored(trace: Trace, twin: Trace, made: Made, footprint: float, progress: Pr
 
 
 def misses_of(of: Analysis, like: Analysis, footprint: float) -> Misses | None:
-    """Miss ratios of LRU caches of every size that holds less than the trace touches; the twin's are larger by its
-    ``footprint``. A longer twin uses again what the trace meets once, so that those that hold all are not compared."""
+    """Compares miss ratios of LRU caches of every size below the trace's working set; those of the synthetic trace are
+    larger by its ``footprint``. A longer synthetic trace re-uses blocks that the original touches once, so caches that
+    hold everything are not compared."""
     reuse = of.report["reuse"]
     if reuse is None or not reuse["references"]:
         return None
@@ -256,7 +257,7 @@ def misses_of(of: Analysis, like: Analysis, footprint: float) -> Misses | None:
 
 
 def dispersion_of(of: Analysis, like: Analysis) -> list[Dispersion]:
-    """Variance over mean of the counts in bins of each length that both have."""
+    """Compares variance over mean of the counts in bins of each length that both have."""
     twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in like.report["arrivals"]["scales"]}
     return [
         {"bin_ns": scale["bin_ns"], "trace": scale["index_of_dispersion"], "twin": twin[scale["bin_ns"]]}
@@ -266,7 +267,7 @@ def dispersion_of(of: Analysis, like: Analysis) -> list[Dispersion]:
 
 
 def replays_of(trace: Trace, twin: Trace, of: Analysis, made: Made) -> list[Replayed]:
-    """Both replayed on each system: the busiest device of several, closed loops by their clients."""
+    """Replays both on each system: of several devices the busiest, and closed loops with their clients."""
     requests = {
         one["name"]: sum(amount["requests"] for amount in one["operations"].values()) for one in of.report["devices"]
     }
@@ -274,7 +275,7 @@ def replays_of(trace: Trace, twin: Trace, of: Analysis, made: Made) -> list[Repl
     if "," in busiest and len(requests) > 1:
         raise InputError(f"{of.name}: the device `{busiest}` has a comma in its name, which no step can say")
     steps = ["unknown=read", "kind=read,write,trim,flush"]
-    # Devices of a twin have numbers for names, in the order of the trace's.
+    # Devices of a synthetic trace are named by numbers, in the order of the original's.
     number = [device["name"] for device in of.meta["devices"]].index(busiest)
     of_twin = [f"device=device {number}", *steps] if len(requests) > 1 else steps
     steps = [f"device={busiest}", *steps] if len(requests) > 1 else steps
@@ -283,7 +284,7 @@ def replays_of(trace: Trace, twin: Trace, of: Analysis, made: Made) -> list[Repl
 
 
 def replayed_on(system: str, device: str, trace: Trace, twin: Trace, made: Made) -> Replayed:
-    """Response times of both on one system."""
+    """Compares response times of both on one system."""
     mode, mode_of_twin = ("timed" if made[key] is None else "closed" for key in CLIENTS)
     (mean_ms, p99_ms), (mean_ms_of_twin, p99_ms_of_twin) = (
         response_times(system, trace, mode),
@@ -302,7 +303,7 @@ def replayed_on(system: str, device: str, trace: Trace, twin: Trace, made: Made)
 
 
 def response_times(system: str, trace: Trace, mode: str) -> tuple[float | None, float | None]:
-    """Mean and 99th percentile of the response times of a replay, in ms."""
+    """Returns mean and 99th percentile of the response times of a replay, in ms."""
     replays = replays_on(trace, [mode], {**NOTHING_SET, "outside": "fold", "requests": REPLAYED_MAX})
     row = replay_simulated(specify(trace, [system], replays, {}), {})[0][0]
     return row["mean_ms"], row["p99_ms"]

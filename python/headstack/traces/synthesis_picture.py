@@ -1,10 +1,10 @@
-"""The picture of a twin's scorecard: miss ratios and dispersion, beside those of its trace."""
+"""The picture of a synthetic trace's scorecard: miss ratios and dispersion, compared with its original."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT, STYLE
 
 import matplotlib as mpl  # isort: skip
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def both(found: Scored) -> Figure:
-    """Misses of caches, and how counts of requests vary in bins of growing length."""
+    """Draws miss ratios of caches, and the dispersion of requests in bins of growing length."""
     from headstack.traces.synthesis_report import curves  # start-up time
 
     with mpl.rc_context(STYLE):

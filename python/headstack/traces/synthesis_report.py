@@ -1,4 +1,4 @@
-"""The scorecard of a trace's twin as a report."""
+"""The scorecard of a synthetic trace as a report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHICH: tuple[Literal["trace", "twin"], ...] = ("trace", "twin")
 
 
 def report_of(found: Scored) -> Report:
-    """Misses, dispersion and replayed response times of both, and what was lost."""
+    """Returns miss ratios, dispersion and replayed response times of both traces, and lost properties."""
     made = found.made
     loop = "" if made["clients"] is None else f", a closed loop of {made['clients']} clients"
     summary = f"A twin of {made['requests']:,} requests{loop}, learnt from {made['learnt_requests']:,}."
@@ -29,7 +29,7 @@ def report_of(found: Scored) -> Report:
 
 
 def curves(found: Scored) -> list[Lines]:
-    """Misses of caches, and dispersion of counts, of trace and twin."""
+    """Returns miss ratios of caches and dispersion of counts of the original and the synthetic trace."""
     card, lines = card_of(found), []
     misses = card["misses"]
     if misses is not None and misses["cache_bytes"]:
@@ -49,7 +49,7 @@ def curves(found: Scored) -> list[Lines]:
 
 
 def table_of(found: Scored) -> Table:
-    """Response times of both on each system."""
+    """Returns response times of both on each system."""
     columns = ("system", "mode", "mean ms, trace", "mean ms, twin", "p99 ms, trace", "p99 ms, twin")
     rows = [
         [
@@ -66,7 +66,7 @@ def table_of(found: Scored) -> Table:
 
 
 def card_of(found: Scored) -> Scorecard:
-    """The scorecard, which a report is about."""
+    """Returns the scorecard, which a report requires."""
     if found.scorecard is None:
         raise InputError(f"{found.name}: the twin was made without its scorecard")
     return found.scorecard

@@ -42,26 +42,26 @@ class SynthesisOptions(TypedDict):
 
 
 class Made(TypedDict):
-    """A synthetic trace or a scenario: its model and its size."""
+    """The model and the size of a synthetic trace or a scenario."""
 
     learnt_requests: int
     """Requests of the trace."""
     learnt_clients: int | None
-    """The clients of the closed loop that the trace was; ``None`` where requests came from outside."""
+    """Clients of the trace if it is a closed loop; ``None`` for open arrivals."""
     pieces: NotRequired[int]
-    """Parts of devices that were dealt out; left out of a scenario, as ``meta`` is."""
+    """Parts into which devices were cut and rearranged; left out for a scenario, like ``meta``."""
     clients: int | None
-    """The clients of the closed loop that the twin is; ``None`` where its requests come from outside."""
+    """Clients of the synthetic trace if it is a closed loop; ``None`` for open arrivals."""
     requests: int | None
-    """Requests of the twin; ``None`` of a scenario that was not run."""
+    """Requests of the synthetic trace; ``None`` for a scenario that was not run."""
     duration_ns: int | None
-    """From its first arrival to its last; ``None`` of a scenario that was not run."""
+    """Time from its first arrival to its last; ``None`` for a scenario that was not run."""
     meta: NotRequired[Meta]
-    """Metadata of the twin."""
+    """Metadata of the synthetic trace."""
 
 
 class Pair(TypedDict):
-    """A figure of trace and twin."""
+    """A figure of the original and the synthetic trace."""
 
     trace: float | None
     twin: float | None
@@ -71,7 +71,7 @@ class Misses(TypedDict):
     """Miss ratios of LRU caches."""
 
     cache_bytes: list[int]
-    """Sizes; the twin's caches are larger by its footprint."""
+    """Cache sizes of the original; those of the synthetic trace are larger by its footprint."""
     trace: list[float]
     twin: list[float]
     max_error: float
@@ -87,7 +87,7 @@ class Dispersion(TypedDict):
 
 
 class Replayed(TypedDict):
-    """Response times of trace and twin, replayed on one system."""
+    """Response times of the original and the synthetic trace, replayed on one system."""
 
     system: str
     device: str
@@ -101,12 +101,12 @@ class Replayed(TypedDict):
 
 
 class Scorecard(TypedDict):
-    """Figures of trace and twin."""
+    """Figures of the original and the synthetic trace."""
 
     requests_per_s: Pair
     in_flight: Pair | None
-    """Mean requests in flight; ``None`` where one of both has none."""
+    """Mean queue depth; ``None`` if one trace has none."""
     misses: Misses | None
-    """``None`` where nothing is used again."""
+    """Miss ratios of caches; ``None`` if no block is used again."""
     dispersion: list[Dispersion]
     replays: list[Replayed]

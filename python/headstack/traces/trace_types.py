@@ -32,7 +32,7 @@ class Process(TypedDict):
     """A process that issued requests."""
 
     pid: int
-    """Its number; of a thread where the kernel gives that."""
+    """Its number; the thread's if the kernel records that."""
     name: str
     """Its name; empty where the trace does not say."""
 
@@ -43,14 +43,14 @@ class Meta(TypedDict):
     origin: list[Origin]
     """The files it came from."""
     clock: Literal["unix", "recording", "boot", "order"]
-    """The zero of arrival times: 1970-01-01 UTC, the start of the recording, an unknown moment, or none: no times are
-    recorded, and requests are numbered, a nanosecond each."""
+    """The zero of arrival times: 1970-01-01 UTC, the start of the recording, an unknown moment, or none: without times,
+    requests are numbered, one nanosecond each."""
     zero_unix_ns: NotRequired[int]
-    """The date of time 0 of the clock in ns since 1970, where the clock is another and the trace says."""
+    """The date of time 0 of the clock in ns since 1970, if the clock is another and the trace states it."""
     resolution_ns: int
     """The step of the recorded times: 10^9 where they are whole seconds."""
     address_space: NotRequired[Literal["file", "object"]]
-    """The space that offsets count in; a device's where it is left out."""
+    """The space of offsets; a device's if left out."""
     response: NotRequired[str]
     """The span of response times, where there are any: ``queue-to-completion``."""
     devices: list[DeviceMeta]
@@ -58,7 +58,7 @@ class Meta(TypedDict):
     processes: NotRequired[list[Process]]
     """The processes that issued them."""
     counts: NotRequired[dict[str, int]]
-    """Counts of the reading: ``lost events``, ``out of order``, each above 0."""
+    """Counts from parsing: ``lost events``, ``out of order``, each above 0."""
     rejected: int
     """Lines or records that were skipped as requested."""
     rejects: NotRequired[list[str]]
@@ -79,9 +79,9 @@ class Counts(TypedDict):
     bytes: dict[str, int]
     """Their bytes."""
     lowest_byte: int | None
-    """Least first byte; ``None`` without requests that have a place."""
+    """Lowest first byte; ``None`` without requests that have an address."""
     highest_end_byte: int
-    """Greatest end."""
+    """Highest end."""
     arrivals_ns: list[int] | None
     """First and last arrival."""
     responses: int
@@ -97,7 +97,7 @@ class Summary(TypedDict):
     devices: list[Counts]
     """Counts of each device, in the order of the metadata."""
     most_in_flight: int
-    """The most requests at a time that had arrived and were not complete, of those whose completion is recorded."""
+    """Maximum number of requests that had arrived and were not complete, of those whose completion is recorded."""
 
 
 class Source(TypedDict):
@@ -145,7 +145,7 @@ class Exported(TypedDict):
 
 
 class Captured(TypedDict):
-    """A recording of the requests to a block device."""
+    """A trace of the requests to a block device."""
 
     meta: Meta
     method: str
@@ -174,14 +174,14 @@ class Volume(TypedDict):
     footprint_bytes: float
     """4 KiB blocks touched by reads and writes, in bytes; an estimate where ``sampled_rate`` is below 1."""
     working_set_bytes: float | None
-    """The same in ten minutes, mean over the time of the trace; ``None`` where times are not recorded."""
+    """Mean of the 4 KiB blocks touched in ten minutes, in bytes; ``None`` if times are not recorded."""
     end_bytes: int | None
-    """First byte behind all touched bytes; ``None`` where offsets are not those of a device."""
+    """First byte after all touched bytes; ``None`` if offsets are not those of a device."""
     requests_per_s: float | None
-    """Requests a second over the time of the trace; ``None`` where that is 0."""
+    """Requests per second over the time of the trace; ``None`` if that is 0."""
     busiest_per_s: int | None
-    """Most requests in a second of the trace's clock; ``None`` where times are not recorded."""
+    """Maximum requests in a second of the trace's clock; ``None`` if times are not recorded."""
     mean_response_ns: float | None
     """Mean response time; ``None`` where none is recorded."""
     sampled_rate: float
-    """Share of the blocks that were looked at in the end."""
+    """Share of the blocks that was sampled at the end."""

@@ -1,4 +1,4 @@
-"""Recorded traces: files of any format, and what is done with their requests on the way."""
+"""``Trace``: recorded requests from files of any format, with transformations on the way. See docs/design/traces.md."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from headstack.traces.trace_types import Analyzed, Captured, Exported, Source, T
 from headstack.traces.volumes import chosen
 
 Progress: TypeAlias = Callable[[int], object]
-"""Hears the number of requests so far."""
+"""Called with the number of requests so far."""
 
 
 @dataclass(frozen=True, init=False)
 class Trace:
-    """A trace of one or several files, plain or compressed; its format is told by content. A folder stands for the
-    stored traces in it, as ``split`` wrote them.
+    """A trace of one or several files, plain or compressed, whose format is detected from the content. A folder means
+    all stored traces in it, as written by ``split``.
 
-    ``steps`` transform its requests on the way, in their order: ``"kind=read"``, ``"fold=36GB"``, ``"time-scale=0.5"``;
-    see ``headstack trace steps``. A trace is never held in memory as a whole.
+    ``steps`` transform its requests in order: ``"kind=read"``, ``"fold=36GB"``, ``"time-scale=0.5"``; see ``headstack
+    trace steps``. A trace is never held in memory as a whole.
     """
 
     paths: tuple[str, ...]
@@ -52,14 +52,14 @@ class Trace:
         time_unit: str | None = None,
         at: str | None = None,
     ) -> None:
-        """Names files; they are read by the methods.
+        """Names the files, which the methods read.
 
-        ``format`` is one of ``formats()``, ``skip_bad`` counts lines that cannot be accepted instead of refusing them.
-        ``devices`` are the only ones that are read, before all steps. ``columns`` declares those of a table
+        ``format`` is one of ``formats()``; ``skip_bad`` counts invalid lines instead of raising an error. ``devices``
+        selects devices before all steps. ``columns`` declares those of a table
         (``"time=ts:us,offset=lba:512,length=size,op=rw"``), or names a TOML file that does, or a folder of such files;
-        ``sector_bytes`` and ``time_unit`` are for the formats that leave these open (SPC, lists, Mooncake; MQSim);
-        ``at`` is where requests of a Linux block trace are counted: ``"queue"`` as programs made them, or ``"issue"``
-        as the device got them.
+        ``sector_bytes`` and ``time_unit`` are for formats that leave these open (SPC, lists, Mooncake; MQSim); ``at``
+        selects the events of a Linux block trace: ``"queue"`` when programs made the requests, or ``"issue"`` when the
+        device got them.
         """
         if not paths:
             raise InputError("a trace needs a file")
@@ -90,14 +90,15 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The name of its first file, and how many others there are."""
+        """The name of its first file, and the number of others."""
         first = Path(self.paths[0]).name
         return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} others"
 
     def info(self, progress: Progress | None = None) -> TraceInfo:
-        """The metadata of the trace (``meta``), and the counts of one pass (``summary``), in all and per device.
+        """Returns the metadata of the trace (``meta``), and the counts of one pass (``summary``), in total and per
+        device.
 
-        Times are ns, places bytes.
+        Times are in ns, addresses in bytes.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -118,13 +119,13 @@ class Trace:
     ) -> Analysis:
         """Analyses the trace in one pass.
 
-        ``block`` is the size of the blocks of working set and re-use, a power of two. ``reuse`` is counted by
-        ``"block"``, by ``"request"`` (known by its first byte, as cache simulators know objects), or not at all;
-        ``sample`` is the share of them that is looked at (SHARDS), all where it is not given.
+        ``block`` is the block size of working set and re-use, a power of two. ``reuse`` is counted by ``"block"``, by
+        ``"request"`` (identified by its first byte, as cache simulators identify objects), or not at all; ``sample`` is
+        the share of them that is sampled (SHARDS), all by default.
 
-        With an ``executor`` (``"local"``, or ``"dask://HOST:PORT"``, whose workers find the files where they are here)
-        or a ``store``, a stored trace is analysed in parts, and each that is finished is kept: the same again goes on
-        from there. Figures are those of one pass, but for estimates from samples, which are as sure.
+        With an ``executor`` (``"local"``, or ``"dask://HOST:PORT"``, whose workers need the files under the same paths)
+        or a ``store``, a stored trace is analysed in parts, and finished parts are kept, so that repeating the call
+        resumes. Figures are those of one pass, except for estimates from samples, which have the same confidence.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -153,7 +154,7 @@ class Trace:
             return cast(Written, _native.trace_import(self.source, place, progress))
 
     def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> Exported:
-        """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name.
+        """Writes the trace in another program's format; ``losses`` counts by name what the format cannot hold.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -166,7 +167,7 @@ class Trace:
     def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
         """Writes a file of the stored form for each device into ``folder``, in one pass; returns them by device.
 
-        ``Trace(folder)`` reads all of them back as one trace. Nothing is left unless all are written.
+        ``Trace(folder)`` reads all of them back as one trace. If a file cannot be written, none is kept.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -186,8 +187,8 @@ class Trace:
         return cast(list[Volume], _native.trace_volumes(self.source, progress))
 
     def select(self, where: str | None = None, *, top: int | None = None, by: str = "requests") -> Trace:
-        """The same of some devices alone, by what they are: those for which ``where`` holds
-        (``"requests>1e6 and read_share<0.2"``), and of these the ``top`` with most of ``by``. Reads the trace once.
+        """Selects devices: those for which ``where`` holds (``"requests>1e6 and read_share<0.2"``), and of these the
+        ``top`` with most of ``by``. Reads the trace once.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> len(hs.Trace("t.parquet").select("requests<1e6").devices)
@@ -200,7 +201,7 @@ class Trace:
         return Trace(*self.paths, **{**options, "devices": names})
 
     def with_steps(self, *steps: str) -> Trace:
-        """The same with more steps behind its own.
+        """Returns the trace with these steps after its own.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -223,11 +224,11 @@ def capture(
     progress: Callable[[int, int, float, float, float], object] | None = None,
 ) -> Captured:
     """Records the requests to a block device of this machine into ``path``, in the stored form, until ``time`` has
-    passed, ``requests`` were recorded, or Ctrl-C; what was recorded is kept in each case. Needs root.
+    passed, ``requests`` were recorded, or Ctrl-C is pressed; the recorded requests are always kept. Needs root.
 
-    ``at`` is ``"queue"`` (as programs made them; the default) or ``"issue"`` (as the device got them), ``method``
-    ``"tracepoints"`` or ``"tracer"`` where the first that works is not wanted, ``buffer`` what the kernel holds for a
-    processor. ``progress`` hears requests, lost events, requests and bytes a second, and seconds. Returns ``meta``,
+    ``at`` is ``"queue"`` (when programs make them; the default) or ``"issue"`` (when the device gets them), ``method``
+    ``"tracepoints"`` or ``"tracer"`` (by default the first that works), ``buffer`` the kernel's buffer per processor.
+    ``progress`` is called with requests, lost events, requests and bytes per second, and seconds. Returns ``meta``,
     ``method``, ``requests``, ``bytes``, ``lost`` events and ``seconds``.
 
     >>> hs.capture("/dev/null", "t.parquet", requests=10)
@@ -247,15 +248,15 @@ def capture(
 
 
 def formats() -> dict[str, str]:
-    """Formats that are read: names and titles."""
+    """Returns the readable formats: names and titles."""
     return dict(_native.trace_formats())
 
 
 def format_lines() -> dict[str, str]:
-    """A line of each format that is read, made by hand."""
+    """Returns a handmade example line of each readable format."""
     return dict(_native.trace_format_lines())
 
 
 def export_formats() -> dict[str, str]:
-    """Formats that are written beside the stored form: names and titles."""
+    """Returns the formats for export, in addition to the stored form: names and titles."""
     return dict(_native.trace_export_formats())

@@ -1,4 +1,4 @@
-"""Places of the volumes of a trace on a system: LUNs, or the whole of a drive."""
+"""Placement of a trace's volumes on a system: on LUNs, or on a whole drive."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from headstack.io.values import size_bytes
 from headstack.traces.replay_types import Extent
 
 WAYS = ("stacked", "round-robin", "hashed")
-"""Volumes one after the other over all LUNs; the first on the first LUN, the second on the second, and so on in turn;
-each on the LUN that a hash of its name says, wherever it stands in the trace."""
+"""Placement rules: all volumes concatenated over all LUNs; volumes assigned to LUNs in turn; or each volume on the LUN
+selected by a hash of its name, independent of its position in the trace."""
 
 ALIGNMENT = 1 << 20
-"""The alignment of volumes: no stripe unit or page is larger where that matters."""
+"""The alignment of volumes, at least the chunk or page size of any system for which it matters."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Lun:
 
 
 def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
-    """The LUNs of an array, one after the other as a replay addresses them; a drive is one, ``drive``."""
+    """Returns the LUNs of an array, concatenated as a replay addresses them; a drive is one LUN, ``drive``."""
     if "array" not in system:
         return [Lun("drive", 0, capacity)]
     found: list[Lun] = []
@@ -44,10 +44,10 @@ def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
 
 
 def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> list[Extent]:
-    """The place of each volume: ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a file of
-    such lines; ``ends`` are the bytes that each volume needs. With ``fold`` volumes may get less than that.
+    """Returns the place of each volume: ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a
+    file of such lines; ``ends`` are the bytes that each volume needs. With ``fold`` volumes may get less than that.
 
-    Raises ``InputError`` for what is unknown, has no place, or does not fit.
+    Raises ``InputError`` for a name that is unknown, a volume without a place, or one that does not fit.
     """
     if not luns:
         raise InputError("the system has no LUN", key="map")
@@ -57,7 +57,7 @@ def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> 
 
 
 def placed_by(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> Iterable[tuple[str, int, int]]:
-    """Volumes where a rule puts them, each from a multiple of ``ALIGNMENT`` on."""
+    """Yields volumes placed by a rule, each at a multiple of ``ALIGNMENT``."""
     places = [Lun("all", 0, luns[-1].end)] if way == "stacked" else luns
     groups: list[list[str]] = [[] for _ in places]
     for number, name in enumerate(ends):
@@ -84,7 +84,7 @@ def placed_by(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) ->
 
 
 def assignments(text: str) -> dict[str, str]:
-    """What is said of each volume: its name may hold commas in a file, and equals signs anywhere."""
+    """Parses the assignments of volumes: names may contain commas in a file, and equals signs anywhere."""
     if "=" in text and not Path(text).is_file():
         lines, source = text.split(","), "map"
     else:
@@ -109,7 +109,8 @@ def assignments(text: str) -> dict[str, str]:
 
 
 def assigned(places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]) -> Iterable[tuple[str, int, int]]:
-    """Volumes where somebody put them: each goes as far as it needs, or to the next or the end of its LUN."""
+    """Yields volumes placed by assignments: each extends as far as it needs, or to the next one or the end of its
+    LUN."""
     by_name = {lun.name: lun for lun in luns}
     unknown = [name for name in places if name not in ends]
     if unknown:
@@ -136,7 +137,7 @@ def assigned(places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
-    """The first of them in words."""
+    """Lists the first names in words."""
     known = list(names)
     more = f" and {len(known) - most} others" if len(known) > most else ""
     return ", ".join(known[:most]) + more

@@ -1,4 +1,4 @@
-"""Volumes of a trace: their figures, and choosing some by these."""
+"""Volumes of a trace: their figures, and selection by these."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ REFUSED = "must be comparisons of fields, such as 'requests>1e6 and read_share<0
 
 
 def chosen(volumes: Iterable[Volume], where: str | None, top: int | None, by: str) -> list[Volume]:
-    """Those that ``where`` holds for, and of these the ``top`` with most of ``by``, most first.
+    """Returns the volumes for which ``where`` holds, and of these the ``top`` with most of ``by``, most first.
 
-    Raises ``InputError`` for what is no field or comparison.
+    Raises ``InputError`` for an unknown field or an invalid comparison.
     """
     known = list(volumes)
     if by not in FIGURES:
@@ -68,13 +68,13 @@ def chosen(volumes: Iterable[Volume], where: str | None, top: int | None, by: st
 
 
 def _figure(volume: Facts, by: str) -> float:
-    """A figure that volumes are sorted by; an unknown one is least."""
+    """Returns the figure by which volumes are sorted; an unknown one is lowest."""
     value = volume[by]
     return float(value) if isinstance(value, int | float) else -1.0
 
 
 def condition(text: str) -> Callable[[Facts], bool]:
-    """The condition of a text such as ``requests>1e6 and not read_share<0.2``; an unknown figure meets no condition."""
+    """Parses a condition such as ``requests>1e6 and not read_share<0.2``; an unknown figure meets no condition."""
     try:
         parsed = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):

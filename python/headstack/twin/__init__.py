@@ -1,1 +1,1 @@
-"""The twin of a device: a description that was learnt from its response times alone."""
+"""Calibrated models (twins) of devices: descriptions learned only from response times."""

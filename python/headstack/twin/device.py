@@ -1,5 +1,5 @@
-"""What a probe asks a device, and what it hears: one interface for simulated systems in virtual time and for real
-files, devices and live exports by the wall clock."""
+"""``Device``: the interface of probes to simulated systems in virtual time, and to real files, devices and live exports
+on the wall clock."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Requests that are known beforehand, in their order."""
+    """Requests that are known beforehand, in order."""
 
     kinds: NDArray[np.uint8]
     offsets: NDArray[np.uint64]
     lengths: NDArray[np.uint32]
     depth: int
-    """So many outstanding; 0 where each has its time."""
+    """Queue depth; 0 if each request has a time."""
     times_ns: NDArray[np.uint64]
-    """With a depth, how long after the completion that makes room for it each comes; else when, since the first."""
+    """With a depth, the delay of each request after the completion that makes room for it; otherwise its time since the
+    first.
+    """
 
     @classmethod
     def of(
@@ -43,7 +45,7 @@ class Requests:
         think_ns: ArrayLike | None = None,
         at_ns: ArrayLike | None = None,
     ) -> Requests:
-        """Requests at a depth, or with ``at_ns`` at their times. A single kind or length is that of all."""
+        """Creates requests at a depth, or with ``at_ns`` at given times. A single kind or length applies to all."""
         places = np.asarray(offsets, np.uint64)
         count = len(places)
         times = np.zeros(0, np.uint64) if think_ns is None else np.broadcast_to(np.asarray(think_ns, np.uint64), count)
@@ -59,19 +61,19 @@ class Requests:
 
     @classmethod
     def reads(cls, offsets: ArrayLike, length: ArrayLike = 4096, **pace: Any) -> Requests:
-        """Reads, as ``of``."""
+        """Creates reads, as ``of``."""
         return cls.of(READ, offsets, length, **pace)
 
     @classmethod
     def writes(cls, offsets: ArrayLike, length: ArrayLike = 4096, **pace: Any) -> Requests:
-        """Writes, as ``of``."""
+        """Creates writes, as ``of``."""
         return cls.of(WRITE, offsets, length, **pace)
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same is asked at the same pace."""
+        """Whether both have the same requests and timing."""
         columns = ("kinds", "offsets", "lengths", "depth", "times_ns")
         return isinstance(other, Requests) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in columns
@@ -79,13 +81,13 @@ class Requests:
 
     @property
     def change_contents(self) -> bool:
-        """Whether any of them does."""
+        """Whether any request changes the contents."""
         return bool(np.isin(self.kinds, (WRITE, TRIM)).any())
 
 
 @dataclass(frozen=True)
 class Answers:
-    """When requests were issued and complete, in their order, by the device's clock."""
+    """Issue and completion times of requests, in their order, by the device's clock."""
 
     issued_ns: Integers
     completed_ns: Integers
@@ -93,44 +95,44 @@ class Answers:
 
     @property
     def response_ns(self) -> Floats:
-        """How long each took."""
+        """The response time of each request."""
         return (self.completed_ns - self.issued_ns).astype(np.float64)
 
     @property
     def per_s(self) -> float:
-        """Requests a second, from the first issue to the last completion."""
+        """Requests per second, from the first issue to the last completion."""
         return len(self.issued_ns) / self.seconds
 
     @property
     def seconds(self) -> float:
-        """From the first issue to the last completion."""
+        """Time from the first issue to the last completion."""
         return float(self.completed_ns.max() - self.issued_ns.min()) / 1e9
 
 
 class Device(Protocol):
-    """A block device that answers."""
+    """A block device to be probed."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The device's name for people."""
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that may be asked for."""
+        """The capacity available to probes, in bytes."""
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of which every request is a multiple."""
+        """The block size in bytes, of which every request is a multiple."""
 
     @property
     def may_write(self) -> bool:
         """Whether its contents may be lost."""
 
     def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
-        """Carries requests out; what somebody ended early is missing."""
+        """Runs requests; after an interruption the rest is missing."""
 
     def rest(self, seconds: float) -> None:
-        """Leaves it alone for a while."""
+        """Leaves the device idle."""
 
 
 def _answers(columns: tuple[bytes, bytes, int]) -> Answers:
@@ -144,9 +146,9 @@ def _columns(requests: Requests) -> tuple[bytes, bytes, bytes, int, bytes]:
 
 
 class SimulatedDevice:
-    """A simulated system in virtual time, whose state goes on from one probe to the next.
+    """A simulated system in virtual time that keeps its state between probes.
 
-    ``system`` is what runs are pointed at, as ``headstack.catalogue.system.load_system(NAME).system``.
+    ``system`` is a description, as in ``headstack.catalogue.system.load_system(NAME).system``.
     """
 
     may_write = True
@@ -157,25 +159,25 @@ class SimulatedDevice:
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes that the system exports."""
+        """The capacity of the system in bytes."""
         return self._bench.capacity_bytes
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of which every request is a multiple."""
+        """The block size in bytes, of which every request is a multiple."""
         return self._bench.block_bytes
 
     def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
-        """Carries requests out, in no time of ours."""
+        """Runs requests in virtual time."""
         return _answers(self._bench.carry_out(*_columns(requests)))
 
     def rest(self, seconds: float) -> None:
-        """Lets virtual time pass."""
+        """Advances virtual time."""
         self._bench.rest(round(seconds * 1e9))
 
 
 class RealDevice:
-    """A file, a block device or a live export, by the wall clock."""
+    """A file, a block device or a live export, on the wall clock."""
 
     def __init__(self, targets: _native.Targets, may_write: bool, realtime: bool = False) -> None:
         (described,) = targets.described()
@@ -187,7 +189,7 @@ class RealDevice:
         self._targets, self._realtime = targets, realtime
 
     def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
-        """Carries requests out; Ctrl-C raises."""
+        """Runs requests; Ctrl-C raises."""
         return _answers(_native.probe(self._targets, *_columns(requests), self._realtime, progress))
 
     def rest(self, seconds: float) -> None:

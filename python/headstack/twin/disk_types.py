@@ -9,93 +9,93 @@ class Coalescing(TypedDict):
     """Interrupts that report several completions."""
 
     interval_ns: int
-    """Between two interrupts."""
+    """Time between two interrupts."""
     completions_max: int
-    """The most completions of one interrupt."""
+    """Maximum number of completions per interrupt."""
     from_outstanding: int
     """The queue depth from which on every completion waits."""
     one_in: int
-    """At lower depths one completion in so many waits."""
+    """At lower depths, one completion in this many waits."""
 
 
 class Adapter(TypedDict):
-    """A host adapter with the host that it is in, fully resolved."""
+    """A host adapter (HBA) with its host, fully resolved."""
 
     tags: int
-    """Commands that it keeps in a drive at most; the drive's own limits hold as well."""
+    """Maximum number of commands that it keeps in a drive; the drive's own limits apply as well."""
     read_interval_ns: int
-    """Between the starts of two reads (flushes and trims count as such): its inverse is the most reads a second."""
+    """Minimum time between the starts of two reads (including flushes and trims); its inverse is the maximum read
+    rate."""
     write_interval_ns: int
-    """The same of writes."""
+    """Minimum time between the starts of two writes."""
     ns_per_byte: float
-    """Added to the interval for each byte; 0 where the drive's own interface is the slower one."""
+    """Added to the interval for each byte; 0 if the drive's own interface is slower."""
     latency_ns: int
-    """From the application to the adapter and back again: system call, driver, interrupt. It occupies nobody."""
+    """Time from the application to the adapter and back: system call, driver, interrupt. It occupies no resource."""
     wake_ns: int
-    """Added to it when nothing else is outstanding: the processor has gone to sleep."""
+    """Added to it if nothing else is outstanding: the processor has gone to sleep."""
     coalescing: Coalescing | None
-    """Interrupt coalescing; each completion has its own interrupt where it is ``None``."""
+    """Interrupt coalescing; ``None`` if each completion has its own interrupt."""
 
 
 class FlashCache(TypedDict):
-    """A read cache of NAND flash within the drive (Seagate's TurboBoost).  It takes in blocks that random reads ask
-    for again. The disk's copy stays, so that a write has only to drop the copy in flash, and the data of a fill are
-    those that the read has brought anyway: filling needs no arm."""
+    """A read cache of NAND flash within the drive (Seagate's TurboBoost). It caches blocks that random reads access
+    repeatedly. The disk keeps its copy, so a write only has to invalidate the copy in flash, and a fill uses the data
+    that the read has transferred anyway: filling needs no arm movement."""
 
     size_bytes: int
     """Its size in bytes."""
     block_bytes: int
-    """The unit of admission and eviction; a smaller read brings the rest of its block in the same pass."""
+    """The unit of admission and eviction; a smaller read also reads the rest of its block in the same pass."""
     latency_ns: int
-    """From the firmware's decision to the first byte; reads overlap in it."""
+    """Time from the firmware's decision to the first byte, during which reads overlap."""
     ns_per_byte: float
-    """Time of one byte out of the flash, or into it."""
+    """Time of one byte from the flash, or into it."""
     fill_bytes_per_s: float
-    """Bytes that are taken in a second at most, to spare the flash."""
+    """Maximum bytes admitted per second, to limit wear of the flash."""
     history_blocks: int
-    """Blocks whose last read is remembered."""
+    """Number of blocks whose last read is remembered."""
     on_first_read: NotRequired[bool]
-    """A block is taken in when it is read for the first time, not for the second."""
+    """Whether a block is admitted on its first read, not on its second."""
     keeps_written: NotRequired[bool]
-    """A write brings the copy up to date; otherwise it ends it."""
+    """Whether a write updates the copy; otherwise it invalidates it."""
     sequential_bytes: int
-    """A run of reads that has gone on for so long is sequential, and is not taken in."""
+    """Length from which a run of reads counts as sequential and is not admitted."""
 
 
 class MediaCache(TypedDict):
-    """A part of the media at the outer rim that takes writes in order of their arrival, one behind the other, until
-    they are moved home (Seagate's Advanced Write Cache; the persistent cache of drive-managed shingled drives)."""
+    """A part of the media at the outer rim that takes writes sequentially in order of their arrival, until they are
+    moved home (Seagate's Advanced Write Cache; the persistent cache of drive-managed shingled drives)."""
 
     size_bytes: int
     """Its size in bytes, on top of the drive's own capacity."""
     extents_max: int
-    """Extents whose place the drive can remember."""
+    """Maximum number of extents whose position the drive can remember."""
     dram_bytes: int
-    """Writes that may be complete while they are in the buffer alone; 0 where a write is complete once it is on the
-    media."""
+    """Maximum bytes of completed writes that are only in the buffer; 0 if a write completes on the media."""
     dram_is_protected: bool
-    """This part of the buffer survives a power failure: it is used whether or not the volatile write cache is on,
+    """Whether this part of the buffer survives a power loss: then it is used regardless of the volatile write cache,
     and a flush does not wait for it."""
     sequential_bytes: int
-    """A run of writes that has gone on for so long is sequential and goes home directly."""
+    """Length from which a run of writes counts as sequential and goes home directly."""
     idle_ns: int
-    """The host must have left the drive alone for so long before the cache is cleaned."""
+    """Idle time of the host after which the cache is cleaned."""
     busy_share: float
-    """Beyond this share of its size or of its extents the cache is cleaned while the host waits."""
+    """Fill level, by size or extents, above which the cache is cleaned while the host waits."""
     sweep_bytes: int
     """Bytes of the cache that are moved home in one sweep over the drive; a shingled drive sweeps over a band
     instead."""
     sweep_window: int
-    """Accesses of a sweep that are queued at once, in ascending order; 2 keep that order, more let the queue
+    """Number of accesses of a sweep that are queued at once, in ascending order; 2 keep that order, more let the queue
     choose."""
 
 
 class Shingles(TypedDict):
-    """Tracks that overlap: only whole bands can be written home (drive-managed shingled recording). Needs a media
+    """Overlapping tracks: only whole bands can be written home (drive-managed shingled recording). Needs a media
     cache."""
 
     band_bytes: int
-    """Bytes that must be written in one piece."""
+    """Bytes that must be written as a unit."""
 
 
 class Disk(TypedDict):
@@ -108,26 +108,26 @@ class Disk(TypedDict):
     mechanics: Mechanics
     """Movements of the arm and the spindle."""
     queue: Queue
-    """Which command is served next."""
+    """How the next command is selected."""
     buffer: Buffer
     """Segments, read-ahead, write cache."""
     overheads: Overheads
     """Fixed costs of a command."""
     interface: Interface
-    """The way to the host."""
+    """The link to the host."""
     slow: SlowProcesses
-    """Slow processes that make the far tail; all off by default."""
+    """Slow processes that cause the far tail; all off by default."""
     flash_cache: NotRequired[FlashCache]
-    """Flash that serves reads."""
+    """Flash that caches reads."""
     media_cache: NotRequired[MediaCache]
-    """Media that take random writes in order."""
+    """Media that cache random writes sequentially."""
     shingles: NotRequired[Shingles]
     """Overlapping tracks."""
     power: NotRequired[Power]
-    """Power and cooling; left out where they are unknown."""
+    """Power and cooling; absent if unknown."""
     actuators: NotRequired[int]
-    """Arms that move on their own, each with its share of the heads and of the blocks, in order; all behind one port
-    and one queue."""
+    """Number of independent arms, each with its share of the heads and of the blocks, in order; all behind one port and
+    one queue."""
 
 
 class Geometry(TypedDict):
@@ -138,11 +138,11 @@ class Geometry(TypedDict):
     physical_sector_bytes: int
     """Bytes of a physical sector: 512, or 4096 for 512e and 4Kn."""
     logical_blocks: int
-    """Logical blocks that the drive exports; at most what the zones hold."""
+    """Number of exported logical blocks; at most the capacity of the zones."""
     heads: int
     """Recording surfaces."""
     cylinders: int
-    """Cylinders, spare and unused ones included."""
+    """Number of cylinders, including spare and unused ones."""
     order: str | dict[str, dict[str, int]]
     """Order of logical blocks over heads and cylinders."""
     sparing: str | dict[str, dict[str, int]]
@@ -152,14 +152,14 @@ class Geometry(TypedDict):
 
 
 class Zone(TypedDict):
-    """Cylinders with the same number of sectors a track."""
+    """Cylinders with the same number of sectors per track."""
 
     first_cylinder: int
     """First cylinder."""
     last_cylinder: int
     """Last cylinder, inclusive."""
     sectors_per_track: int
-    """Physical sectors of a track, spares included."""
+    """Physical sectors of a track, including spares."""
     offset_turns: float
     """Angle of the zone's first sector, in turns."""
     track_skew_turns: float
@@ -167,7 +167,7 @@ class Zone(TypedDict):
     cylinder_skew_turns: float
     """Skew added at each change of cylinder, in turns."""
     reserved_sectors: int
-    """Sectors at the zone's front that hold no logical block."""
+    """Sectors at the zone's start that hold no logical block."""
     spares: int
     """Spares of a region (track, cylinder, range or zone by the sparing scheme): sectors, or tracks for
     ``TracksAtZoneEnd``."""
@@ -214,17 +214,19 @@ class Mechanics(TypedDict):
     rpm: float
     """Spindle speed."""
     seek: SeekCurve
-    """Seek time for reads over the distance in cylinders, read settle included."""
+    """Seek time for reads over the distance in cylinders, including read settle."""
     read_settle_ns: int
-    """Added to a read whenever the arm or the head moved (0 where the curve holds it already)."""
+    """Added to a read if the arm or the head moved (0 if the curve includes it)."""
     write_settle_ns: int
-    """Added to a write whenever the arm or the head moved; may be negative (DEC RZ26)."""
+    """Added to a write if the arm or the head moved; may be negative (DEC RZ26)."""
     head_switch_ns: int
     """Time to change to another surface."""
     read_on_arrival: bool
-    """Reads start with the first wanted sector that passes, not with the first of the request (zero latency)."""
+    """Whether reads start with the first requested sector that passes, not with the first of the request (zero
+    latency).
+    """
     write_on_arrival: bool
-    """Writes start with the first wanted sector that passes."""
+    """Whether writes start with the first requested sector that passes."""
 
 
 class Queue(TypedDict):
@@ -233,61 +235,63 @@ class Queue(TypedDict):
     depth: int
     """Commands the drive holds at once: 1 without queueing, TCQ 2 to 256, NCQ 32."""
     policy: str
-    """Which queued command is served next."""
+    """How the next queued command is selected."""
     ageing_ns: int | None
-    """A command older than this is served before any younger one."""
+    """Age from which a command is served before any younger one."""
     reordering_strength: float
-    """Share of the open commands that the policy chooses from, 0 to 1: of ``n`` commands the oldest ``1 + strength * (n
-    - 1)``, on average where that is not whole. 0 is FCFS, 1 the ideal policy."""
+    """Share of the outstanding commands that the policy chooses from, 0 to 1: of ``n`` commands the oldest
+    ``1 + strength * (n - 1)``, as an average if that is not whole. 0 is FCFS, 1 the ideal policy."""
     committed: float
-    """Commands behind the one in service to which the firmware has committed itself: they stay in their order, and
-    the policy chooses among the rest for where the arm will be then. On average where it is not whole; 0 is a choice
-    at each completion among all that wait."""
+    """Number of commands after the one in service to which the firmware has committed itself: they stay in order, and
+    the policy chooses among the rest by the arm's position after them. An average if it is not whole; 0 chooses among
+    all queued commands at each completion."""
     rotation_margin_ns: int
-    """The firmware counts a turn more for a sector that would come past within this time of the end of the seek: its
-    estimate of the seek is no better than that."""
+    """The firmware assumes another revolution for a sector that would pass within this time of the end of the seek,
+    since its estimate of the seek is no better."""
     age_weight: float
-    """Time of positioning that a unit of waiting makes up for in the choice."""
+    """Positioning time that a unit of waiting time compensates in the choice."""
 
 
 class Buffer(TypedDict):
     """The buffer: read segments with read-ahead and a write cache."""
 
     segments: int
-    """Segments; 0 for no caching at all."""
+    """Number of segments; 0 disables caching."""
     segment_sectors: int
     """Physical sectors of a segment."""
     read_ahead: str
     """Read-ahead: the end of reads that continue after the request."""
     read_ahead_max_sectors: int
-    """Most sectors read ahead of the request's end."""
+    """Maximum number of sectors read ahead of the request's end."""
     read_ahead_min_sectors: int
     """Sectors read ahead before another command is served."""
     read_ahead_on_hit: bool
-    """Read-ahead goes on after a command that was served from the buffer."""
+    """Whether read-ahead continues after a command that was served from the buffer."""
     keep_passing_sectors: bool
-    """Sectors that pass before the first wanted one are kept (needs ``read_on_arrival``)."""
+    """Whether sectors that pass before the first requested one are kept (needs ``read_on_arrival``)."""
     read_hits_on_arriving: bool
-    """A read whose first sector is the very one that read-ahead reads now joins it (DiskSim's "almost read hit")."""
+    """Whether a read whose first sector is the one that read-ahead is reading now joins it (DiskSim's "almost read
+    hit").
+    """
     read_hits_on_writes: bool
-    """Reads of data that a write left in the buffer are hits."""
+    """Whether reads of data that a write left in the buffer are hits."""
     write_cache: str
-    """When a write is complete for the host."""
+    """When a write completes for the host."""
     dirty_extents_max: int
-    """Extents that may be dirty at once. Few in SCSI drives of the 1990s (1 to 3), hundreds in later ones."""
+    """Maximum number of dirty extents: few in SCSI drives of the 1990s (1 to 3), hundreds in later ones."""
     dirty_sectors_max: int
-    """Physical sectors that may be dirty at once."""
+    """Maximum number of dirty physical sectors."""
     separate_write_segment: bool
-    """Writes have a segment of their own, apart from those of reads."""
+    """Whether writes have a segment of their own, separate from reads."""
     read_watermark: float
     """Share of a read (0 to 1) that must be in the buffer before it goes to the host."""
     write_watermark: float
-    """Share of a write (0 to 1) that must be in the buffer before the media are written; the rest comes while they
-    turn, never later than it is needed."""
+    """Share of a write (0 to 1) that must be in the buffer before the media are written; the rest arrives while they
+    turn, never later than needed."""
 
 
 class Overheads(TypedDict):
-    """Fixed costs of a command, each chosen by what the command before it was."""
+    """Fixed costs of a command, each depending on the previous command."""
 
     read_hit_ns: AfterReadWrite
     """Before a read that hits the buffer, after a read / after a write."""
@@ -304,11 +308,11 @@ class Overheads(TypedDict):
     data_preparation_ns: int
     """Before a transfer of data to the host, once its sectors are there."""
     minimum_seek_delay_ns: int
-    """A write's arm movement ends no sooner than this after its command was decoded."""
+    """Minimum time from the decoding of a write to the end of its arm movement."""
     read_settled_min_ns: AfterReadWrite
-    """No read reaches its track sooner than this after the command. It matters where the arm need not move: a seek
-    curve that was measured through the interface hides the firmware's time in its seeks, so that the read overheads
-    extracted beside it are too short for an access without one."""
+    """Minimum time from a read command to its track. It matters if the arm need not move: a seek curve measured through
+    the interface includes the firmware's time, so that the read overheads extracted with it are too short for an access
+    without a seek."""
 
 
 class AfterReadWrite(TypedDict):
@@ -324,34 +328,34 @@ class Interface(TypedDict):
     """The way between buffer and host."""
 
     kind: str
-    """Which one."""
+    """The kind of interface."""
     read_ns_per_byte: float
-    """Time of one byte towards the host; 0 for an interface that is never the limit."""
+    """Time of one byte to the host; 0 for an interface that is never the bottleneck."""
     write_ns_per_byte: float
-    """Time of one byte towards the drive."""
+    """Time of one byte to the drive."""
     host_tags: int
-    """Commands the host keeps in the drive at most (its driver's or adapter's tags)."""
+    """Maximum number of commands that the host keeps in the drive (tags of its driver or adapter)."""
     host_elevator: str
-    """Order in which the host hands over what exceeds them."""
+    """Order in which the host issues commands above that limit."""
     host: NotRequired[Adapter]
-    """Time of driver and host adapter, where the drive stands alone; none where it is left out."""
+    """Time of driver and host adapter for a standalone drive; zero if absent."""
     disconnect: Disconnect | None
-    """The costs of leaving and taking the bus again within a command; ``None`` where the drive stays connected."""
+    """Costs of releasing and reacquiring the bus within a command; ``None`` if the drive stays connected."""
 
 
 class Disconnect(TypedDict):
     """Disconnection costs of a parallel bus."""
 
     read_ns: AfterReadWrite
-    """Leaving the bus after a read command that follows a read / a write."""
+    """Releasing the bus after a read command that follows a read / a write."""
     write_ns: int
-    """Leaving the bus after a write's data."""
+    """Releasing the bus after a write's data."""
     first_reselect_ns: int
-    """Taking the bus again, first time in a command."""
+    """First reacquisition of the bus in a command."""
     other_reselect_ns: int
-    """Taking the bus again, later times."""
+    """Later reacquisitions of the bus."""
     extra: ExtraDisconnect | None
-    """A second disconnection within a write, where the drive does one."""
+    """A second disconnection within a write, if the drive does one."""
 
 
 class ExtraDisconnect(TypedDict):
@@ -370,7 +374,7 @@ class ExtraDisconnect(TypedDict):
 
 
 class SlowProcesses(TypedDict):
-    """Slow processes, each explicit. They make the tail beyond p99 that geometry cannot explain."""
+    """Slow processes, each explicit. They cause the tail above p99 that geometry cannot explain."""
 
     retries: Retries | None
     """Retries of media accesses."""
@@ -379,30 +383,30 @@ class SlowProcesses(TypedDict):
     scan: BackgroundScan | None
     """Background media scan."""
     write_verify: bool
-    """Each write to the media is read back a turn later before it counts (ATA's write-read-verify; SCSI drives do so
-    until their first scan of the surface is over)."""
+    """Whether each write to the media is read back a revolution later before it completes (ATA's write-read-verify;
+    SCSI drives do so until their first surface scan is complete)."""
 
 
 class Retries(TypedDict):
-    """A media access fails with a probability and is repeated a turn later."""
+    """A media access fails with a probability and is repeated a revolution later."""
 
     probability: float
     """Probability that a pass over a track fails."""
     passes_max: int
-    """Passes after which the drive gives up and corrects from its ECC."""
+    """Number of passes after which the drive gives up and corrects from its ECC."""
 
 
 class Recalibration(TypedDict):
-    """The arm is taken for a while, at fixed intervals, as soon as it is free."""
+    """The arm is occupied for a while, at fixed intervals, as soon as it is free."""
 
     interval_ns: int
-    """Between two starts."""
+    """Time between two starts."""
     duration_ns: int
     """Its duration."""
 
 
 class BackgroundScan(TypedDict):
-    """The drive reads its own surface when idle."""
+    """The drive scans its own surface when idle."""
 
     idle_ns: int
     """Idle time before it starts."""
@@ -414,24 +418,23 @@ class Power(TypedDict):
     """Power and cooling of a disk drive."""
 
     electronics_w: float
-    """Electronics of a drive that turns."""
+    """Power of the electronics while the drive turns."""
     spindle_w: float
-    """Keeping the spindle turning."""
+    """Power that keeps the spindle turning."""
     seek_w: float
-    """More while the arm moves."""
+    """Additional power while the arm moves."""
     transfer_w: float
-    """More while data pass the heads."""
+    """Additional power while data pass the heads."""
     standby_w: float
-    """All of it with the spindle at rest."""
+    """Total power with the spindle at rest."""
     spin_down: SpinChange
-    """All of it while the spindle stops."""
+    """Total energy while the spindle stops."""
     spin_up: SpinChange
-    """All of it while the spindle starts."""
+    """Total energy while the spindle starts."""
     idle_timeout_ns: int | None
-    """Time without work after which the spindle stops; the next command waits until it turns again. Never where
-    absent."""
+    """Idle time after which the spindle stops; the next command waits until it turns again. ``None`` for never."""
     ambient_celsius: float
-    """Temperature of the air where the drive sits."""
+    """Air temperature at the drive."""
     airflow_k_per_w: float
     """Temperature rise of the case over the air, in K per watt."""
 
@@ -440,6 +443,6 @@ class SpinChange(TypedDict):
     """The spindle stops or starts."""
 
     joules: float
-    """Energy of the whole drive meanwhile."""
+    """Energy of the whole drive during the change."""
     ns: int
     """Its duration."""

@@ -1,4 +1,4 @@
-"""What fio printed of a device: rates and percentiles of random requests, depth by depth."""
+"""fio's results of a device: rates and percentiles of random requests by queue depth."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from headstack.twin.device import Floats
 
 KINDS = {"randread": "read", "randwrite": "write"}
 STALL_S = 10.0
-"""No device that answers takes longer: Linux gives a command up after 30 s and resets its device."""
+"""Longer response times are stalls: Linux aborts a command after 30 s and resets its device."""
 SHARES = (0.5, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
 class Point:
-    """Random requests at a depth: requests a second, and percentiles of response times in seconds."""
+    """Random requests at a queue depth: requests per second, and percentiles of response times in seconds."""
 
     kind: str
     """``read`` or ``write``."""
@@ -33,24 +33,24 @@ class Point:
     p95_s: float
     p99_s: float
     least_s: float
-    """The shortest: behind a plan of so many commands nobody is served sooner than these take."""
+    """The shortest response time, which is bounded by the number of commands the firmware has committed to."""
     stalls: int = 0
-    """How often the device did not answer until it was reset; the rate is that of the rest of the time."""
+    """Number of times that the device did not answer until it was reset; the rate is that of the rest of the time."""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name for people."""
         return f"{self.kind}s at depth {self.depth}"
 
     @property
     def logarithms(self) -> Floats:
-        """Of the rate, p50, p95, p99 and the shortest."""
+        """The logarithms of the rate, p50, p95, p99 and the minimum."""
         return np.log([self.rate, self.p50_s, self.p95_s, self.p99_s, self.least_s])
 
 
 def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
-    """The random reads and writes of one job in files of fio's JSON, or in a table of such results that names several
-    systems, the shallowest first.
+    """Returns the random reads and writes of one job from files of fio's JSON, or from a table of such results for
+    several systems, by increasing depth.
 
     A table (``.csv``) has the columns ``system``, ``rw``, ``iodepth``, ``numjobs``, ``bs``, ``runtime_s``, ``iops``,
     ``lat_min_ms``, ``lat_mean_ms``, ``lat_max_ms``, ``p50_ms``, ``p95_ms`` and ``p99_ms``. Of several runs at a depth
@@ -84,7 +84,7 @@ def _of_json(path: str) -> Iterator[Point]:
             continue
         seen: Mapping[str, Any] = job[kind]
         percentiles = seen["clat_ns"]["percentile"]
-        # Completion begins where submission ends; a response is both.
+        # Completion latency begins where submission ends; a response time is the sum.
         submitted_s = float(seen["slat_ns"]["mean"]) / 1e9
         p50_s, p95_s, p99_s = (float(percentiles[f"{100 * share:.6f}"]) / 1e9 + submitted_s for share in SHARES)
         depth, size_bytes = int(options.get("iodepth", 1)), _size(str(options.get("bs", "4k")))
@@ -115,10 +115,10 @@ def _of_table(path: str, system: str | None) -> Iterator[Point]:
 
 
 def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float) -> Point:
-    """The point as it is while the device answers.
+    """Returns the point without stalls.
 
-    Everything that is outstanding when the device falls silent waits for its reset: so many requests took the longest
-    time, and the others what their percentiles say.
+    All requests that are outstanding when a device stalls wait for its reset: these had the longest time, and the
+    others have the measured percentiles.
     """
     if max_s < STALL_S:
         return point
@@ -131,7 +131,7 @@ def _without_stalls(point: Point, runtime_s: float, mean_s: float, max_s: float)
 
 
 def _size(text: str) -> int:
-    """fio's sizes: units are powers of 1024."""
+    """Parses fio's sizes, whose units are powers of 1024."""
     units = {"k": 10, "m": 20}
     plain = text.lower().removesuffix("ib").removesuffix("b").partition(",")[0]
     shift = units.get(plain[-1:], 0)

@@ -1,8 +1,7 @@
-"""Finding the description under which a simulated device answers as the real one did.
+"""Fits a description so that a simulated device has the response times of the real one.
 
-A test's answers are compared by statistics, each a logarithm with the error that chance gives it. What cannot be read
-off
-the answers is searched for by simulation: each candidate is asked what the device was asked.
+Answers to a test are compared by statistics, each a logarithm with its sampling error. Values that are not directly
+visible are found by simulation: each candidate runs the requests that the device ran.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from headstack.twin.learnt import System
 from headstack.twin.session import Asked
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
-"""Quantiles that are compared; further out a test of some thousand requests says little."""
+"""Compared quantiles; a test of some thousand requests does not determine more extreme ones."""
 FLOOR = 0.003
-"""No statistic is held to be surer than this: two units of one model differ by as much."""
+"""Minimum error of a statistic: two units of one model differ by as much."""
 
 QUICK_NS = 1_000_000
-"""What comes sooner has not waited for a turn."""
+"""Shorter responses have not waited for the medium."""
 
 Statistics = Callable[[Requests, Answers], tuple[Floats, Floats]]
-"""Logarithms, and how far chance moves each."""
+"""Logarithms, and the standard error of each."""
 
 
 def quantiles(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
-    """The mean and some quantiles of the response time."""
+    """Returns the mean and some quantiles of the response time."""
     times = np.sort(answers.response_ns)
     count = len(times)
     ranks = np.array(SHARES) * (count - 1)
@@ -41,14 +40,14 @@ def quantiles(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
 
 
 LAGS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""A request that came so many before: has it been overtaken?"""
+"""Distances in issue order at which overtaking is counted."""
 NEAREST = 1e-5
-"""Distances below this share of the capacity are all next to each other."""
+"""Shares of the capacity below which distances count as equal."""
 
 
 def order(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
-    """The distribution of response times, and in which order they were served: who was overtaken shows how many the
-    firmware chose from, how far apart the places lie that follow each other shows by what it chose."""
+    """Returns the distribution of response times, and the order of service: overtaking shows how many commands the
+    firmware chose from, and the distances between consecutive positions show its criterion."""
     values, errors = quantiles(requests, answers)
     done = answers.completed_ns
     count = len(done)
@@ -60,7 +59,7 @@ def order(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
     chances = np.concatenate([overtaken, shares])
     far = np.sort(np.log(np.abs(moves) / served.max() + NEAREST))
     quarters = far[[len(far) // 4, len(far) // 2, 3 * len(far) // 4]]
-    # Of a sample of so many: a share's error is that of throws, a quartile's that of its rank.
+    # The error of a share is binomial, that of a quartile follows from its rank.
     chance_errors = np.sqrt(np.maximum(chances * (1 - chances), 1 / count) / count)
     around = [far[min(len(far) - 1, int(len(far) * (rank + 0.5 / np.sqrt(count))))] for rank in (0.25, 0.5, 0.75)]
     found = np.concatenate([values, chances, quarters])
@@ -68,8 +67,8 @@ def order(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
 
 
 def means(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
-    """The mean response time, and how many were answered from a buffer: where a pattern repeats itself, quantiles jump
-    from one of its steps to the next."""
+    """Returns the mean response time, and the share of buffer hits: with a repeating pattern, quantiles jump between
+    its steps."""
     times = answers.response_ns
     quick = float(np.mean(times < QUICK_NS))
     return np.array([np.log(times.mean()), 3 * quick]), np.array([0.02, 0.1])
@@ -77,7 +76,7 @@ def means(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A model's statistics beside the device's."""
+    """Statistics of a model compared with the device's."""
 
     test: str
     measured: Floats
@@ -86,15 +85,15 @@ class Comparison:
 
     @property
     def score(self) -> float:
-        """How far off it is, of each statistic the logarithm of one more than its squared difference in its own error:
-        0.6 or so where only chance differs, and no single statistic outweighs all others."""
+        """The error: for each statistic the logarithm of one plus its squared difference in standard errors, about 0.6
+        if only chance differs, so that no single statistic dominates."""
         return float(np.mean(np.log1p(((self.measured - self.model) / self.sd) ** 2)))
 
 
 def answered(
     system: System, asked: Sequence[Asked], random: np.random.Generator, draws: int = 1
 ) -> list[list[tuple[Requests, Answers]]]:
-    """What the system answers to each test in turn; those that can be drawn again are drawn so often."""
+    """Runs each test on the system; tests that can be drawn again run ``draws`` times."""
     device = SimulatedDevice(system, int(random.integers(1 << 31)))
     found = []
     for one in asked:
@@ -112,7 +111,7 @@ def compared(
     statistics: Mapping[str, Statistics] = {},
     draws: int = 1,
 ) -> list[Comparison]:
-    """The system beside the device, test by test."""
+    """Compares the system with the device, test by test."""
     found = []
     for one, lists in zip(asked, answered(system, asked, random, draws), strict=True):
         of = statistics.get(one.test, quantiles)
@@ -123,19 +122,19 @@ def compared(
 
 
 def score(comparisons: Sequence[Comparison]) -> float:
-    """Of several tests."""
+    """Returns the score of several tests."""
     return float(np.mean([one.score for one in comparisons]))
 
 
 @dataclass(frozen=True)
 class Range:
-    """Where something may lie that many devices do not have at all."""
+    """The range of a parameter that many devices may lack."""
 
     name: str
     low: float
     high: float
     without: float | None = None
-    """Its value where a device does not have it; nothing where all have it."""
+    """Its value for a device that lacks it; ``None`` if all devices have it."""
 
 
 def evolved(
@@ -147,13 +146,12 @@ def evolved(
     generations: int = 5,
     renewed: float = 0.0,
 ) -> list[tuple[float, Floats]]:
-    """Points at which little is off, the best first: the last generation's, and its elders'.
+    """Returns points with a small error, the best first: those of the last generation, and their elders.
 
-    Of each child such a share of parts is drawn afresh, so that what all elders lack can still come.
+    A share of each child's parts is drawn afresh, so that values missing in all elders can still appear.
 
     A cross-entropy search: each generation is drawn around the best quarter of those before it, whose spread narrows,
-    and
-    of which each part may be without what the device may not have.
+    and any part may be absent that a device may lack.
     """
     low, high = np.array([one.low for one in ranges]), np.array([one.high for one in ranges])
     without = np.array([np.nan if one.without is None else one.without for one in ranges])
@@ -176,13 +174,13 @@ def evolved(
         for _ in range(population):
             theta = elite[random.integers(len(elite))].copy()
             moves = random.standard_normal(len(theta)) * spread
-            # Now and then one is told apart from not being there.
+            # Keep both alternatives in the population.
             lacks = may_lack & (random.random(len(theta)) < np.clip(lacking, 0.1, 0.9) * 0.6)
             child = np.clip(theta + np.where(random.random(len(theta)) < 0.7, moves, 0), low, high)
             if renewed:
                 child = np.where(random.random(len(theta)) < renewed, fresh(), child)
             children.append(np.where(lacks, without, child))
-        # Chance favours some of the best: they are asked again.
+        # Some of the best were lucky: evaluate them again.
         again = [scored(theta) for _, theta in elders[: population // 4]]
         elders = (
             [((one[0] + other[0]) / 2, one[1]) for one, other in zip(elders[: population // 4], again, strict=True)]

@@ -1,4 +1,4 @@
-"""A hidden device against its twin, on workloads that no probe asks for."""
+"""Evaluation of calibrated models of hidden devices on workloads that no probe runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headstack.twin.learnt import Learnt, System
 
 
 class Cell(TypedDict):
-    """A figure of the hidden device and of its twin, on one workload."""
+    """A figure of the hidden device and of its model, on one workload."""
 
     workload: str
     kind: str
@@ -24,22 +24,22 @@ class Cell(TypedDict):
     figure: str
     """One of ``FIGURES``."""
     log_ratio: float
-    """Natural logarithm of hidden over twin."""
+    """Natural logarithm of hidden over model."""
     spread: float
     """Standard deviation of the logarithm over the sample."""
 
 
 FIGURES: Final = ("rate", "mean", "p50", "p99")
 SPREAD_OF: Final = 8
-"""Descriptions of the sample that are asked: enough for a standard deviation within a quarter."""
+"""Number of descriptions of the sample to run: enough for a standard deviation within 25 %."""
 SETTLING_SHARE: Final = 0.05
-"""Of the capacity: drives keep a few blocks of each die collected, of hundreds."""
+"""Share of the capacity: drives keep a few of hundreds of blocks of each die collected."""
 SETTLING_BYTES: Final = 16384
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A workload that no probe asks for: random places, a share of reads, at a depth."""
+    """A workload that no probe runs: random, with a share of reads, at a depth."""
 
     name: str
     kind: str
@@ -49,12 +49,12 @@ class HeldOut:
     count: int
     reads: float = 1.0
     settled: bool = False
-    """Asked in the steady state: flash after random overwrites, a volume without credits."""
+    """Whether it runs in steady state: flash after random overwrites, a volume without credits."""
     spread_count: int | None = None
-    """Requests by which the sample's spread is told, where that needs fewer."""
+    """Number of requests for the sample's spread, if fewer suffice."""
 
     def requests(self, capacity_bytes: int, random: np.random.Generator, count: int | None = None) -> Requests:
-        """Requests within a capacity, ``count`` of them or as many as there are."""
+        """Returns requests within a capacity, ``count`` of them or the default number."""
         count = count or self.count
         places = random.integers(0, max(1, capacity_bytes // self.size_bytes), count) * self.size_bytes
         kinds = np.where(random.random(count) < self.reads, READ, WRITE)
@@ -62,7 +62,7 @@ class HeldOut:
 
 
 def figures(answers: Answers) -> dict[str, float]:
-    """Requests a second, and mean and percentiles of response times."""
+    """Returns requests per second, and mean and percentiles of response times."""
     took = answers.response_ns
     return {
         "rate": answers.per_s,
@@ -73,7 +73,7 @@ def figures(answers: Answers) -> dict[str, float]:
 
 
 def settled(system: System) -> System:
-    """Flash as it is after random overwrites, a volume as it is without credits; others as they are."""
+    """Returns flash in the state after random overwrites, and a volume without credits; other systems unchanged."""
     other = copy.deepcopy(system)
     for device in other["array"]["devices"] if "array" in other else [other["drive"]]:
         if "ssd" in device:
@@ -84,11 +84,11 @@ def settled(system: System) -> System:
 
 
 def _steady(system: System, seed: int) -> SimulatedDevice | None:
-    """A solid-state drive in the steady state of random overwrites; none of other systems."""
+    """Returns an SSD in the steady state of random overwrites; ``None`` for other systems."""
     if "ssd" not in system.get("drive", {}):
         return None
     device = SimulatedDevice(settled(system), seed=seed)
-    # What it had collected ahead is used up first: until then it is faster than steady.
+    # Blocks collected ahead are used up first: until then it is faster than in steady state.
     count = max(1, int(SETTLING_SHARE * device.capacity_bytes) // SETTLING_BYTES)
     places = np.random.default_rng(seed).integers(0, device.capacity_bytes // SETTLING_BYTES, count) * SETTLING_BYTES
     device.ask(Requests.writes(places, SETTLING_BYTES, depth=32))
@@ -102,8 +102,8 @@ def score(
     workloads: Sequence[HeldOut],
     prepared: Callable[[SimulatedDevice], object] | None = None,
 ) -> list[Cell]:
-    """Cells of every workload, each on a device that nothing was asked of before but what ``prepared`` asks. Workloads
-    in the steady state of a drive of flash, which takes long to make, are asked of one drive in their order."""
+    """Returns the cells of every workload, each on a fresh device on which only ``prepared`` ran requests. Workloads in
+    the steady state of an SSD, which takes long to reach, run in order on one drive."""
     of_systems: list[list[dict[str, float]]] = []
     for place, system in enumerate([hidden, learnt.best, *learnt.sample[:SPREAD_OF]]):
         steady = _steady(system, seed) if any(one.settled for one in workloads) else None

@@ -1,4 +1,6 @@
-"""Where data of an array lie: the member that answers a read, where parity is, and what is on one member."""
+"""``Layout``: the placement of an array's data: the member of a read, the position of parity, and the contents of a
+member.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ import numpy as np
 from headstack.twin.device import Integers
 
 UNITS: Final = tuple(4096 << power for power in range(9))
-"""Stripe units of arrays that are sold: 4 KiB to 1 MiB."""
+"""Chunk sizes of commercial arrays: 4 KiB to 1 MiB."""
 MEMBERS_MOST: Final = 24
-"""Drives of a shelf."""
+"""Number of drives in a shelf."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Stripe units dealt over members, left-symmetric where there is parity."""
+    """Chunks distributed over members, left-symmetric with parity."""
 
     level: str
     """``raid0``, ``raid10``, ``raid5`` or ``raid6``."""
@@ -26,37 +28,37 @@ class Layout:
 
     @property
     def places(self) -> int:
-        """Members, or pairs of them, over which reads are spread."""
+        """Number of members, or mirrored pairs, over which reads are spread."""
         return self.members // 2 if self.level == "raid10" else self.members
 
     @property
     def data_units(self) -> int:
-        """Stripe units of a row that hold data."""
+        """Chunks of a stripe that hold data."""
         return self.places - {"raid5": 1, "raid6": 2}.get(self.level, 0)
 
     def rows(self, capacity_bytes: int) -> int:
-        """Rows of an array of this capacity."""
+        """Returns the number of stripes of an array with this capacity."""
         return capacity_bytes // (self.data_units * self.unit_bytes)
 
     def member_of(self, offsets: np.ndarray) -> Integers:
-        """The member, or the pair of them, that answers a read."""
+        """Returns the member, or the mirrored pair, that serves a read."""
         number = np.asarray(offsets).astype(np.int64) // self.unit_bytes
         if self.level == "raid6":
-            # Left-symmetric: parity goes back by one member from row to row, and data begin behind it.
+            # Left-symmetric: parity moves back by one member per stripe, and data begin after it.
             row, unit = np.divmod(number, self.members - 2)
             return np.asarray((1 - row + unit) % self.members)
         return np.asarray(number % self.places)
 
     def parity_of(self, offsets: np.ndarray) -> Integers:
-        """The member that holds the parity of one (RAID 5)."""
+        """Returns the member that holds the parity of an offset (RAID 5)."""
         return (
             np.asarray(-1 - np.asarray(offsets).astype(np.int64) // (self.unit_bytes * (self.members - 1)))
             % self.members
         )
 
     def of_member(self, rows: np.ndarray, member: int, last: int) -> Integers:
-        """The first byte of the array that a member, or the first of pairs, has in each row, and in a row beside where
-        it has parity; ``last`` is the last row."""
+        """Returns the first byte of the array that a member, or the first of mirrored pairs, has in each stripe, or in
+        a neighbouring stripe if it has parity there; ``last`` is the last stripe."""
         unit = np.full(len(rows), member)
         if self.level in ("raid5", "raid6"):
             first = 0 if self.level == "raid5" else -1
@@ -70,6 +72,8 @@ class Layout:
 
 
 def layouts() -> list[Layout]:
-    """Every number of members and stripe unit whose reads lie differently: mirrors and one parity are told by more."""
+    """Returns every number of members and chunk size with a distinct placement of reads: mirrors and single parity need
+    further tests.
+    """
     counts = {"raid0": range(2, MEMBERS_MOST + 1), "raid6": range(4, MEMBERS_MOST + 1)}
     return [Layout(level, count, unit) for level in counts for count in counts[level] for unit in UNITS]

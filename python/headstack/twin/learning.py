@@ -1,4 +1,4 @@
-"""Learning a device: which family it is of, its probes, and what their answers teach."""
+"""``learn``: calibrates a model of a device, from its family and probes to the description. See docs/design/twin.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOK = "a first look"
 
 @dataclass(frozen=True)
 class Calibration:
-    """A device, what was asked of it, and what that taught."""
+    """A device, the requests it ran, and the model learned from them."""
 
     family: str
     session: Session
@@ -43,16 +43,15 @@ def learn(
     progress: Callable[[str, float], object] | None = None,
     keep: Callable[[Session], object] = lambda session: None,
 ) -> Calibration:
-    """The twin of a device: of the first of ``families`` that explains its answers, or of those that a first look
+    """Learns the model of a device: the first of ``families`` that explains its answers, or of those that a short test
     suggests.
 
-    ``recorded`` are answers of an earlier calibration with the same seed, which are not asked for again. ``keep`` is
-    handed
-    each session before it begins, so that what it has heard is not lost with an interruption.
+    ``recorded`` are answers of an earlier calibration with the same seed, which are not repeated. ``keep`` is called
+    with each session before it begins, so that its answers survive an interruption.
 
-    Raises ``DoesNotFitError`` naming what speaks against each family.
+    Raises ``DoesNotFitError`` with the reason for each family.
     """
-    # One after the other: what a family was answered comes before what the next was.
+    # In order: the answers for one family precede those for the next.
     left, refused = list(recorded), []
     for family in families or suggested(device, seed):
         session = Session(device, seed, budget_s, progress, recorded=left)
@@ -73,7 +72,7 @@ def learn(
 
 
 def suggested(device: Device, seed: int) -> list[str]:
-    """The families that a few random reads leave possible, the likeliest first."""
+    """Returns the families that a few random reads leave possible, the most likely first."""
     random = np.random.default_rng(seed)
     block = max(4096, device.block_bytes)
     times = device.ask(Requests.reads(places(random, 120, device.capacity_bytes, block), block)).response_ns
@@ -84,8 +83,7 @@ def suggested(device: Device, seed: int) -> list[str]:
 
 
 def save_answers(asked: Sequence[Asked], path: Path) -> None:
-    """Writes all requests and answers, so that a calibration can go on where it was, or be done again without the
-    device."""
+    """Writes all requests and answers, so that a calibration can resume, or be repeated without the device."""
     columns: dict[str, Any] = {
         "tests": np.array([one.test for one in asked]),
         "depths": np.array([one.requests.depth for one in asked]),
@@ -103,7 +101,7 @@ def save_answers(asked: Sequence[Asked], path: Path) -> None:
 
 
 def load_answers(path: str) -> list[Asked]:
-    """What ``save_answers`` wrote. Raises ``InputError`` for a file that holds none."""
+    """Loads the output of ``save_answers``. Raises ``InputError`` for other files."""
     try:
         with np.load(path, allow_pickle=False) as file:
             columns = dict(file)

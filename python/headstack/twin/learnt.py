@@ -1,4 +1,4 @@
-"""What the answers of a device teach: a description, how sure its values are, and what it leaves unexplained."""
+"""``Learnt``: a description learned from a device's answers, the confidence of its values, and its residuals."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ System = dict[str, Any]
 
 @dataclass(frozen=True)
 class Value:
-    """Where a value of the description lies, with its unit, and how that was found."""
+    """The bounds of a value in the description, with its unit, and the method."""
 
     low: str | None
-    """None where the answers bound it on no side: "not identifiable" is then in ``how``."""
+    """``None`` if the answers bound it on no side: "not identifiable" is then in ``how``."""
     high: str | None
     how: str
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The natural logarithm of what was measured over what the description says, for one test."""
+    """Natural logarithms of measured over predicted values of one test."""
 
     mean: float
-    """Of the mean response time."""
+    """Residual of the mean response time."""
     p50: float
     p99: float
     requests: int
 
     @classmethod
     def of(cls, measured_ns: ArrayLike, described_ns: ArrayLike) -> Residual:
-        """From response times of the same requests."""
+        """Computes residuals from response times of the same requests."""
         both = [np.maximum(np.asarray(times, np.float64), 1.0) for times in (measured_ns, described_ns)]
         means, p50s, p99s = ([float(figure(times)) for times in both] for figure in (np.mean, np.median, _p99))
         mean, p50, p99 = (float(np.log(measured / described)) for measured, described in (means, p50s, p99s))
@@ -48,17 +48,17 @@ def _p99(times: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What was learnt from a device."""
+    """The model learned from a device."""
 
     best: System
     """The description that explains the answers best."""
     values: Mapping[str, Value]
-    """Key path of the description to how sure its value is."""
+    """Confidence of each value by its key path in the description."""
     sample: Sequence[System]
-    """Others that the answers do not tell from it."""
+    """Other descriptions that the answers do not distinguish from it."""
     residuals: Mapping[str, Residual] = field(default_factory=dict)
-    """Test to what the description leaves unexplained of it."""
+    """Residuals of the description by test."""
     fits: bool = True
     """Whether the device is of this family at all."""
     why: str = ""
-    """What speaks against it, where it does not fit."""
+    """The reason why it does not fit."""

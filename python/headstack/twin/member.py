@@ -1,4 +1,4 @@
-"""One member of an array, seen through the array: a device of its own for the probes of its family."""
+"""``Member``: one member of an array, accessed through the array as a device for the probes of its family."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headstack.twin.layout import Layout
 class Member:
     """The first member, or the first pair of mirrors, of an array.
 
-    A request that fits a stripe unit goes to that member alone; a longer one goes to whole rows, of which each member
-    does as much. Mirrors are asked each read twice, once for each copy, and so do as one drive does.
+    A request that fits a chunk goes to that member only; a longer one goes to whole stripes, of which each member
+    serves an equal part. For mirrors each read is issued twice, once for each copy, so that they behave as one drive.
     """
 
     layout: Layout
@@ -29,11 +29,11 @@ class Member:
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes of a member that the array uses."""
+        """The bytes of a member that the array uses."""
         return self.layout.rows(self.array_bytes) * self.layout.unit_bytes
 
     def ask(self, requests: Requests, progress: Callable[[float], object] | None = None) -> Answers:
-        """Asks the array what falls on this member."""
+        """Runs the requests of this member on the array."""
         offsets, lengths = self._placed(requests)
         copies = 1
         kinds, times = requests.kinds, requests.times_ns
@@ -45,7 +45,7 @@ class Member:
         return Answers(answers.issued_ns[::copies], answers.completed_ns[::copies], answers.failed)
 
     def rest(self, seconds: float) -> None:
-        """Leaves the array alone."""
+        """Leaves the array idle."""
         self.rests(seconds)
 
     def _placed(self, requests: Requests) -> tuple[np.ndarray, np.ndarray]:
@@ -53,7 +53,7 @@ class Member:
         at, lengths = requests.offsets.astype(np.int64), requests.lengths.astype(np.int64)
         rows, within = np.divmod(at, unit)
         last = layout.rows(self.array_bytes) - 1
-        # What would cross the end of its unit begins a little sooner.
+        # A request that would cross the end of its chunk begins slightly earlier.
         alone = layout.of_member(rows, 0, last) + np.minimum(within, np.maximum(unit - lengths, 0))
         many = np.minimum(-(-lengths // unit), last + 1)
         begin = np.minimum(rows, last + 1 - many)

@@ -1,4 +1,4 @@
-"""A calibration as pictures: the phase of the turn, the seek curve and its points, distributions, what is left."""
+"""Pictures of a calibration: rotational phases, the seek curve with its points, distributions, and residuals."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from headstack.twin.probes.rotation import Rotation
 
 LEAST = 100
-"""Requests of a test: fewer say little of its 99th percentile."""
+"""Minimum number of requests of a test: fewer do not determine a 99th percentile."""
 LARGEST = 20.0
-"""Logarithms of ratios above this are not drawn: no axis shows them beside others."""
+"""Residuals above this logarithm of ratios are not drawn: no axis could show them with others."""
 
 
 def of_disk(calibration: Calibration) -> Figure:
-    """Six pictures of a disk's calibration, from what was asked first to what is left."""
+    """Draws six pictures of a disk's calibration, from the first probe to the residuals."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(14, 7.6), layout="constrained")
         axes = figure.subplots(2, 3)
@@ -34,21 +34,23 @@ def of_disk(calibration: Calibration) -> Figure:
         _seeks(axes[0, 1], calibration, turn)
         _distributions(axes[0, 2], calibration)
         _firmware(axes[1, 0], calibration)
-        _beside(axes[1, 1], calibration)
+        _draw_agreement(axes[1, 1], calibration)
         _residuals(axes[1, 2], calibration)
         return figure
 
 
-def _say(axes: Axes, words: str) -> None:
-    """Words in place of a picture that has no data."""
+def _draw_message(axes: Axes, words: str) -> None:
+    """Draws a message in place of a picture without data."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
 
 
 def _phases(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None:
-    """Where in the turn each place comes past, the second time over the first: one line where the period is right."""
+    """Draws the rotational phase of each place in the second pass over that in the first: one line if the period is
+    right.
+    """
     if turn is None:
-        return _say(axes, "no rotation was measured")
+        return _draw_message(axes, "no rotation was measured")
     (asked,) = calibration.session.of(rotation.TEST)
     phase = asked.answers.completed_ns / turn.period_ns % 1
     order = np.argsort(asked.requests.offsets, kind="stable")
@@ -60,10 +62,10 @@ def _phases(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None
 
 
 def _seeks(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None:
-    """Responses over distance, and the curve of the description with the band of the sample."""
+    """Draws responses over distance, and the description's curve with the band of the sample."""
     tests = calibration.session.of(seeks.TEST)
     if turn is None or not tests or not calibration.session.of(zones.TEST):
-        return _say(axes, "no seeks were measured")
+        return _draw_message(axes, "no seeks were measured")
     (asked,) = tests
     rates = zones.learn(calibration.session)
     capacity = calibration.session.device.capacity_bytes
@@ -89,11 +91,11 @@ def _seeks(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None:
 
 
 def _distributions(axes: Axes, calibration: Calibration) -> None:
-    """Of each depth the distribution that was measured, and that of the description."""
+    """Draws for each depth the measured distribution, and that of the description."""
     random = np.random.default_rng(calibration.session.seed)
     tests = {depth: calibration.session.of(queue.name(depth)) for depth in queue.DEPTHS}
     if not all(tests.values()):
-        return _say(axes, "no queue was measured")
+        return _draw_message(axes, "no queue was measured")
     for colour, (depth, (asked,)) in zip(COLOURS, tests.items(), strict=False):
         measured = np.sort(asked.answers.response_ns) / 1e6
         axes.plot(measured, np.linspace(0, 1, len(measured)), color=colour, label=f"depth {depth}")
@@ -109,13 +111,13 @@ def _distributions(axes: Axes, calibration: Calibration) -> None:
 
 
 def _firmware(axes: Axes, calibration: Calibration) -> None:
-    """The plan and the margin of the firmware's queue: the best description, and others as likely."""
+    """Draws committed commands and margin of the queue's firmware: the best description, and equally likely others."""
     queues = [system["drive"]["disk"]["queue"] for system in (calibration.learnt.best, *calibration.learnt.sample)]
     plan = np.array([one["committed"] for one in queues])
     margin = np.array([one["rotation_margin_ns"] for one in queues]) / 1e6
     axes.plot(plan[1:], margin[1:], "o", color=COLOURS[1], alpha=0.5, markersize=5, label="as likely")
     axes.plot(plan[:1], margin[:1], "x", color="#222222", markersize=9, markeredgewidth=2, label="best")
-    # A plan of a tenth of a command more or less is no news.
+    # Differences of 0.1 commands do not matter.
     for limits, values, least in ((axes.set_xlim, plan, 0.5), (axes.set_ylim, margin, 0.2)):
         middle, half = (values.max() + values.min()) / 2, max(least, 0.7 * (values.max() - values.min()))
         limits(middle - half, middle + half)
@@ -125,8 +127,8 @@ def _firmware(axes: Axes, calibration: Calibration) -> None:
     axes.set_title("The firmware's queue, and how sure it is", loc="left")
 
 
-def _beside(axes: Axes, calibration: Calibration) -> None:
-    """Mean and p99 of every test, as described over as measured: on the line where they are alike."""
+def _draw_agreement(axes: Axes, calibration: Calibration) -> None:
+    """Draws mean and p99 of every test, described over measured: on the diagonal if they agree."""
     tests = [name for name, one in calibration.learnt.residuals.items() if one.requests >= LEAST]
     ends: list[float] = []
     for figure, of, colour in (("mean", np.mean, COLOURS[0]), ("p99", _p99, COLOURS[1])):
@@ -140,7 +142,7 @@ def _beside(axes: Axes, calibration: Calibration) -> None:
         axes.plot(measured, described, "o", color=colour, markersize=5, alpha=0.8, label=figure)
         ends += [end for end in (*measured, *described.tolist()) if 0 < end < np.inf]
     if not ends:
-        return _say(axes, f"no test of {LEAST} requests or more was measured")
+        return _draw_message(axes, f"no test of {LEAST} requests or more was measured")
     line = [0.7 * min(ends), 1.4 * max(ends)]
     axes.plot(line, line, color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xscale("log")
@@ -156,11 +158,11 @@ def _p99(times: Floats) -> float:
 
 
 def _residuals(axes: Axes, calibration: Calibration) -> None:
-    """What the description leaves unexplained, test by test."""
+    """Draws the residuals, test by test."""
     residuals = {name: one for name, one in calibration.learnt.residuals.items() if one.requests >= LEAST}
     names = list(residuals)
     if not names:
-        return _say(axes, f"no test of {LEAST} requests or more was measured")
+        return _draw_message(axes, f"no test of {LEAST} requests or more was measured")
     at = np.arange(len(names))
     for offset, figure, colour in ((-0.2, "mean", COLOURS[0]), (0.2, "p99", COLOURS[1])):
         values = [_percent(getattr(residuals[name], figure)) for name in names]
@@ -174,5 +176,5 @@ def _residuals(axes: Axes, calibration: Calibration) -> None:
 
 
 def _percent(log_ratio: float) -> float:
-    """A residual in percent; NaN, which is not drawn, where a test has none."""
+    """Returns a residual in percent; NaN, which is not drawn, if a test has none."""
     return 100 * float(np.expm1(log_ratio)) if abs(log_ratio) <= LARGEST else float("nan")

@@ -1,4 +1,6 @@
-"""How right twins are: hidden devices drawn from broad priors, calibrated blind, and asked what no probe asked."""
+"""Evaluation of calibrated models: hidden devices drawn from broad priors are calibrated blind, and compared on
+workloads that no probe runs.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
 
 Mark = tuple[float | None, float | None]
-"""Of the hidden device and of its twin; none where it has no such thing, or the answers do not tell."""
+"""A property of the hidden device and of its model; ``None`` if it is absent, or the answers do not show it."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """One hidden device."""
+    """The evaluation of one hidden device."""
 
     device: str
     fits: bool
@@ -32,11 +34,11 @@ class Proof:
     requests: int
     processor_s: float
     marks: dict[str, Mark] = field(default_factory=dict)
-    """Name of what else the family is held against, to how the hidden device has it and how the twin."""
+    """Further properties on which the family is evaluated, by name: of the hidden device and of the model."""
 
 
 def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof]:
-    """Hidden devices one after the other; each depends on the seed and its own number alone."""
+    """Yields evaluations of hidden devices; each depends only on the seed and its number."""
     module = import_module(f"headstack.twin.families.{family}")
     for number in range(first, first + count):
         hidden = module.draw(np.random.default_rng((seed, number)))
@@ -53,7 +55,7 @@ def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof
 
 
 def errors(found: Sequence[Proof], figure: str, workload: str | None = None) -> list[float]:
-    """How far each cell of all devices was off, as a share of what was predicted; of one workload or of all."""
+    """Returns the relative error of each cell of all devices, for one workload or all."""
     return [
         abs(math.expm1(cell["log_ratio"]))
         for one in found
@@ -63,13 +65,15 @@ def errors(found: Sequence[Proof], figure: str, workload: str | None = None) -> 
 
 
 def held(family: str, found: Sequence[Proof], figure: str) -> Held | None:
-    """How often intervals of these devices hold, each learnt from the others; nothing where the devices are too few."""
+    """Returns the coverage of these devices' intervals, each learned from the others; ``None`` if there are too few
+    devices.
+    """
     devices = [{"device": one.device, "cells": one.cells} for one in found if one.fits]
     return left_out(of_devices(family, devices, {}), figure)
 
 
 def calibration_text(classes: Mapping[str, Sequence[Proof]]) -> str:
-    """What intervals of twins are learnt from: the scores of each class by device, and where they hold."""
+    """Returns the calibration of intervals as text: the scores of each class by device, and their coverage."""
     found: dict[str, object] = {}
     for family, some in classes.items():
         cells = [cell for one in some for cell in one.cells]
@@ -88,5 +92,5 @@ def _rounded(cell: Cell) -> Cell:
 
 
 def whole_text(found: Sequence[Proof]) -> str:
-    """All that was found, for people who want to look."""
+    """Returns all results as text for people."""
     return json.dumps([asdict(one) for one in found])

@@ -1,9 +1,9 @@
-"""The twin of a device of which fio's results are known at a few depths, from its data sheet.
+"""Calibrated models of devices with published fio results at a few depths, starting from the data sheet.
 
-Few figures are known, so the sheet is the start, and few of its values are moved: of a disk its seek curve, its queue's
-firmware and its write cache; of a solid-state drive what a command takes, how often commands start, how long the flash
-is read and how many dies share the work. They are searched for in the order in which they can be told: what is read
-alone knows no queue, and reads know no write cache.
+Since few results are known, only a few values of the data sheet are changed: for a disk its seek curve, its queue's
+firmware and its write cache; for an SSD command time, command interval, read time and the number of dies. They are
+fitted in the order in which they can be separated: reads at queue depth 1 do not depend on the queue, and reads do not
+depend on the write cache.
 """
 
 from __future__ import annotations
@@ -25,31 +25,30 @@ from headstack.twin.learnt import Residual, System
 from headstack.twin.session import places
 
 COUNT = 2700
-"""Requests of each point: half a per cent of a rate, five of a 99th percentile."""
+"""Requests of each point: errors of 0.5 % of a rate, and 5 % of a 99th percentile."""
 WARM, WARM_DISK_WRITES = 300, 3000
-"""Requests before them: a disk's write cache of a thousand extents is full by then."""
+"""Requests of the warm-up: a disk's write cache with a thousand extents is full by then."""
 WEIGHTS = np.array([4.0, 0.5, 0.5, 1.0, 0.0])
-"""Of the rate, p50, p95, p99 and the shortest: a rate is known to half a per cent, percentiles to the bins of fio and
-the model's want of what spreads them."""
+"""Weights of the rate, p50, p95, p99 and minimum: a rate is known to 0.5 %, percentiles to fio's bins and the model's
+lack of sources of variation."""
 QUEUED = np.array([4.0, 0.5, 0.5, 1.0, 0.5])
-"""The same of reads that wait in a disk: the shortest tells how long its plan is."""
+"""Weights for reads queued in a disk: the minimum shows the number of committed commands."""
 CACHED = np.array([8.0, 0.25, 0.25, 0.5, 0.0])
-"""The same of writes into a disk's cache: bursts of what it takes at once are cut otherwise than the model's, so that
-percentiles say less."""
+"""Weights for writes into a disk's cache: its bursts differ from the model's, so percentiles matter less."""
 
 PARTS, BLOCKS_LEAST = 32, 24
-"""Of a solid-state drive so small a part is simulated, of which each plane keeps so many blocks at least."""
+"""Part of an SSD that is simulated, of which each plane keeps at least this number of blocks."""
 
 BENT_AT = (0.001, 0.03, 0.3, 1.0)
-"""Shares of the way from rim to rim at which the sheet's seek curve is bent."""
+"""Shares of the way from rim to rim at which the data sheet's seek curve is adjusted."""
 SEEK = tuple(Range(f"seek at {at}", -0.5, 0.5) for at in BENT_AT)
 FIRMWARE = (
     Range("committed", 0, 8, 0),
     Range("rotation_margin_ns", 0, 5e6, 0),
     Range("age_weight", 0, 0.05, 0),
 )
-"""A window that is narrower than the queue does nearly what a plan does, and no results tell them apart: it is left as
-the sheet has it."""
+"""Ranges of firmware parameters. A window narrower than the queue acts almost like commitment, and results do not
+separate them, so it keeps the data sheet's value."""
 WRITES = (Range("settle", 0, 2e6), Range("log2 extents", 0, 10.5))
 CACHES = ("on", "off", "appending")
 
@@ -64,17 +63,16 @@ FLASH_WRITES = (Range("write command", 1e3, 150e3), Range("write interval", 1e3,
 
 @dataclass(frozen=True)
 class Published:
-    """What fio's results teach."""
+    """The model learned from fio's results."""
 
     system: System
     host: str
-    """What the device hung on, of ``headstack._native.HOSTS``."""
+    """The host to which the device was attached, from ``headstack._native.HOSTS``."""
     residuals: dict[tuple[str, int], Residual]
-    """Of each point that was learnt from: the logarithm of measured over described."""
+    """Logarithm of measured over predicted values for each point used."""
 
     def between(self, kind: str, depth: int) -> Residual | None:
-        """What is expected to be left unexplained at a depth: as much as at the depths beside that were learnt from;
-        nothing is known outside of them."""
+        """Returns the expected residual at a depth: that of the neighbouring depths used; ``None`` outside of them."""
         known = sorted(at for of, at in self.residuals if of == kind)
         if not known or not known[0] <= depth <= known[-1]:
             return None
@@ -87,7 +85,7 @@ class Published:
 
 
 def on_host(system: System, host: str) -> System:
-    """The drive as it is on a host, one of ``headstack._native.HOSTS``; as it is where that takes no time."""
+    """Returns the drive on a host, one of ``headstack._native.HOSTS``; unchanged if the host takes no time."""
     if host == "direct":
         return system
     text = _native.drive_to_toml(system["drive"], {"default": "I the sheet"})
@@ -95,7 +93,7 @@ def on_host(system: System, host: str) -> System:
 
 
 def simulated(system: System, kind: str, depth: int, size_bytes: int, seed: int = 1) -> Point:
-    """What a system does at a point."""
+    """Returns a simulated point of a system."""
     device = SimulatedDevice(small(system), seed)
     random = np.random.default_rng(seed)
     warm = WARM_DISK_WRITES if kind == "write" and "disk" in system["drive"] else WARM
@@ -108,8 +106,9 @@ def simulated(system: System, kind: str, depth: int, size_bytes: int, seed: int 
 
 
 def small(system: System) -> System:
-    """A solid-state drive with a part of its blocks, which answers random requests alike and has less to remember. Half
-    of them are spare: none is collected in so few requests, and some of each die are always open."""
+    """Returns an SSD with a part of its blocks, which has the same response times for random requests and takes less
+    memory. Half of the blocks are spare: so few requests cause no collection, and some blocks of each die are always
+    open."""
     if "ssd" not in system["drive"]:
         return system
     ssd = system["drive"]["ssd"]
@@ -121,7 +120,7 @@ def small(system: System) -> System:
 
 
 def off_by(system: System, known: Sequence[Point]) -> float:
-    """How far off a system is of what is known, in the mean of all figures."""
+    """Returns the mean error of a system over all known figures."""
     found = 0.0
     for point in known:
         model = simulated(system, point.kind, point.depth, point.size_bytes)
@@ -141,7 +140,7 @@ Build = Callable[[Values], System]
 def _searched(
     build: Build, values: Values, ranges: Sequence[Range], known: Sequence[Point], seed: int, population: int
 ) -> tuple[float, Values]:
-    """The values with those of ``ranges`` that explain best what is known, and how far off these are."""
+    """Returns the values, with those of ``ranges`` fitted to the known results, and their error."""
     if not known:
         return 0.0, values
 
@@ -161,8 +160,8 @@ def _searched(
 
 
 def learn(sheets: dict[str, System], known: Sequence[Point], seed: int = 1) -> Published:
-    """The sheet's device as the results show it to be; ``sheets`` is the device on each host that it may have hung on,
-    the plainest first."""
+    """Fits the data sheet's device to the results; ``sheets`` has the device on each possible host, the plainest
+    first."""
     reads, writes = ([point for point in known if point.kind == kind] for kind in ("read", "write"))
     if not reads:
         raise InputError("random reads are needed to learn a device")
@@ -170,7 +169,7 @@ def learn(sheets: dict[str, System], known: Sequence[Point], seed: int = 1) -> P
     for host, sheet in sheets.items():
         (device,) = sheet["drive"].keys()
         scores, system = (_disk if device == "disk" else _flash)(sheet, reads, writes, seed)
-        # What a host does to commands it does to reads and to writes.
+        # A host has the same effect on the commands of reads and of writes.
         if best is None or (scores[0] < best[0][0] and scores[1] <= best[0][1]):
             best = scores, host, system
     assert best is not None, "there is a host"
@@ -222,7 +221,7 @@ def _flash(
 
 
 def disk_of(sheet: System, values: Values, cache: str) -> System:
-    """The disk with such values."""
+    """Returns the disk with these values."""
     disk = copy.deepcopy(sheet["drive"]["disk"])
     points = disk["mechanics"]["seek"]["points"]
     shares = np.log(np.array([max(1, at) for at, _ in points]) / points[-1][0])
@@ -241,8 +240,8 @@ def disk_of(sheet: System, values: Values, cache: str) -> System:
 
 
 def flash_of(sheet: System, values: Values) -> System:
-    """The solid-state drive with such values; with fewer dies each programs as much faster, so that the sheet's steady
-    writes stay."""
+    """Returns the SSD with these values; with fewer dies each programs proportionally faster, so that the data sheet's
+    steady write rate is kept."""
     ssd = copy.deepcopy(sheet["drive"]["ssd"])
     flash, timing = ssd["flash"], ssd["timing"]
     was, dies = flash["channels"] * flash["dies_per_channel"], 2 ** round(values["log2 dies"])

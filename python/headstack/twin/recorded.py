@@ -1,11 +1,9 @@
-"""The twin of a disk that is not at hand: from its data sheet, and a recording of what it was asked and how long it
-took.
+"""Calibrated models of disks that are not available, from a data sheet and a trace with response times.
 
-A recording asks what an application asked and not what would teach most, so less is known afterwards: the sheet's
-seek curve
-is bent, fixed costs and settling are found, and the kinds of read-ahead and write cache that its responses betray.
-What is
-compared is what is scored: the distributions of response times, of reads and of writes (Ruemmler and Wilkes' demerit).
+A trace contains an application's requests, not the most informative ones, so less can be learned: the data sheet's seek
+curve is adjusted, and fixed costs, settling, and the kinds of read-ahead and write cache are fitted. The error to be
+minimized is also the score: the distance between the distributions of response times, for reads and for writes
+(Ruemmler and Wilkes' demerit).
 """
 
 from __future__ import annotations
@@ -24,9 +22,8 @@ KINDS = {"R": READ, "W": WRITE}
 
 
 def load_validate(path: str) -> tuple[Requests, Answers]:
-    """A recording of one request at a time, in the form that DiskSim validates with: ``R|W``, a class, the block,
-    blocks of
-    512 bytes, and microseconds of service and of thinking after it."""
+    """Loads a trace at queue depth 1, in DiskSim's validation format: ``R|W``, a class, the block, blocks of 512 bytes,
+    and microseconds of service and of think time after it."""
     with open(path, encoding="ascii", errors="replace") as file:
         rows = [line.split() for line in file if line.strip()]
     for number, row in enumerate(rows, 1):
@@ -43,7 +40,7 @@ def load_validate(path: str) -> tuple[Requests, Answers]:
 
 
 def half(requests: Requests, answers: Answers, second: bool) -> tuple[Requests, Answers]:
-    """The first or the second half of a recording."""
+    """Returns the first or the second half of a trace."""
     middle = len(requests) // 2
     part = slice(middle, None) if second else slice(0, middle)
     columns = (requests.kinds[part], requests.offsets[part], requests.lengths[part], 1, requests.times_ns[part])
@@ -51,13 +48,13 @@ def half(requests: Requests, answers: Answers, second: bool) -> tuple[Requests, 
 
 
 def demerit(measured_ns: Floats, model_ns: Floats) -> float:
-    """The root mean square distance of the two distributions, over the measured mean."""
+    """Returns the root mean square distance of the two distributions, divided by the measured mean."""
     difference = np.sort(measured_ns) - np.sort(model_ns)
     return float(np.sqrt(np.mean(difference**2)) / measured_ns.mean())
 
 
 CURVE_AT = (0.0005, 0.01, 0.1, 0.35, 1.0)
-"""Shares of the way from rim to rim at which the sheet's seek curve is bent."""
+"""Shares of the way from rim to rim at which the data sheet's seek curve is adjusted."""
 RANGES = (
     *(Range(f"seek at {at}", -0.6, 0.6) for at in CURVE_AT),
     Range("speed", -0.006, 0.006),
@@ -81,7 +78,7 @@ BUFFERS: tuple[Buffer, ...] = tuple(
 
 
 def changed(sheet: System, theta: Floats, buffer: Buffer) -> System:
-    """The sheet's drive with a point of ``RANGES``."""
+    """Returns the data sheet's drive with a point of ``RANGES``."""
     disk = copy.deepcopy(sheet["drive"]["disk"])
     values = dict(zip([one.name for one in RANGES], map(float, theta), strict=True))
     mechanics, overheads = disk["mechanics"], disk["overheads"]
@@ -111,7 +108,7 @@ def changed(sheet: System, theta: Floats, buffer: Buffer) -> System:
 
 
 def off_by(system: System, requests: Requests, answers: Answers) -> float:
-    """How far off a drive is of a recording: the demerits of all requests, of reads and of writes."""
+    """Returns the error of a drive for a trace: the demerits of all requests, of reads and of writes."""
     times = SimulatedDevice(system).ask(requests).response_ns
     parts = [demerit(answers.response_ns, times)]
     for kind in (READ, WRITE):
@@ -122,7 +119,7 @@ def off_by(system: System, requests: Requests, answers: Answers) -> float:
 
 
 def learn(sheet: System, requests: Requests, answers: Answers, seed: int = 1) -> System:
-    """The sheet's drive as the recording shows it to be."""
+    """Fits the data sheet's drive to the trace."""
     random = np.random.default_rng(seed)
     start = np.array([0.0] * len(CURVE_AT) + [0.0, *np.log([2e5, 2e5, 4e5, 4e5, 6e5]), 3e5, *np.log([30.0, 30.0])])
 

@@ -1,4 +1,4 @@
-"""The report of hidden devices that were calibrated blind: how far off twins are, and how often intervals hold."""
+"""The report of blind calibrations of hidden devices: errors of the models, and coverage of their intervals."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 NAMES = {"rate": "requests a second", "mean": "mean", "p50": "median", "p99": "99th percentile"}
 CURVE_POINTS = 200
-"""Of a distribution that is drawn: more cannot be seen apart."""
+"""Maximum number of points of a drawn distribution."""
 
 
 def report_of(found: Mapping[str, Sequence[Proof]]) -> Report:
-    """The proof of twins of some families, as a report."""
+    """Returns the evaluation of calibrated models of several families as a report."""
     sections = [_family(family, some) for family, some in found.items()]
     question = "How right is a description that was learnt from a device's response times alone?"
     return Report("Twins of hidden devices", question, _summary(found), sections, version=version())
@@ -128,7 +128,7 @@ def _mean(errors: Sequence[float]) -> float | None:
 
 
 def _nine_in_ten(errors: Sequence[float]) -> float | None:
-    """What nine of ten of these errors, in their order, do not exceed."""
+    """Returns the 90th percentile of sorted errors."""
     return errors[int(0.9 * (len(errors) - 1))] if errors else None
 
 

@@ -1,4 +1,6 @@
-"""A real device against its twin: workloads that no probe asks for, measured in rounds, and how far rounds differ."""
+"""Comparison of a real device with its calibrated model: workloads that no probe runs, measured in rounds, with the
+variation between rounds.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from headstack.twin.learning import Calibration
 
 ROUNDS = 3
 NINE_OF_TEN = 1.645
-"""Deviations within which nine of ten normal figures are."""
+"""Standard deviations that contain 90 % of a normal distribution."""
 READS = (
     HeldOut("reads alone", "read", 1, 8192, 1500),
     HeldOut("reads alone", "read", 1, 32768, 1500),
@@ -32,23 +34,23 @@ READS = (
     HeldOut("long reads", "read", 4, 1 << 19, 800),
     HeldOut("reads", "read", 48, 4096, 12000),
 )
-"""Where nothing may be written."""
+"""Workloads if writing is not permitted."""
 WRITES = (
     HeldOut("writes alone", "write", 1, 8192, 1500, reads=0.0),
     HeldOut("writes", "write", 6, 16384, 4000, reads=0.0),
     HeldOut("mix", "mix", 4, 8192, 4000, reads=0.7),
     HeldOut("mix", "mix", 16, 4096, 8000, reads=0.5),
 )
-"""What takes the place of the last four reads where writes are allowed."""
+"""Replacements for the last four reads if writing is permitted."""
 
 
 def held_out(may_write: bool) -> tuple[HeldOut, ...]:
-    """Twelve workloads."""
+    """Returns twelve workloads."""
     return (*READS[: len(READS) - len(WRITES)], *WRITES) if may_write else READS
 
 
 Round = list[dict[str, float]]
-"""Of each workload its figures, as ``hidden.figures``."""
+"""Figures of each workload, as in ``hidden.figures``."""
 
 
 def measured(
@@ -58,7 +60,7 @@ def measured(
     seed: int = 1,
     progress: Callable[[str, float], object] | None = None,
 ) -> list[Round]:
-    """All workloads in turn, so often: what changes with time changes between rounds."""
+    """Runs all workloads in turn, several times, so that changes over time appear between rounds."""
     found = []
     for number in range(rounds):
         random = np.random.default_rng((seed, number))
@@ -72,7 +74,7 @@ def measured(
 
 
 def repeats(found: Sequence[Round], figure: str) -> list[float]:
-    """Of each workload how far two of its rounds are apart in the mean, as a share: no description can be nearer."""
+    """Returns the mean relative difference between two rounds for each workload, a lower bound on any model's error."""
     return [
         float(np.mean([abs(math.expm1(math.log(b[figure] / a[figure]))) for a, b in itertools.combinations(each, 2)]))
         for each in zip(*found, strict=True)
@@ -80,15 +82,15 @@ def repeats(found: Sequence[Round], figure: str) -> list[float]:
 
 
 def chance(found: Sequence[Round], figure: str) -> float:
-    """The deviation of the logarithm of a figure from one round to the next: that of all workloads, since a few rounds
-    of one tell little. Two rounds are needed."""
+    """Returns the standard deviation of a figure's logarithm between rounds, pooled over all workloads since a few
+    rounds of one are too few. Requires two rounds."""
     logarithms = np.log([[one[figure] for one in row] for row in found])
     return float(np.sqrt(np.var(logarithms, axis=0, ddof=1).mean()))
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A figure of a workload, measured and foretold."""
+    """A measured and a predicted figure of a workload."""
 
     workload: HeldOut
     figure: str
@@ -96,28 +98,30 @@ class Beside:
     """The median of the rounds."""
     foretold: float
     half_width: float | None
-    """Of the logarithm, where nine of ten devices lie that are measured so often; ``None`` where that is refused."""
+    """Half-width of the 90 % prediction interval for devices measured this many times, as a logarithm; ``None`` if
+    refused.
+    """
     why: str = ""
-    """Of the refusal."""
+    """Reason of the refusal."""
 
     @property
     def error(self) -> float:
-        """Foretold over measured, minus 1."""
+        """Predicted over measured, minus 1."""
         return self.foretold / self.measured - 1
 
     @property
     def holds(self) -> bool | None:
-        """Whether the device lies within the interval."""
+        """Whether the device is within the interval."""
         return None if self.half_width is None else abs(math.log(self.foretold / self.measured)) <= self.half_width
 
 
 def beside(
     calibration: Calibration, workloads: Sequence[HeldOut], found: Sequence[Round], seed: int = 1
 ) -> list[Beside]:
-    """What the twin says of each workload beside what was measured.
+    """Compares the model's prediction for each workload with the measurement.
 
-    Its intervals are those of a device that is measured for ever; what chance moves the rounds by, and the model's own
-    run, which is as long as one, comes on top.
+    The model's intervals are for a device measured without limit; the variation of the rounds, and of the model's own
+    run of the same length, is added.
     """
     strays = {figure: NINE_OF_TEN * chance(found, figure) * math.sqrt(1 + 1 / len(found)) for figure in FIGURES}
     rows = []

@@ -1,4 +1,4 @@
-"""A device under calibration: what was asked of it so far, what that took, and how much is left."""
+"""``Session``: the requests run so far on a device under calibration, the time used, and the time left."""
 
 from __future__ import annotations
 
@@ -14,45 +14,44 @@ Again = Callable[[np.random.Generator], Requests]
 
 
 PLANNED = 0.8
-"""Of a budget so much is planned for: some answers take longer than can be foreseen."""
+"""Share of a budget that is planned: some answers take longer than expected."""
 
 
 class OutOfTimeError(Exception):
-    """The budget is spent; what was learnt is kept."""
+    """The budget is spent; the answers so far are kept."""
 
 
 @dataclass
 class Asked:
-    """Requests and what came of them, which a model of the device must explain."""
+    """Requests and their answers, which a model of the device must explain."""
 
     test: str
-    """What it is for: the name of the probe and of its part."""
+    """The test: the name of the probe and of its part."""
     requests: Requests
     answers: Answers
     rested_s: float = 0.0
-    """How long the device was left alone before."""
+    """Idle time of the device before."""
     again: Again | None = None
-    """Draws other requests of the same kind, so that a model of the device is asked more often than the device was."""
+    """Draws other requests of the same kind, so that a model can be run more often than the device."""
 
 
 @dataclass
 class Session:
-    """A device, and all that was asked of it in order."""
+    """A device, and all requests it has run, in order."""
 
     device: Device
     seed: int = 1
     budget_s: float = float("inf")
-    """Time of the device that may be spent."""
+    """Maximum time on the device."""
     progress: Callable[[str, float], object] | None = None
-    """Hears what is tested, and how many seconds of the device are left as far as that is known."""
+    """Called with the current test, and the estimated seconds of device time left."""
     usual_s: float = 114.0
-    """Time of a device that all probes of its family take at most, as far as they can foresee it."""
+    """Estimated maximum time of all probes of its family."""
     recorded: list[Asked] = field(default_factory=list)
-    """What an earlier calibration of this device was answered: it is not asked again, as long as the same comes
-    next."""
+    """Answers of an earlier calibration of this device, which are reused as long as the same requests follow."""
     asked: list[Asked] = field(default_factory=list)
     member: Session | None = None
-    """The same device seen as one member of the array that it turned out to be."""
+    """The device accessed as one member of the array that it turned out to be."""
     device_s: float = 0.0
     requests: int = 0
     _rested_s: float = 0.0
@@ -62,17 +61,17 @@ class Session:
 
     @property
     def left_s(self) -> float:
-        """Time of the device that is left."""
+        """Time left on the device."""
         return max(0.0, self.budget_s - self.device_s)
 
     def draw(self, test: str, again: Again) -> Answers:
-        """Asks requests of a kind that can be drawn again."""
+        """Runs requests of a kind that can be drawn again."""
         return self.ask(test, again(self.random), again=again)
 
     def ask(self, test: str, requests: Requests, again: Again | None = None) -> Answers:
-        """Asks, and keeps what came of it.
+        """Runs requests, and keeps the answers.
 
-        Raises ``OutOfTimeError`` where the budget was spent before.
+        Raises ``OutOfTimeError`` if the budget is already spent.
         """
         if self.left_s <= 0:
             raise OutOfTimeError
@@ -96,24 +95,25 @@ class Session:
         return None
 
     def part_s(self, usual_s: float, to_come_s: float) -> float:
-        """Seconds for a probe that usually takes ``usual_s``, where it and those behind it usually take ``to_come_s``:
-        its part of what is left, so that all together stay within the budget on a device of any speed."""
+        """Returns the time in seconds for a probe that usually takes ``usual_s``, if it and the following ones usually
+        take ``to_come_s``: its share of the time left, so that all together stay within the budget on a device of any
+        speed."""
         left = min(PLANNED * self.budget_s, self.usual_s) - self.device_s
         return max(0.0, min(left / to_come_s, 1.5)) * usual_s
 
     def rest(self, seconds: float) -> None:
-        """Leaves the device alone, which is time of the device too."""
+        """Leaves the device idle, which counts as device time."""
         if not self.recorded:
             self.device.rest(seconds)
         self.device_s += seconds
         self._rested_s += seconds
 
     def of(self, test: str) -> list[Asked]:
-        """What was asked in a test, in order."""
+        """Returns the requests of a test, in order."""
         return [one for one in self.asked if one.test == test]
 
 
 def places(random: np.random.Generator, count: int, end: int, size: int = 4096, start: int = 0) -> NDArray[np.uint64]:
-    """Random offsets of requests of this size between two bytes, aligned to their size."""
+    """Returns random offsets of requests of this size between two bytes, aligned to their size."""
     first, last = -(-start // size), end // size
     return random.integers(first, max(first + 1, last), count).astype(np.uint64) * np.uint64(size)

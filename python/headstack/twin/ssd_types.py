@@ -1,4 +1,4 @@
-"""The description of a solid-state drive, as the simulator takes it."""
+"""Types of the description of an SSD, as the simulator takes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headstack.twin.disk_types import Adapter
 
 
 class Ssd(TypedDict):
-    """One solid-state drive."""
+    """One solid-state drive (SSD)."""
 
     name: str
     """Product name, for people."""
@@ -19,37 +19,36 @@ class Ssd(TypedDict):
     timing: Timing
     """The times of the flash."""
     slc_cache: NotRequired[SlcCache]
-    """Cells that take writes with one bit each first; ``None`` where there are none."""
+    """Cells that first take writes with one bit each; ``None`` if there are none."""
     buffer: WriteBuffer
     """The buffer of writes until they are programmed."""
     collection: Collection
-    """When blocks are reclaimed."""
+    """Thresholds of garbage collection."""
     controller: Controller
     """Fixed costs of a command."""
     interface: Interface
-    """The way to the host."""
+    """The link to the host."""
     filled: bool
-    """Unwritten data are read as if the drive had been filled once, in order: from the flash. Otherwise the
-    controller knows that there is nothing. It takes no memory, and writes find the flash empty all the same. Trimmed
+    """Whether unwritten data are read from the flash, as if the drive had been filled once in order. Otherwise the
+    controller knows that there are none. It takes no memory, and writes find the flash empty in either case. Trimmed
     units count as unwritten."""
     preconditioned: bool
-    """It starts in the steady state of random overwrites instead of empty. Making it takes real time: measured, 19 s
-    for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10 %."""
+    """Whether it starts in the steady state of random overwrites instead of empty. Creating that state takes real time:
+    measured, 19 s for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10 %."""
     power: NotRequired[SsdPower]
-    """Power and cooling; left out where they are unknown."""
+    """Power and cooling; absent if unknown."""
 
 
 class Capacity(TypedDict):
     """The exported capacity."""
 
     logical_bytes: int
-    """Bytes that the drive exports; what the flash holds beyond them is over-provisioning."""
+    """Exported bytes; the rest of the flash is over-provisioning."""
     logical_block_bytes: int
     """Bytes of a logical block: 512 or 4096."""
     mapping_unit_bytes: int
-    """Bytes that one entry of the map stands for: a power of two that divides a row (a page of each plane). 4 KiB is
-    usual, 16 KiB and more is met in large drives that save memory; a write of a part of a unit reads the rest of
-    it."""
+    """Bytes per entry of the map: a power of two that divides a row (a page of each plane). 4 KiB is usual; large
+    drives use 16 KiB and more to save memory; a write of a part of a unit reads the rest of it."""
 
 
 class Flash(TypedDict):
@@ -58,7 +57,7 @@ class Flash(TypedDict):
     channels: int
     """Buses between controller and flash."""
     dies_per_channel: int
-    """Dies on each of them."""
+    """Dies per channel."""
     planes_per_die: int
     """Planes of a die, which read, program and erase together."""
     blocks_per_plane: int
@@ -73,109 +72,108 @@ class Timing(TypedDict):
     """Times of the flash."""
 
     read_ns: int
-    """From the array into the page registers (tR)."""
+    """Time from the array into the page registers (tR)."""
     program_ns: int
-    """From the page registers into the array (tPROG), all planes at once."""
+    """Time from the page registers into the array (tPROG), all planes at once."""
     erase_ns: int
-    """One block of each plane (tBERS)."""
+    """Time to erase one block of each plane (tBERS)."""
     channel_ns_per_byte: float
-    """Time of one byte on a channel, either way."""
+    """Time of one byte on a channel, in either direction."""
     suspend_ns: int | None
-    """A read interrupts a program or an erase and is served after this time; ``None`` where it waits for their end."""
+    """Time until a read that suspends a program or an erase is served; ``None`` if reads wait for their end."""
     resume_ns: int
-    """Cost of resuming it, in addition to the rest of it."""
+    """Additional cost of resuming it."""
     suspensions_max: int
-    """The most interruptions of a program or an erase."""
+    """Maximum number of suspensions of a program or an erase."""
     reads_ahead_max: int
-    """Reads that a die serves at most while a program, an erase or a move waits for them. It keeps an endless stream
-    of reads from starving the writes."""
+    """Maximum number of reads that a die serves while a program, an erase or a move waits for them, so that a
+    continuous stream of reads does not starve writes."""
 
 
 class SlcCache(TypedDict):
-    """Blocks that hold one bit a cell until they are folded: what they hold is moved to others, and they are
+    """Blocks that hold one bit per cell until they are folded: their contents are moved to others, and they are
     erased."""
 
     static_bytes: int
-    """Data of the host's for which blocks are set aside. Once they are full, writes go past them."""
+    """Host data for which blocks are set aside. When they are full, writes bypass them."""
     dynamic_bytes: int
-    """Data of the host's that free blocks take beyond that, as long as there are any: it shrinks as the drive fills,
-    and is folded while the host writes once they are used up."""
+    """Host data that free blocks hold in addition, as long as there are any: it shrinks as the drive fills, and is
+    folded during host writes once they are used up."""
     bits_per_cell: int
-    """Bits of the other cells: a block of the cache holds that part of what it holds otherwise."""
+    """Bits of the other cells: a block of the cache holds one over this of its normal capacity."""
     read_ns: int
-    """From the array into the page registers."""
+    """Time from the array into the page registers."""
     program_ns: int
-    """From the page registers into the array, all planes at once."""
+    """Time from the page registers into the array, all planes at once."""
     idle_ns: int | None
-    """The host has asked for nothing so long: then it is folded. Absent where that waits until the room is
-    needed."""
+    """Idle time of the host after which it is folded; ``None`` if that waits until the space is needed."""
 
 
 class WriteBuffer(TypedDict):
-    """The write buffer, in the controller's memory. A write is complete when it is there."""
+    """The write buffer in the controller's memory, in which writes complete."""
 
     bytes: int
     """Size; at least two rows (a row is a page of each plane of a die, what is programmed at once)."""
     power_loss_protected: bool
-    """Capacitors save it: a flush has nothing to do. Otherwise a flush, and a write with forced unit access, waits
-    until everything accepted so far is programmed."""
+    """Whether capacitors protect it: a flush then has nothing to do. Otherwise a flush, and a write with forced unit
+    access, waits until everything accepted so far is programmed."""
     write_through: NotRequired[bool]
-    """The write cache is off: every write waits as one with forced unit access does. No effect where capacitors save
-    the buffer."""
+    """Whether the write cache is off: every write then waits like one with forced unit access. No effect if capacitors
+    protect the buffer."""
 
 
 class Collection(TypedDict):
-    """Garbage collection: greedy, each die its own."""
+    """Garbage collection: greedy, separately for each die."""
 
     free_blocks_min: int
-    """A die with fewer free blocks than this (of each plane) collects; 2 or more. The last one is kept for
-    collection, so writes wait when they would need it."""
+    """A die with fewer free blocks (of each plane) than this collects; at least 2. The last one is kept for collection,
+    so writes that would need it wait."""
 
 
 class Controller(TypedDict):
     """Costs of a command in the controller, and its limits."""
 
     command_ns: int
-    """From the arrival of a command to its first action; of a write, ``write_command_ns``."""
+    """Time from the arrival of a command to its first action; of a write, ``write_command_ns``."""
     command_interval_ns: int
-    """Between the starts of two commands: its inverse is the most commands a second; after a write,
+    """Minimum time between the starts of two commands: its inverse is the maximum command rate; after a write,
     ``write_interval_ns``."""
     write_command_ns: int
-    """As ``command_ns``, of a write."""
+    """Like ``command_ns``, for a write."""
     write_interval_ns: int
-    """As ``command_interval_ns``, after a write."""
+    """Like ``command_interval_ns``, after a write."""
     read_ns_per_byte: float
-    """Time of one byte through the controller towards the host; 0 where it is never the limit."""
+    """Time of one byte through the controller to the host; 0 if it is never the bottleneck."""
     write_ns_per_byte: float
-    """Time of one byte through the controller towards the flash."""
+    """Time of one byte through the controller to the flash."""
     map_cache_bytes: NotRequired[int]
-    """Memory for the map of a drive that cannot hold it all, such as what the host lends it: what is not there is
-    read from the flash first. Absent where the whole map is at hand."""
+    """Memory for the map of a drive that cannot hold all of it, such as a host memory buffer: missing entries are read
+    from the flash first. Absent if the whole map is in memory."""
 
 
 class Interface(TypedDict):
-    """The way between controller and host."""
+    """The link between controller and host."""
 
     read_ns_per_byte: float
-    """Time of one byte towards the host; 0 for an interface that is never the limit."""
+    """Time of one byte to the host; 0 for an interface that is never the bottleneck."""
     write_ns_per_byte: float
-    """Time of one byte towards the drive."""
+    """Time of one byte to the drive."""
     full_duplex: bool
-    """Both directions at once (PCI Express, SAS) or in turn (SATA)."""
+    """Whether both directions work at once (PCI Express, SAS), not in turn (SATA)."""
     queue_depth: int
-    """Commands that the drive works on at once; further ones wait in their order of arrival."""
+    """Number of commands that the drive processes at once; further ones wait in their order of arrival."""
     host: NotRequired[Adapter]
-    """Time of driver and host adapter, where the drive stands alone; none where it is left out."""
+    """Time of driver and host adapter for a standalone drive; zero if absent."""
 
 
 class SsdPower(TypedDict):
     """Power and cooling of a solid-state drive."""
 
     idle_w: float
-    """Without work."""
+    """Power without work."""
     active_w: float
-    """With every die busy; in proportion with fewer."""
+    """Power with every die busy; proportional with fewer."""
     ambient_celsius: float
-    """Temperature of the air where the drive sits."""
+    """Air temperature at the drive."""
     airflow_k_per_w: float
     """Temperature rise of the case over the air, in K per watt."""

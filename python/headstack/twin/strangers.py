@@ -1,4 +1,4 @@
-"""Devices that a family must not take for its own: constant latencies, other families, two devices mixed."""
+"""Devices that a family must not accept: constant latencies, other families, and mixtures of two devices."""
 
 from __future__ import annotations
 
@@ -18,38 +18,37 @@ from headstack.twin.learning import DoesNotFitError, learn
 from headstack.twin.learnt import System
 from headstack.twin.volume_types import Latency, Volume
 
-NEAR: Final = 0.03
-"""A twin whose rates are this near in all its held-out workloads is a good one, whatever the device is made of."""
+GOOD_FIT_ERROR: Final = 0.03
+"""A model whose rates are this close in all held-out workloads is good, regardless of the real device."""
 
 
 @dataclass(frozen=True)
 class Stranger:
-    """A hidden device that is of none of the families that it was taken for."""
+    """A hidden device that belongs to none of the families that it could be mistaken for."""
 
     device: str
     what: str
     refused: dict[str, str] = field(default_factory=dict)
-    """Family to what speaks against it."""
+    """Reasons for rejection by family."""
     off: dict[str, float] = field(default_factory=dict)
-    """Family that took it for one of its own, to by how much the worst of its held-out rates is off."""
+    """For each family that accepted it, the largest error of its held-out rates."""
 
     @property
     def known(self) -> bool:
-        """No family took it for what it is not, and was wrong about it."""
-        return all(off <= NEAR for off in self.off.values())
+        """Whether no family accepted it with a wrong model."""
+        return all(off <= GOOD_FIT_ERROR for off in self.off.values())
 
 
 @dataclass(frozen=True)
 class _Kind:
     what: str
     families: tuple[str, ...]
-    """That it could be mistaken for."""
+    """Families that it could be mistaken for."""
     system: System
 
 
 def strangers(count: int, seed: int, first: int = 0) -> Iterator[Stranger]:
-    """Strangers one after the other; each depends on the seed and its own number alone. After twenty the kinds begin
-    again."""
+    """Yields strangers; each depends only on the seed and its number. The kinds repeat after twenty."""
     for number in range(first, first + count):
         kind = _kind(number % len(_KINDS), np.random.default_rng((seed, number)))
         found = Stranger(f"stranger-{seed}-{number}", kind.what)
@@ -90,7 +89,7 @@ _KINDS: Final = (
     ("stripes over unlike solid-state drives", "raid0 flash flash", ALONE),
     ("stripes over disks", "raid5 disk", ALONE),
 )
-"""What it is, what it is made of, and for what it could be mistaken."""
+"""Name, construction, and families that it could be mistaken for."""
 MEMBERS: Final = {
     "disk": (
         "cheetah-9lp",
@@ -112,7 +111,7 @@ def _kind(number: int, random: np.random.Generator) -> _Kind:
     if kind in DRAWS:
         return _Kind(what, families, DRAWS[kind](random))
     if kind in ("constant", "latencies"):
-        # As near to one as the model has it.
+        # As similar to one as the model permits.
         times = [round(float(part)) for part in parts]
         floor, median, p99 = times if len(times) > 1 else (times[0], times[0] + 1, times[0] + 2)
         return _Kind(what, families, _latencies(floor, median, p99))
@@ -120,7 +119,7 @@ def _kind(number: int, random: np.random.Generator) -> _Kind:
 
 
 def _latencies(floor_ns: int, median_ns: int, p99_ns: int) -> System:
-    """Answers after a time that nothing else has a part in."""
+    """Returns a system whose latencies have no other cause."""
     latency: Latency = {"floor_ns": floor_ns, "median_ns": median_ns, "p99_ns": p99_ns}
     volume: Volume = {
         "name": "latencies",
@@ -136,7 +135,7 @@ def _latencies(floor_ns: int, median_ns: int, p99_ns: int) -> System:
 
 
 def _mixed(level: str, parts: list[str], random: np.random.Generator) -> System:
-    """Two members that differ, or four that do not."""
+    """Returns an array with two different members, or four equal ones."""
     names: list[str] = []
     for part in parts:
         left = [name for name in MEMBERS[part] if name not in names]

@@ -1,4 +1,4 @@
-"""The description of a cloud volume, as the simulator takes it."""
+"""Types of the description of a cloud volume, as the simulator takes it."""
 
 from __future__ import annotations
 
@@ -11,65 +11,65 @@ Of = Literal["both", "reads", "writes"]
 
 
 class Volume(TypedDict):
-    """A block volume behind a network, known by what its provider publishes."""
+    """A block volume behind a network, as its provider specifies it."""
 
     name: str
     """Product name, for people."""
     capacity_bytes: int
-    """Bytes that it exports."""
+    """Exported bytes."""
     block_bytes: int
     """Bytes of a logical block: 512 or 4096."""
     accounting: Accounting
     """The requests that count as one."""
     limits: list[Limit]
-    """Its limits; all of them hold."""
+    """Its limits; all of them apply."""
     read: Latency
-    """Latency of a read that no limit holds back."""
+    """Latency of a read that no limit delays."""
     write: Latency
-    """The same of a write."""
+    """Latency of a write that no limit delays."""
     queue_depth: int
-    """Requests that its driver keeps in it."""
+    """Number of requests that its driver keeps in it."""
 
 
 class Accounting(TypedDict):
     """The requests that count as one."""
 
     unit_bytes: int | None
-    """A longer request counts as so many of this length, rounded up; ``None`` where length does not count."""
+    """A longer request counts as several of this length, rounded up; ``None`` if length does not count."""
     merges: bool
-    """Requests that continue the last one of their kind count together, up to a unit."""
+    """Whether requests that continue the last one of their kind count together, up to a unit."""
     whole_units: bool
-    """A request that continues nothing pays a whole unit of bytes, as a disk's arm would."""
+    """Whether a random request costs a whole unit of bytes, as for a disk's arm."""
 
 
 class Limit(TypedDict):
-    """A limit."""
+    """A rate limit."""
 
     counts: Counts
     """The unit that it counts."""
     of: Of
     """The requests that this limit counts."""
     per_s: int
-    """So many a second, always."""
+    """Sustained rate per second."""
     burst: Burst | None
-    """More for a time."""
+    """A higher rate for a limited time."""
 
 
 class Burst(TypedDict):
-    """A bucket of credits: what is not used of the limit fills it, and what is used beyond the limit empties it."""
+    """A bucket of credits, filled by unused rate and emptied by rates above the limit."""
 
     per_s: int
-    """So many a second while there are credits."""
+    """Rate per second while there are credits."""
     credits: int
     """Credits that the bucket holds, and has at the start."""
 
 
 class Latency(TypedDict):
-    """Response time: at least the floor, and above it log-normal."""
+    """Response time: a floor plus a log-normal part."""
 
     floor_ns: int
-    """The shortest."""
+    """The minimum."""
     median_ns: int
-    """Half are shorter."""
+    """The median."""
     p99_ns: int
-    """One in a hundred is longer."""
+    """The 99th percentile."""

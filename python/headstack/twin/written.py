@@ -1,4 +1,6 @@
-"""A twin as files: an ordinary description with a table ``[twin]``, and beside it the sample of others as likely."""
+"""Writes a calibrated model as files: an ordinary description with a table ``[twin]``, and next to it the sample of
+equally likely ones.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def written(calibration: Calibration, name: str, version: str) -> dict[str, str]:
-    """The files by name; ``name`` is that of the description without its suffix."""
+    """Returns the files by name; ``name`` is that of the description without its suffix."""
     learnt, session = calibration.learnt, calibration.session
     sample = f"{name}.sample.json"
     table: Mapping[str, str | int | list[str]] = {
@@ -45,7 +47,7 @@ def written(calibration: Calibration, name: str, version: str) -> dict[str, str]
 
 
 def _description(calibration: Calibration, name: str, beside: dict[str, str]) -> str:
-    """The best description; the member of an array is a file of its own, which goes ``beside`` it."""
+    """Returns the best description; the member of an array is a file of its own, which is added to ``beside``."""
     best = calibration.learnt.best
     sources = {"default": f"A calibrated: {calibration.session.requests:,} requests of its own"}
     called = f"Twin of {calibration.session.device.name}"

@@ -1,1 +1,3 @@
-"""Crash tests of real stores: configurations whose bugs have to be found, and others whose promises have to hold."""
+"""Crash tests of real stores: configurations with known bugs that must be found, and others that must keep their
+guarantees.
+"""

@@ -15,11 +15,11 @@ from stores.cases import Case, cases
 from stores.exploring import Outcome, lacks_of, tried, tried_for
 
 LEAST_MAX = 3
-"""A forgotten flush shows by one missing write, or a few."""
+"""A forgotten flush is visible with one missing write, or a few."""
 
 
 def line(outcome: Outcome) -> str:
-    """What became of a case."""
+    """Formats the result of a case."""
     possible = "more than can be counted" if outcome.possible is None else f"{outcome.possible:.2g}"
     least = "" if outcome.least is None else f" of {outcome.least} writes and more"
     recorded = f"{outcome.recording_s:.1f} s for {outcome.recordings} recordings"
@@ -32,7 +32,7 @@ def line(outcome: Outcome) -> str:
 
 
 def rows(outcome: Outcome) -> list[str]:
-    """As `make validate` reads them: kinds that are not as expected, and how few missing writes it takes."""
+    """Returns rows for `make validate`: unexpected kinds, and the minimum number of missing writes."""
     case, seen = outcome.case, set(outcome.kinds)
     wrong = len(seen - case.must - case.may) + len(case.must - seen)
     told = [("kinds that are not as expected", wrong, "kinds", 0)]
@@ -55,7 +55,7 @@ def rows(outcome: Outcome) -> list[str]:
 
 
 def lacking(case: Case) -> str | None:
-    """What this machine lacks of what a case needs, once its store is built."""
+    """Returns a requirement of a case that this machine lacks, after its store is built."""
     try:
         if case.program.run is None:
             outside.build(case.store)

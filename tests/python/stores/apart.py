@@ -1,4 +1,4 @@
-"""Reading in a process of its own: a store that maps its file dies of what a crash left in it."""
+"""Reads a store in a separate process: a store that maps its file may be killed by its state after a crash."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PATIENCE_S = 30
 
 
 def apart(reading: Callable[[], Rows]) -> Rows:
-    """What a store reads in a process of its own, which may die of it."""
+    """Returns the contents that a store reads in a separate process, which may be killed."""
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(here)
-            # Whoever runs this would print the stacks of a death that is expected.
+            # Avoids stack traces of an expected death.
             faulthandler.disable()
             signal.alarm(PATIENCE_S)
             with os.fdopen(there, "wb") as pipe:
@@ -52,5 +52,5 @@ def _answer(reading: Callable[[], Rows]) -> Rows | tuple[Kind, str, int]:
     except BrokenError as broken:
         return broken.kind, broken.what, broken.transaction
     except OSError as error:
-        # What a file system answers that is broken itself.
+        # Errors of a broken file system.
         return Kind.CORRUPT, str(error), 1

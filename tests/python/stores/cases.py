@@ -14,28 +14,28 @@ from stores.programs import STORES, Store
 from stores.verdicts import BrokenError, Kind, judge
 
 FOLDER = "store"
-"""Of the file system; what a store keeps lies in it."""
+"""Folder of the file system for the files of a store."""
 TABLE = Path(__file__).with_name("cases.toml")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row of it."""
+    """A row of the table."""
 
     name: str
     store: str
     settings: dict[str, Any] = field(default_factory=dict)
     file_system: str = "ext4"
     drive: str = "wd1200bb"
-    """A disk whose write cache is volatile, and which writes sector by sector."""
+    """A disk with a volatile write cache, which writes sector by sector."""
     mount: str = ""
     background_ms: float = 4
     neighbour: bool = False
-    """Whether another program syncs a file of its own all the time."""
+    """Whether another program permanently syncs a file of its own."""
     speed: float = 50
-    """Of the device, whose times are mostly not what is tested."""
+    """Speed of the device, whose times are mostly not tested."""
     torn: int = 0
-    """Pieces of so many bytes, of which any may be there; 0 where writes are whole or absent."""
+    """Size of pieces of which any may be stored; 0 if writes are complete or absent."""
     budget: str = "10s"
     must: frozenset[Kind] = frozenset()
     may: frozenset[Kind] = frozenset()
@@ -51,7 +51,7 @@ class Case:
         return " ".join(filter(None, words))
 
     def check(self, image: Path, marks: Sequence[str]) -> None:
-        """Raises `BrokenError` for what an image does not keep of what the marks say was acknowledged."""
+        """Raises `BrokenError` for acknowledged data, by the marks, that an image lacks."""
         acknowledged = max((int(mark) for mark in marks if mark.isdecimal()), default=0)
         try:
             with left(image, self.file_system) as root:
@@ -65,7 +65,7 @@ class Case:
         judge(rows, acknowledged, self.program.transactions)
 
     def verdict(self, seen: set[Kind]) -> str:
-        """What the kinds that were seen mean."""
+        """Returns the verdict for the kinds that were seen."""
         if wrong := seen - self.must - self.may:
             return "wrong: " + ", ".join(sorted(wrong))
         if missed := self.must - seen:

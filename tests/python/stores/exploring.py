@@ -1,4 +1,4 @@
-"""A case from its recording to its verdict."""
+"""``tried``: runs a case from its recording to its verdict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stores.verdicts import BrokenError, Kind, kind_of
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case. `kinds` counts what was wrong with states, with those by which findings were reduced."""
+    """The result of a case. `kinds` counts faults of states, including those by which findings were reduced."""
 
     case: Case
     states: int
@@ -40,7 +40,7 @@ class Outcome:
 
     @property
     def least(self) -> int | None:
-        """The fewest missing and torn writes by which something shows that has to be seen."""
+        """The minimum number of missing and torn writes of an expected fault."""
         found = [one for one in self.findings if kind_of(one.message) in self.case.must]
         return min((len(one.missing) + len(one.torn) for one in found), default=None)
 
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def lacks_of(case: Case) -> str | None:
-    """What this machine lacks of what a case needs."""
+    """Returns a requirement of a case that this machine lacks."""
     if os.geteuid() != 0:
         return "loop devices and mounts need root"
     for device in ("/dev/fuse", "/dev/loop-control"):
@@ -67,9 +67,9 @@ def lacks_of(case: Case) -> str | None:
 
 
 def tried(case: Case, budget: str, seed: int, until_seen: bool = False) -> Outcome:
-    """Records a case, and tries what power cuts may leave of it.
+    """Records a case, and tries the states that power losses may leave.
 
-    With `until_seen` it ends when all was seen that has to be, and something of it was reduced.
+    With `until_seen` it ends when all expected faults were seen, and one of them was reduced.
     """
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="headstack-case-", dir=MEMORY) as name:
@@ -83,7 +83,7 @@ def tried(case: Case, budget: str, seed: int, until_seen: bool = False) -> Outco
             try:
                 case.check(Path(path), marks)
             except BrokenError as broken:
-                # Findings are put together by what is missing; a kind that is rarer would not be among them.
+                # Findings are merged by missing writes, which would hide rarer kinds.
                 with kinds.open("a", encoding="utf-8") as file:
                     file.write(f"{broken.kind}\n")
                 raise
@@ -95,7 +95,7 @@ def tried(case: Case, budget: str, seed: int, until_seen: bool = False) -> Outco
             if until_seen and findings and case.must and case.must <= set(seen()):
                 raise KeyboardInterrupt
 
-        # btrfs knows devices by what is written on them: it takes two images of one file system for one.
+        # btrfs identifies devices by their contents: two images of one file system would be the same.
         jobs = 1 if case.file_system == "btrfs" else None
         exploration = hs.crash.open(folder / "journal").explore(
             check,
@@ -121,7 +121,7 @@ def tried(case: Case, budget: str, seed: int, until_seen: bool = False) -> Outco
 
 
 def tried_for(case: Case, states: int, seed: int) -> Outcome:
-    """The same, of as many recordings as so many states take."""
+    """Tries as many recordings as this number of states requires."""
     whole = tried(case, str(states), seed)
     while whole.states < states:
         seed += 1

@@ -1,4 +1,4 @@
-"""What programs without a store do: a file that is replaced, a log that is appended to, pages that are overwritten."""
+"""Programs without a store: a file that is replaced, a log that is appended to, pages that are overwritten."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Acknowledge = Callable[[int], None]
 
 
 def packed(rows: Rows) -> bytes:
-    """Rows as a file."""
+    """Encodes rows as a file."""
     return b"".join(struct.pack("<II", len(key), len(rows[key])) + key + rows[key] for key in sorted(rows))
 
 
 def unpacked(data: bytes) -> Rows:
-    """The rows of such a file."""
+    """Decodes the rows of such a file."""
     rows, place = {}, 0
     while place < len(data):
         if place + 8 > len(data):
@@ -36,7 +36,7 @@ def unpacked(data: bytes) -> Rows:
 
 
 def run_rename(folder: Path, settings: dict[str, bool], transactions: int, acknowledge: Acknowledge) -> None:
-    """Each transaction replaces the whole file by its successor."""
+    """Replaces the whole file in each transaction."""
     directory = os.open(folder, os.O_RDONLY)
     rows: Rows = {}
     for number in range(1, transactions + 1):
@@ -65,7 +65,7 @@ def read_rename(folder: Path, settings: dict[str, bool]) -> Rows:
 
 
 def run_log(folder: Path, settings: dict[str, bool], transactions: int, acknowledge: Acknowledge) -> None:
-    """Each transaction appends a record: its length, with or without a checksum, its rows."""
+    """Appends a record in each transaction: its length, with or without a checksum, and its rows."""
     log = os.open(folder / "log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     for number in range(1, transactions + 1):
         data = packed(written(number))
@@ -74,7 +74,7 @@ def run_log(folder: Path, settings: dict[str, bool], transactions: int, acknowle
         if settings["sync"]:
             os.fdatasync(log)
         if number == 1 and settings["sync"]:
-            # The name has to be there as well.
+            # The directory entry must be durable as well.
             directory = os.open(folder, os.O_RDONLY)
             os.fsync(directory)
             os.close(directory)
@@ -83,7 +83,7 @@ def run_log(folder: Path, settings: dict[str, bool], transactions: int, acknowle
 
 
 def read_log(folder: Path, settings: dict[str, bool]) -> Rows:
-    """As such programs recover: whole records up to the first that is not."""
+    """Recovers like such programs: complete records up to the first incomplete one."""
     if not (folder / "log").exists():
         return {}
     data, rows, place = (folder / "log").read_bytes(), Rows(), 0
@@ -105,7 +105,7 @@ PAGE_BYTES = 16 << 10
 
 
 def run_in_place(folder: Path, settings: dict[str, bool], transactions: int, acknowledge: Acknowledge) -> None:
-    """One page, overwritten by each transaction: whole only where the device writes it whole."""
+    """Overwrites one page in each transaction: it is only intact if the device writes it atomically."""
     file = os.open(folder / "page", os.O_CREAT | os.O_RDWR)
     for number in range(transactions + 1):
         os.pwrite(file, page(number), 0)
@@ -121,7 +121,7 @@ def run_in_place(folder: Path, settings: dict[str, bool], transactions: int, ack
 
 @cache
 def page(number: int) -> bytes:
-    """Each sector of it says of which transaction it is."""
+    """Returns a page in which each sector states its transaction."""
     return b"".join(struct.pack("<Q", number) + value(number, sector, 504) for sector in range(PAGE_BYTES // 512))
 
 

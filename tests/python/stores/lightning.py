@@ -1,4 +1,4 @@
-"""LMDB, of the distribution `lmdb`."""
+"""LMDB, from the distribution `lmdb`."""
 
 from __future__ import annotations
 

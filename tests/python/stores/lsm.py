@@ -1,4 +1,4 @@
-"""LevelDB, of the distribution `plyvel-ci`, and RocksDB, of `rocksdict`."""
+"""LevelDB, from the distribution `plyvel-ci`, and RocksDB, from `rocksdict`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_level(folder: Path, settings: dict[str, bool]) -> Rows:
     if not (folder / "base").exists():
         return {}
     try:
-        # Not paranoid, which takes the torn end of a log for corruption: that end was never acknowledged.
+        # Not paranoid, which takes the torn end of a log for corruption, though it was never acknowledged.
         base = plyvel.DB(str(folder / "base"), create_if_missing=True)
         return dict(base.iterator(verify_checksums=True))
     except plyvel.Error as error:
@@ -69,6 +69,6 @@ def read_rocks(folder: Path, settings: dict[str, bool]) -> Rows:
         return {}
     try:
         return dict(rocks(folder).items())
-    # The binding raises nothing narrower.
+    # The binding raises no narrower class.
     except Exception as error:
         raise BrokenError(Kind.CORRUPT, str(error)) from None

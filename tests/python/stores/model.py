@@ -1,4 +1,4 @@
-"""What every store is asked to keep: transactions of which the contents after each are known."""
+"""The transactions that every store runs, with known contents after each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 KEYS = 60
 ROWS = 8
-"""Of a transaction, which also writes its own number under `COUNT`."""
+"""Rows of a transaction, which also writes its own number under `COUNT`."""
 COUNT = b"count"
 MASK = 2**64 - 1
 
@@ -17,7 +17,7 @@ Rows = dict[bytes, bytes]
 
 
 def value(transaction: int, key: int, length: int) -> bytes:
-    """Bytes that no compression shortens, the same in each language: splitmix64."""
+    """Returns incompressible bytes, equal in each language: splitmix64."""
     state, words = transaction * 1000 + key, []
     for _ in range(-(-length // 8)):
         state = (state + 0x9E3779B97F4A7C15) & MASK
@@ -29,7 +29,7 @@ def value(transaction: int, key: int, length: int) -> bytes:
 
 @cache
 def written(transaction: int) -> Rows:
-    """The rows that a transaction writes."""
+    """Returns the rows that a transaction writes."""
     rows = {COUNT: b"%d" % transaction}
     for row in range(ROWS):
         key = (transaction * 7 + row * 13) % KEYS
@@ -38,7 +38,7 @@ def written(transaction: int) -> Rows:
 
 
 def contents(transactions: int) -> Iterator[Rows]:
-    """What is there after each transaction, and before the first."""
+    """Yields the contents before the first, and after each transaction."""
     rows: Rows = {}
     yield dict(rows)
     for transaction in range(1, transactions + 1):
@@ -47,7 +47,7 @@ def contents(transactions: int) -> Iterator[Rows]:
 
 
 def digest(rows: Mapping[bytes, bytes]) -> bytes:
-    """Equal where contents are equal."""
+    """Returns a digest that is equal for equal contents."""
     hashed = hashlib.blake2b()
     for key in sorted(rows):
         hashed.update(struct.pack("<II", len(key), len(rows[key])) + key + rows[key])
@@ -56,5 +56,5 @@ def digest(rows: Mapping[bytes, bytes]) -> bytes:
 
 @cache
 def numbers(transactions: int) -> dict[bytes, int]:
-    """After how many transactions contents are those with this digest."""
+    """Returns the number of transactions by the digest of the contents."""
     return {digest(rows): number for number, rows in enumerate(contents(transactions))}

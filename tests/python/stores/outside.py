@@ -1,4 +1,4 @@
-"""Stores of other languages: bbolt in Go, redb and sled in Rust, programs that `make crash-stores` builds."""
+"""Stores in other languages: bbolt in Go, redb and sled in Rust, in programs that `make crash-stores` builds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from stores.verdicts import BrokenError, Kind
 
 HERE = Path(__file__).parent
 PATIENCE_S = 20
-"""A store that reads a few rows for so long hangs."""
+"""Seconds after which a store that reads a few rows is considered to hang."""
 BUILT = HERE.parents[2] / "target" / "stores"
 PATH = os.pathsep.join([os.environ["PATH"], "/usr/local/go/bin"])
 
 
 def program(store: str) -> list[str]:
-    """The program with a store; its first words. Raises ``RunError`` where it is not built."""
+    """Returns the program of a store with its first arguments. Raises ``RunError`` if it is not built."""
     file = BUILT / "bolt" if store == "bolt" else BUILT / "rust" / "release" / "stores"
     if not file.exists():
         raise hs.RunError(f"{store} is not built; make crash-stores does that")
@@ -30,7 +30,7 @@ def program(store: str) -> list[str]:
 
 
 def build(store: str) -> None:
-    """Builds the program with a store, or says with ``RunError`` why not."""
+    """Builds the program of a store. Raises ``RunError`` with the reason if that fails."""
     if store == "bolt":
         words = ["go", "build", "-mod=readonly", "-o", str(BUILT / "bolt"), "."]
     else:
@@ -54,7 +54,7 @@ def read(store: str, folder: Path, settings: dict[str, object]) -> Rows:
     if done.returncode < 0:
         raise BrokenError(Kind.DIED, f"signal {-done.returncode}")
     if done.returncode != 0:
-        # A panic says first what it met; an error is one line, which may begin with the transaction that it is of.
+        # A panic starts with its cause; an error is one line, which may begin with its transaction.
         what = " ".join(said[:2])[:200]
         of = re.match(r"transaction (\d+): ", what)
         raise BrokenError(Kind.CORRUPT, what, int(of[1]) if of else 1)

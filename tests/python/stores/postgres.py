@@ -1,4 +1,4 @@
-"""PostgreSQL, as the user of that name: it refuses to be root's."""
+"""PostgreSQL, run as the user of that name, since it refuses to run as root."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALL = {
 
 
 def binary(name: str) -> str:
-    """A program of the newest version that is installed."""
+    """Returns a program of the newest installed version."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
     if not found:
         raise hs.RunError(f"PostgreSQL's {name} is not installed")
@@ -44,15 +44,15 @@ def options(settings: dict[str, str]) -> list[str]:
 
 
 def prepare(folder: Path) -> None:
-    """A cluster with checksums and small segments of its log, without what is in the templates of new databases.
+    """Creates a cluster with checksums and small log segments, without the contents of template databases.
 
-    Nobody opens these, and each state would copy them.
+    These are never opened, and each state would copy them.
     """
     shutil.chown(folder, "postgres")
     words = ["-D", str(folder / "base"), "-k", "--wal-segsize=1", "--no-sync", "--no-instructions"]
     words += ["-E", "UTF8", "-A", "trust"]
     subprocess.run([binary("initdb"), *words], check=True, stdout=subprocess.DEVNULL, **AS_POSTGRES)
-    # The database that is made last is the one that is used.
+    # The database created last is the one in use.
     *templates, _ = sorted((folder / "base" / "base").iterdir(), key=lambda path: int(path.name))
     for template in templates:
         for file in template.iterdir():
@@ -84,16 +84,16 @@ def run(folder: Path, settings: dict[str, str], transactions: int, acknowledge: 
                         raise RuntimeError("PostgreSQL has lost its client")
                     acknowledge(number)
         finally:
-            # Fast: connections are closed, what is dirty is written.
+            # Fast shutdown: connections are closed, dirty data are written.
             server.send_signal(2)
             server.wait(PATIENCE_S)
 
 
 def transaction(number: int) -> str:
-    """As SQL; it says its number when it is committed."""
+    """Returns a transaction as SQL, which prints its number when it is committed."""
     rows = ", ".join(f"('{key.decode()}', '{text(key, value)}')" for key, value in written(number).items())
     upsert = f"INSERT INTO entries VALUES {rows} ON CONFLICT (key) DO UPDATE SET value = excluded.value;"
-    # Whole pages are what it protects: so that some are written during the test.
+    # Full page writes occur after checkpoints: have some during the test.
     checkpoint = "CHECKPOINT;\n" if number % 2 == 0 else ""
     return f"BEGIN; {upsert} COMMIT;\n{checkpoint}\\echo {number}\n"
 
@@ -106,7 +106,7 @@ QUERY = "SELECT string_agg(key || ':' || value, ' ' ORDER BY key) AS entries FRO
 
 
 def read(folder: Path, settings: dict[str, str]) -> Rows:
-    """By a server of one process, which recovers and answers one question."""
+    """Reads by a single-user server, which recovers and runs one query."""
     if not (folder / "base" / "PG_VERSION").exists():
         raise BrokenError(Kind.CORRUPT, "no cluster")
     (folder / "base" / "postmaster.pid").unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def read(folder: Path, settings: dict[str, str]) -> Rows:
     if 'relation "entries" does not exist' in done.stderr:
         return {}
     wrong = re.search(r"(?:FATAL|PANIC|ERROR): *(.*)", done.stderr)
-    # It ends itself with a signal when it panics, and says why.
+    # On a panic it kills itself by a signal, and prints the reason.
     if done.returncode < 0 and wrong is None:
         raise BrokenError(Kind.DIED, f"signal {-done.returncode}")
     if done.returncode != 0 or wrong is not None:

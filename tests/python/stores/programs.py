@@ -1,4 +1,4 @@
-"""The stores by their names: the process that runs transactions, and what reads what is left."""
+"""The stores by name: the process that runs transactions, and the reader of the result."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Acknowledge = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Store:
-    """How a store is run and read. `run` is none of stores that are programs of other languages."""
+    """How a store is run and read. `run` is ``None`` for stores that are programs in other languages."""
 
     read: Callable[[Path, Settings], Rows]
     run: Callable[[Path, Settings, int, Acknowledge], None] | None
     module: str = "sqlite3"
-    """What has to be installed."""
+    """The required module."""
     prepare: Callable[[Path], None] | None = None
-    """What is done before anything is recorded."""
+    """Preparation before the recording."""
     transactions: int = 24
     image_mib: int = 32
 
@@ -52,8 +52,8 @@ STORES = {
 
 
 def command(name: str, folder: Path, settings: Settings) -> list[str]:
-    """The process that runs a store's transactions: it says the number of each that is committed, and waits for a line
-    until the acknowledgement is noted. Raises ``RunError`` for a store that is not here."""
+    """Returns the process that runs a store's transactions: it prints the number of each committed one, and waits for a
+    line until the acknowledgement is recorded. Raises ``RunError`` for a store that is not available."""
     store = STORES[name]
     if importlib.util.find_spec(store.module) is None:
         raise hs.RunError(f"{store.module} is not installed")

@@ -1,4 +1,4 @@
-"""Recordings: a store at work on a live device that keeps a journal."""
+"""Recordings of a store on a live device that keeps a journal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from stores.cases import FOLDER, Case
 from stores.programs import command
 
 BEGIN = "ready"
-"""The mark from which on cuts are tried: everything before it is synced."""
+"""The mark from which on power losses are tried: everything before it is synced."""
 
 Mark = Callable[[str], None]
 
 
 @contextmanager
 def beside_a_neighbour(folder: Path) -> Iterator[None]:
-    """Another program syncs a file of its own, again and again: commits come in the middle of whatever a store does."""
+    """Runs another program that permanently syncs a file of its own, so that commits occur during any operation of a
+    store.
+    """
 
     def repeat(over: threading.Event) -> None:
         with open(folder / "neighbour", "wb", buffering=0) as file:
@@ -38,8 +40,8 @@ def beside_a_neighbour(folder: Path) -> Iterator[None]:
 
 
 def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
-    """Runs a store's transactions, and marks each that it acknowledges, before it goes on; how many those were."""
-    # The interpreter finds this package as it has found it here.
+    """Runs a store's transactions, and marks each acknowledged one before the next; returns their number."""
+    # Makes this package importable in the process.
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     words = command(case.store, folder, case.settings)
     count = 0
@@ -52,7 +54,7 @@ def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
         for line in process.stdout:
             mark(line.strip())
             count += 1
-            # The background has the time to write what each transaction left.
+            # Gives the background time to write the data of each transaction.
             time.sleep(pause_s)
             process.stdin.write("\n")
             process.stdin.flush()
@@ -63,7 +65,7 @@ def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
 
 
 def carried_out(case: Case, file: Path, mark: Mark) -> None:
-    """The whole run on a device behind a file: a new file system, the store's transactions, and the end."""
+    """Runs a case on a device behind a file: a new file system, the store's transactions, and the end."""
     with made(file, case.file_system, case.mount) as root:
         folder = root / FOLDER
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""SQLite, of Python's own library."""
+"""SQLite, from Python's own library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stores.model import Rows, written
 from stores.verdicts import BrokenError, Kind
 
 UPSERT = "INSERT INTO entries VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-"""Leaves the index of what is there alone: pages of two transactions may fit together, and be wrong all the same."""
+"""It leaves the index unchanged: pages of two transactions may be consistent, but wrong."""
 
 
 def run(folder: Path, settings: dict[str, str], transactions: int, acknowledge: Callable[[int], None]) -> None:

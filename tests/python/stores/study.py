@@ -27,16 +27,16 @@ from stores.verdicts import BrokenError, Kind
 
 DATA = Path(__file__).parents[3] / "docs" / "crash-study.json"
 STATES = 40
-"""Of each recording."""
+"""Number of states of each recording."""
 SEEDS = (1, 2)
-"""A recording each: what only one of them shows is not told as found."""
+"""Seeds of the recordings: a fault seen in only one of them is not reported as found."""
 ROUNDS_MAX = 60
-"""So many writes of a recording are lost or shorn, one at a time."""
+"""Number of writes of a recording that are lost or torn, one at a time."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A drive, and how power cuts find it."""
+    """A drive, and its state at power losses."""
 
     name: str
     drive: str
@@ -44,7 +44,7 @@ class Column:
     torn: int = 0
 
 
-# A flush that lies leaves the states of a file system that sends none.
+# Ignored flushes have no effect on a file system that sends none.
 COLUMNS = (
     Column("capacitors", "7400-pro-7680gb"),
     Column("volatile cache", "wd1200bb"),
@@ -63,11 +63,11 @@ STORES = {
     "fsync, rename": "S17",
     "rename": "S15",
 }
-"""Configurations by the rows of the table of cases that have them."""
+"""Cases of the configurations, by their rows in the table."""
 SINGLE = ("SQLite, WAL, FULL", "LMDB", "bbolt")
-"""Those of which single writes are lost and shorn."""
+"""Configurations of which single writes are lost and torn."""
 NOTICED = {Kind.CORRUPT, Kind.DIED, Kind.UNOPENED, Kind.NO_FILE_SYSTEM}
-"""Whoever reads is told of these by the store itself; the others are read as if all were well."""
+"""Kinds that the store itself reports to its reader; others are read without an error."""
 
 Json = dict[str, Any]
 
@@ -78,7 +78,7 @@ def case_of(store: str, column: Column) -> Case:
 
 
 def cell(outcome: Outcome, seed: int) -> Json:
-    """What a recording came to."""
+    """Returns the result of a recording."""
     smallest = min(outcome.findings, key=lambda one: len(one.missing) + len(one.torn), default=None)
     told: Json = {"seed": seed, "states": outcome.states, "kinds": dict(sorted(outcome.kinds.items()))}
     if smallest is not None:
@@ -92,7 +92,7 @@ def cell(outcome: Outcome, seed: int) -> Json:
 
 
 def cuts() -> Iterator[Json]:
-    """Power cuts of every store on every drive."""
+    """Yields power losses of every store on every drive."""
     for store in STORES:
         for column in COLUMNS:
             case = case_of(store, column)
@@ -102,7 +102,9 @@ def cuts() -> Iterator[Json]:
 
 
 def singles() -> Iterator[Json]:
-    """One write of a recording is acknowledged and not stored, or its first half only, and all others are there."""
+    """Yields states in which one write of a recording is acknowledged but not stored, or only its first half, and all
+    others are.
+    """
     for store in SINGLE:
         case = case_of(store, COLUMNS[-1])
         for seed in SEEDS:
@@ -119,7 +121,7 @@ def of_one_write(case: Case, folder: Path) -> Json:
     image = _native.CrashImage(str(folder / "image"), native, None, asked["rules"])
     events = recording.described["events"]
     before = set(native.open_after(recording.moments(start=BEGIN)[0]["events"]))
-    # Without flushes all are open to the end, but for those that something lies over.
+    # Without flushes all writes stay open to the end, except for overwritten ones.
     open_writes = [change for change in native.open_after(events) if change not in before]
     chosen = open_writes[:: -(-len(open_writes) // ROUNDS_MAX)]
     seen = {"lost": Counter[str](), "shorn": Counter[str]()}
@@ -150,7 +152,7 @@ def measured() -> Json:
 
 
 def shown(recordings: list[Json]) -> str:
-    """Kinds that every recording has shown; those that only one has are in brackets."""
+    """Formats kinds seen in every recording; those seen in only one are in brackets."""
     sets = [set(one["kinds"]) for one in recordings]
     both, some = set.intersection(*sets), set.union(*sets)
     words = [kind for kind in Kind if kind in both] + [f"({kind})" for kind in Kind if kind in some - both]
@@ -158,7 +160,7 @@ def shown(recordings: list[Json]) -> str:
 
 
 def tables(data: Json) -> str:
-    """As the page has them."""
+    """Returns the tables of the page."""
     cells = {(one["store"], one["column"]): one["recordings"] for one in data["cuts"]}
     names = [column.name for column in COLUMNS]
     lines = [f"| store | {' | '.join(names)} |", "| --- |" + " --- |" * len(names)]

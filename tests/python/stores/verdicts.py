@@ -1,4 +1,4 @@
-"""What may be wrong with a store after a crash, and how it is told."""
+"""Faults of a store after a crash, and how they are detected."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from stores.model import COUNT, digest, numbers
 
 
 class Kind(StrEnum):
-    """What is wrong. A third of the bugs lose what was acknowledged, and look healthy to every other oracle."""
+    """The kind of a fault. 33 % of the bugs lose acknowledged data, and look healthy to every other oracle."""
 
     LOST = "lost"
-    """A transaction was acknowledged, and what is there is from before it."""
+    """A transaction was acknowledged, but the contents are from before it."""
     TORN = "not atomic"
-    """Nothing that any number of transactions leaves."""
+    """The contents match no number of transactions."""
     CORRUPT = "corrupt"
-    """The store itself says that something is wrong, or cannot be opened."""
+    """The store itself reports a fault, or cannot be opened."""
     UNOPENED = "unopened"
-    """The same before anything was acknowledged: nobody has lost anything, and yet somebody has to clean up."""
+    """The same before anything was acknowledged: no data are lost, but repair is required."""
     DIED = "checker died"
-    """Of a signal, while it read."""
+    """Killed by a signal while it read."""
     ZEROS = "zeros"
-    """A file, or a record in it, has its length and no contents."""
+    """A file, or a record in it, has its length but no contents."""
     EMPTY = "empty file"
     NO_FILE_SYSTEM = "no file system"
     AHEAD = "ahead"
-    """More than was asked for: a fault of this test."""
+    """More than the requested transactions: a fault of this test."""
 
 
 class BrokenError(Exception):
-    """A store that a crash has broken, or what the first of its transactions that this concerns has written."""
+    """A store broken by a crash; ``transaction`` is the first affected one."""
 
     def __init__(self, kind: Kind, what: str, transaction: int = 1) -> None:
         super().__init__(f"{kind}: {what}")
@@ -38,12 +38,12 @@ class BrokenError(Exception):
 
 
 def kind_of(message: str) -> Kind:
-    """The kind that the message of a finding begins with."""
+    """Returns the kind at the start of a finding's message."""
     return Kind(message.partition(":")[0])
 
 
 def judge(rows: Mapping[bytes, bytes], acknowledged: int, transactions: int) -> None:
-    """Raises `BrokenError` unless rows are those after all acknowledged transactions, or one more."""
+    """Raises `BrokenError` unless the rows are those after all acknowledged transactions, or one more."""
     number = numbers(transactions).get(digest(rows))
     if number is None:
         said = rows.get(COUNT, b"none").decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Data sheets as text, and the drive files that follow from them."""
+"""Data sheets as text, and the drive files generated from them."""
 
 from headstack.catalogue.sheets.lines import Line, lines_of
 from headstack.catalogue.sheets.sheet import Sheet

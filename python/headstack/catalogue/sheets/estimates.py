@@ -1,4 +1,6 @@
-"""What the class of a drive lets guess where its sheet is silent: sheets of today name neither seeks nor disks."""
+"""Estimates of missing data sheet values from the class of the drive: current data sheets state neither seek times nor
+platter counts.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,26 @@ TERABYTES_A_DISK = (
     (2023, 2.4),
     (2024, 3.0),
 )
-"""Of disks of 3.5 inches in the densest drives of a year (press reports of their introductions)."""
+"""Capacity of a 3.5-inch platter in the densest drives of a year, in TB (press reports of their introductions)."""
 SMALL = 0.35
-"""A disk of 2.5 inches has so much of the area of one of 3.5 inches, the hub taken off."""
+"""Area of a 2.5-inch platter as a share of a 3.5-inch one, without the hub."""
 SEEKS_MS = ((4500.0, 12.0), (6500.0, 11.0), (8000.0, 8.5), (11000.0, 4.2), (20000.0, 3.4))
-"""Average read seeks by turns a minute, below so many: what sheets of each class state where they state any."""
+"""Average read seek times by upper bounds of the spindle speed in rpm, as typical data sheets of each class state them.
+"""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the source that marks it as one."""
+    """A value with a source that marks it as an estimate."""
 
     value: Any
     source: str
     needed: str
-    """What was missing."""
+    """The missing key."""
 
 
 def estimates(kind: str | None, values: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Estimate]:
-    """Keys and values for what is missing, as far as the class tells."""
+    """Returns estimates for missing values, as far as the class determines them."""
     found: dict[str, Estimate] = {}
     for key in missing:
         if kind == "disk" and key == "geometry":
@@ -61,7 +64,7 @@ def _seek(rpm: float) -> str:
 
 
 def _disks(values: Mapping[str, Any]) -> int | None:
-    """Disks that hold the capacity at the density of the year."""
+    """Returns the number of platters that hold the capacity at the density of the year."""
     year = values.get("year")
     if "capacity.logical_blocks" in values:
         bytes_ = values["capacity.logical_blocks"] * (4096 if values.get("capacity.logical_block") == "4096B" else 512)

@@ -1,4 +1,4 @@
-"""The figures of a data sheet: numbers with the units that makers write."""
+"""Figures of a data sheet: numbers with the units that makers write."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ RATE = re.compile(rf"({NUMBER})\s*([kmgt])(i?)(bits?|bytes?|b)\s*(?:/\s*s(?:ec)?
 
 
 def numbers(text: str) -> list[float]:
-    """Every number of a text, thousands and millions counted.
+    """Returns every number of a text, with thousands and millions expanded.
 
     >>> numbers("Up to 1,450K / 1.5M")
     [1450000.0, 1500000.0]
     """
-    # Not the digits of names: `QD16`, `4KB`.
+    # Skips digits within names: `QD16`, `4KB`.
     pattern = rf"(?<![\w.])({NUMBER})\s*(k|m|thousand|million)?(?![\w]|\.\d)"
     found = re.finditer(pattern, re.sub(r"(?i)(k|m)?iops|hours?\b|hrs?\b|h\b", r"\g<1> ", text), re.IGNORECASE)
     return [_number(match[1]) * SCALES[(match[2] or "").lower()] for match in found]
 
 
 def first(text: str) -> float | None:
-    """The first number, with whatever unit.
+    """Returns the first number, with any unit.
 
     >>> first("7,200 RPM")
     7200.0
@@ -37,7 +37,7 @@ def first(text: str) -> float | None:
 
 
 def pair(text: str) -> tuple[float | None, float | None]:
-    """Two numbers with a stroke between, as of reads and writes; else one for both.
+    """Returns two numbers separated by a slash, as for reads and writes; otherwise one for both.
 
     >>> pair("8.5 / 9.5 ms"), pair("<8.5")
     ((8.5, 9.5), (8.5, None))
@@ -54,7 +54,7 @@ def _number(text: str) -> float:
 
 
 def unit_of(label: str, value: str, units: Iterable[str]) -> str | None:
-    """The unit that stands in the value, else in the label."""
+    """Returns the unit from the value, or else from the label."""
     names = "|".join(sorted(map(re.escape, units), key=len, reverse=True))
     for text in (value, label):
         match = re.search(rf"(?<![a-zA-Zµμ])({names})(?![a-zA-Z])", text, re.IGNORECASE)
@@ -64,13 +64,13 @@ def unit_of(label: str, value: str, units: Iterable[str]) -> str | None:
 
 
 def times_ms(label: str, value: str) -> tuple[float | None, float | None]:
-    """One or two times, in milliseconds where no unit is written."""
+    """Returns one or two times, in milliseconds if no unit is written."""
     scale = TIMES_NS[unit_of(label, value, TIMES_NS) or "ms"] / 1e6
     return _scaled(pair(value), scale)
 
 
 def times_us(label: str, value: str) -> tuple[float | None, float | None]:
-    """One or two times, in microseconds where no unit is written."""
+    """Returns one or two times, in microseconds if no unit is written."""
     scale = TIMES_NS[unit_of(label, value, TIMES_NS) or "us"] / 1e3
     return _scaled(pair(value), scale)
 
@@ -81,7 +81,7 @@ def _scaled(both: tuple[float | None, float | None], scale: float) -> tuple[floa
 
 
 def bytes_of(label: str, value: str, units: Mapping[str, float] = BYTES) -> float | None:
-    """A size; binary units where they are written so."""
+    """Returns a size in bytes; units are binary if they are written so."""
     match = re.search(rf"({NUMBER})\s*([kmgt])(i?)(?:b|bytes?)\b", value, re.IGNORECASE)
     if match:
         scales = BINARY if match[3] else DECIMAL
@@ -91,7 +91,7 @@ def bytes_of(label: str, value: str, units: Mapping[str, float] = BYTES) -> floa
 
 
 def rates(label: str, value: str) -> list[float]:
-    """Bytes per second, one or two.
+    """Returns one or two rates, in bytes per second.
 
     >>> rates("Max sustained transfer rate OD (MB/s)", "285"), rates("", "268 MiB/s"), rates("", "6.0 Gb/s")
     ([285000000.0], [281018368.0], [750000000.0])

@@ -1,8 +1,8 @@
-"""What makers call their figures: from a line of a data sheet to keys of a drive file.
+"""Rules that map labels of data sheets to keys of a drive file.
 
-Each rule has a pattern of labels and a function of (label, value) that gives keys and their values. The first rule
-that fits and gives something counts. Keys that begin with ``?`` are of no file: the sheet is held against them, or its
-notes tell of them.
+Each rule has a pattern of labels and a function of (label, value) that returns keys and their values. The first rule
+that matches and returns something is used. Keys that begin with ``?`` are not part of the file: they serve to check the
+sheet, or appear in its notes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SECTORS = {"512e": (512, 4096), "4kn": (4096, 4096), "512n": (512, 512)}
 
 
 def keys_of(line: Line) -> Found | None:
-    """What a line states; ``None`` where a drive file has no place for it.
+    """Returns the values of a line, or ``None`` if a drive file has no key for it.
 
     >>> keys_of(Line(1, "Average seek, read (ms)", "8.5"))
     {'seek.read_average': '8.5ms'}
     """
-    # A capital tells bytes from bits.
+    # Capital letters distinguish bytes from bits.
     lower = re.sub(r"[KMGT]i?B(?=/s|ps)|.", lambda part: part[0] if part[0][1:] else part[0].lower(), line.label)
     label = re.sub(r"[\s_]+", " ", lower).strip()
     value = re.sub(r"\s+", " ", line.value).strip()
@@ -41,7 +41,7 @@ def keys_of(line: Line) -> Found | None:
 
 
 def _plain(value: str) -> Any:
-    """A value as a drive file has it: a number, a switch, else text."""
+    """Converts a value for a drive file: to a number, a Boolean, or else text."""
     text = value.strip("\"'")
     if text in ("true", "false"):
         return text == "true"
@@ -70,7 +70,7 @@ def _watts(key: str) -> Callable[[str, str], Found]:
 
 
 def _both(label: str, value: str) -> tuple[bool, bool]:
-    """Whether a line is about reads, and about writes; both where it names neither."""
+    """Whether a line is about reads, and about writes; both if it names neither."""
     reads, writes = "read" in label, "write" in label
     if not reads and not writes:
         reads, writes = "read" in value.lower(), "write" in value.lower()
@@ -78,7 +78,7 @@ def _both(label: str, value: str) -> tuple[bool, bool]:
 
 
 def _directed(label: str, value: str, values: list[float]) -> tuple[float | None, float | None]:
-    """The figure of reads and that of writes."""
+    """Returns the figure for reads and the one for writes."""
     reads, writes = _both(label, value)
     if not values:
         return None, None
@@ -105,7 +105,7 @@ def _size(found: float) -> str:
 
 
 def _memory(label: str, value: str) -> str | None:
-    """Memory comes in powers of two, whatever its unit is called."""
+    """Returns a memory size, which is a power of two in either unit."""
     found = figures.bytes_of(label, re.sub(r"(?<=[kKmMgG])i(?=[bB])", "", value))
     return None if found is None else f"{found / 1e6 * (1.024 if found >= 1e9 else 1):.0f}MiB"
 
@@ -184,7 +184,7 @@ def _request(text: str) -> int | None:
 
 
 def _random(label: str, value: str) -> Found:
-    """Rates of random requests; of one at a time they are a latency."""
+    """Returns the rates of random requests; rates at queue depth 1 are converted to latencies."""
     text = f"{label} {value.lower()}"
     if re.search(r"\d0\s*/\s*\d0|mix|r/w|\bseq", label):
         return {}
@@ -222,14 +222,14 @@ def _latency(label: str, value: str) -> Found:
 
 
 def _turn(label: str, value: str) -> Found:
-    """Half a turn, which a disk's sheet calls its latency."""
+    """Parses half a revolution, which a disk's data sheet calls its latency."""
     if not re.search(r"\bms(ec)?\b", f"{label} {value.lower()}"):
         return {}
     return {"?half_turn_ms": figures.times_ms(label, value)[0]}
 
 
 LINES = {"1.5": 150, "3": 300, "6": 600, "12": 1200, "22.5": 2400, "24": 2400}
-"""Of a serial line of so many gigabits a second, the megabytes."""
+"""Payload in MB/s of a serial link by its rate in Gbit/s."""
 
 
 def _interface(label: str, value: str) -> Found:
@@ -249,7 +249,7 @@ def _interface(label: str, value: str) -> Found:
 
 
 def _line(text: str) -> str | None:
-    """The payload of a serial line, whose eighth and ninth bits carry none."""
+    """Returns the payload of a serial link, without the overhead of its line code."""
     rate = re.search(r"(\d+(?:\.\d+)?)\s*g(?:b|bits?)(?:/s|ps)?\b", text)
     megabytes = LINES.get(f"{float(rate[1]):g}") if rate else None
     return f"{megabytes}MB/s" if megabytes else None
@@ -263,7 +263,7 @@ def _flash(label: str, value: str) -> Found:
     text = value.lower()
     kinds = (
         ("qlc", r"qlc|4[- ]?bit|quad"),
-        # Samsung's "3-bit MLC" is what others call TLC.
+        # Samsung's "3-bit MLC" is called TLC by others.
         ("tlc", r"tlc|3[- ]?bit|triple"),
         ("slc", r"\bslc\b|1[- ]?bit"),
         ("mlc", r"mlc|2[- ]?bit"),
@@ -328,7 +328,7 @@ def _raw(label: str, value: str) -> Found:
 
 def _speed(label: str, value: str) -> Found:
     found = figures.first(value)
-    # A class of drives is no speed: "5400 RPM class".
+    # "5400 RPM class" is a product class, not a speed.
     return {"spindle.speed": f"{found:g}rpm" if found is not None and 1000 <= found <= 30000 else None}
 
 
@@ -388,4 +388,4 @@ RULES: tuple[tuple[re.Pattern[str], Callable[[str, str], Found]], ...] = tuple(
         (r"form factor|width", _form),
     )
 )
-"""Patterns of labels in lower case, the most special first."""
+"""Patterns of labels in lower case, the most specific first."""

@@ -1,4 +1,4 @@
-"""The lines of a data sheet as it is pasted: a label and a value each, however the two are kept apart."""
+"""Lines of a pasted data sheet: a label and a value each, in any usual separation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from typing import Any
 from headstack._native import InputError
 
 MARKS = str.maketrans("", "", "®™©¹²³⁴⁵⁶⁷⁸⁹⁰†‡*\u200b")
-"""Signs of trade marks and footnotes."""
-APART = (re.compile(r"\t+|\s*\|\s*"), re.compile(r"\s*:(?:\s+|$)|\s+=\s+|(?<=\w)=(?=\w)|：\s*"), re.compile(r"\s{2,}"))
-"""What keeps a label from its value, and values of several models from each other; the first that a line has."""
+"""Trade marks and footnote signs."""
+SEPARATORS = (
+    re.compile(r"\t+|\s*\|\s*"),
+    re.compile(r"\s*:(?:\s+|$)|\s+=\s+|(?<=\w)=(?=\w)|：\s*"),
+    re.compile(r"\s{2,}"),
+)
+"""Separators between a label and its value, and between values of several models; the first one that a line contains is
+used.
+"""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a sheet states in one line."""
+    """One line of a data sheet."""
 
     number: int
     label: str
@@ -27,15 +33,15 @@ class Line:
 
     @property
     def told(self) -> str:
-        """As messages and comments quote it."""
+        """Quotes the line in messages and comments."""
         return f"line {self.number}: {self.label}: {self.value}"
 
 
 def lines_of(text: str, form: str = "", column: int | None = None) -> list[Line]:
-    """The lines of a sheet that have a label and a value; ``form`` is ``csv``, ``toml`` or none of them.
+    """Returns the lines of a data sheet that have a label and a value; ``form`` is ``csv``, ``toml`` or empty.
 
-    ``column`` is the model, from 1, where lines have a value for each of several. Raises ``InputError`` for a line with
-    several and no column, and for TOML that is none.
+    ``column`` selects the model, from 1, if lines have values for several. Raises ``InputError`` for a line with
+    several values and no column, and for invalid TOML.
 
     >>> [(line.label, line.value) for line in lines_of("Spindle speed (RPM): 7200")]
     [('Spindle speed (RPM)', '7200')]
@@ -50,7 +56,7 @@ def lines_of(text: str, form: str = "", column: int | None = None) -> list[Line]
     for number, raw in enumerate(text.splitlines(), 1):
         cells = _cells(raw.translate(MARKS), form)
         if cells is not None:
-            found.append(Line(number, cells[0], _of(cells[1:], number, column)))
+            found.append(Line(number, cells[0], _select_value(cells[1:], number, column)))
     return found
 
 
@@ -63,26 +69,26 @@ def _flat(table: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, Any
 
 
 def _cells(raw: str, form: str) -> list[str] | None:
-    """Label and values; ``None`` for what has no value."""
+    """Returns label and values, or ``None`` for a line without a value."""
     text = raw.strip().strip("|").strip()
     if not text or text.startswith("#"):
         return None
     if form == "csv":
         cells = next(csv.reader([text], skipinitialspace=True))
     else:
-        apart = next((apart for apart in APART if apart.search(text)), None)
+        apart = next((apart for apart in SEPARATORS if apart.search(text)), None)
         if apart is None:
-            # Pasted from a page, a value follows its label after one blank.
+            # In text pasted from a page, a single space separates value and label.
             match = re.fullmatch(r"(.*?[A-Za-z)]\)?)\s+((?:up to\s+|[<>~≤±$]\s*)?\d.*)", text, re.IGNORECASE)
             cells = [*match.groups()] if match else []
         else:
-            cells = apart.split(text, maxsplit=1 if apart is APART[1] else 0)
+            cells = apart.split(text, maxsplit=1 if apart is SEPARATORS[1] else 0)
     cells = [cell.strip() for cell in cells]
     return cells if len(cells) > 1 and cells[0] and any(cells[1:]) else None
 
 
-def _of(values: list[str], number: int, column: int | None) -> str:
-    """The value of the model that is wanted."""
+def _select_value(values: list[str], number: int, column: int | None) -> str:
+    """Returns the value of the selected model."""
     if len(values) == 1:
         return values[0]
     if column is None:

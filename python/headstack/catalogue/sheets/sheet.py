@@ -1,4 +1,4 @@
-"""A data sheet as it was understood: what it states, what it lacks, and where it contradicts itself."""
+"""``Sheet``, a parsed data sheet: its values, missing values and contradictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NEEDED = {
     ),
     "ssd": ("capacity", "flash.cells", "interface.kind"),
 }
-"""What a drive file cannot do without; ``capacity`` and ``geometry`` stand for one of two keys."""
+"""Keys that a drive file requires; ``capacity`` and ``geometry`` each stand for one of two keys."""
 EITHER = {"capacity": ("capacity.logical_blocks", "capacity.size"), "geometry": ("geometry.heads", "geometry.platters")}
 HOW = {
     "year": "year: 2020",
@@ -52,7 +52,7 @@ HOW = {
     "interface.generation": "interface: PCIe 4.0 x4 NVMe",
     "flash.cells": "NAND: 128-layer TLC",
 }
-"""A line that states it."""
+"""Example lines that state a key."""
 
 
 @dataclass
@@ -60,17 +60,17 @@ class Sheet:
     """The figures of one drive, each with the line that states it."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """By key of a drive file; by other names, which begin with ``?``, what only notes and checks use."""
+    """Values by key of a drive file; keys that begin with ``?`` are only for notes and checks."""
     said: dict[str, Line] = field(default_factory=dict)
-    """The line of each."""
+    """The line that states each value."""
     unused: list[Line] = field(default_factory=list)
-    """Lines that a drive file has no place for."""
+    """Lines without a key in a drive file."""
     contradictions: list[str] = field(default_factory=list)
-    """What cannot be true at once, one sentence each."""
+    """Values that contradict each other, one sentence each."""
 
     @classmethod
     def of(cls, lines: list[Line]) -> Sheet:
-        """What these lines state.
+        """Parses these lines.
 
         >>> hs.sheets.Sheet.of(hs.sheets.lines_of("Cache (MB): 256")).values
         {'buffer.size': '256MiB', '?dram': '256MiB'}
@@ -88,7 +88,7 @@ class Sheet:
 
     @property
     def kind(self) -> str | None:
-        """``disk`` or ``ssd``, by what the sheet speaks of; ``None`` where nothing tells."""
+        """``disk`` or ``ssd`` as the sheet's terms suggest, or ``None`` if undecided."""
         ssd = [key for key in self.values if key.startswith(SSD_SIGNS)]
         disk = [key for key in self.values if key.startswith(DISK_SIGNS) and key != "geometry.media_diameter_mm"]
         if self.values.get("interface.kind") == "nvme" or len(ssd) > len(disk):
@@ -99,7 +99,7 @@ class Sheet:
 
     @property
     def missing(self) -> list[str]:
-        """What the sheet does not state and a drive file needs, in the order of the file."""
+        """The required keys that the sheet does not state, in the order of the file."""
         if self.kind is None:
             return ["spindle.speed", "flash.cells"]
         needed = list(NEEDED[self.kind])
@@ -108,13 +108,13 @@ class Sheet:
         return [key for key in needed if not any(one in self.values for one in EITHER.get(key, (key,)))]
 
     def estimates(self) -> dict[str, Estimate]:
-        """What its class of drives lets guess of what is missing."""
+        """Returns estimates of missing values from the class of the drive."""
         return estimates(self.kind, self.values, self.missing)
 
     def to_toml(self, source: str) -> str:
-        """A drive file: what is stated with its line, and estimates marked as such.
+        """Returns a drive file: stated values with their lines, and estimates marked as such.
 
-        Raises ``InputError`` with all that is missing and cannot be estimated.
+        Raises ``InputError`` with all missing values that cannot be estimated.
         """
         guessed = self.estimates()
         found = {one.needed for one in guessed.values()}
@@ -129,7 +129,7 @@ class Sheet:
     def _put(self, key: str, value: Any, line: Line) -> None:
         before = self.values.get(key)
         if isinstance(before, dict) and isinstance(value, dict) and before.get("depth") != value.get("depth"):
-            # Of several depths the deepest is the drive's most.
+            # Of several queue depths, the deepest is the drive's maximum.
             if (value.get("depth") or 1e9) > (before.get("depth") or 1e9):
                 self.values[key], self.said[key] = value, line
         elif before is None:
@@ -141,7 +141,7 @@ class Sheet:
         self.contradictions.append(f"{key}: {message}")
 
     def _tidy(self) -> None:
-        """Moves what means something else in this kind of drive."""
+        """Moves values whose label means something else for this kind of drive."""
         values, said = self.values, self.said
 
         def move(key: str, other: str) -> None:
@@ -149,7 +149,7 @@ class Sheet:
                 values[other], said[other] = values.pop(key), said.pop(key)
 
         if self.kind == "ssd":
-            # A sheet's cache is the memory of the map; where writes wait is nowhere stated.
+            # The cache of an SSD's data sheet holds the mapping table; the size of the write buffer is not stated.
             values.pop("buffer.size", None)
             if values.get("interface.kind") == "nvme":
                 values.pop("interface.rate", None)
@@ -169,7 +169,7 @@ class Sheet:
             writes = values.get("stated.random_write")
             if isinstance(writes, dict):
                 writes.pop("state", None)
-                # As drives are shipped.
+                # The factory setting.
                 writes.setdefault("cache", "on")
             move("stated.sequential_read", "media.sustained_outer_rate")
             for key in ("stated.sequential_write", "stated.read_latency", "stated.write_latency"):
@@ -192,7 +192,7 @@ class Sheet:
             del self.values["capacity.logical_blocks"]
 
     def _check(self) -> None:
-        """Figures that follow from each other, held against each other."""
+        """Compares figures that determine each other."""
         values = self.values
         half = values.get("?half_turn_ms")
         if half and (speed := values.get("spindle.speed")):
@@ -220,7 +220,7 @@ class Sheet:
         self._check_alone()
 
     def _check_alone(self) -> None:
-        """What a latency allows at a queue depth."""
+        """Checks a latency against the rate at a queue depth."""
         for which in ("read", "write"):
             stated, alone = self.values.get(f"stated.random_{which}"), self.values.get(f"stated.{which}_latency")
             if stated and alone and (depth := stated.get("depth")):
@@ -241,7 +241,7 @@ def _us(text: str) -> float:
 
 
 def told(sheet: Sheet, guessed: Mapping[str, Estimate]) -> list[str]:
-    """What a reader should hear beside the file."""
+    """Returns remarks for the reader of the file."""
     lines = [f"contradiction: {one}" for one in sheet.contradictions]
     if guessed:
         lines.append("missing, and estimated by the class of drive:")

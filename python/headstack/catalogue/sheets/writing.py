@@ -1,4 +1,4 @@
-"""Drive files from what a sheet states: each value with the words of its line."""
+"""Writes drive files from the values of a data sheet, each with the words of its line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HELPFUL = {
         "stated.after_slc": "1.5GB/s",
     },
 }
-"""Keys that make a model better and that sheets seldom state, with a value that such a drive might have."""
+"""Keys that improve a model and are rarely stated, with a typical value."""
 GENERATIONS = {
     "mlc": ((0, "mlc"), (40, "mlc-64")),
     "tlc": (
@@ -68,13 +68,13 @@ GENERATIONS = {
     ),
     "qlc": ((0, "qlc-64"), (90, "qlc-96"), (105, "qlc-144"), (170, "qlc-192"), (200, "qlc-232")),
 }
-"""Generations of flash by bits of a cell, each with the least layers that belong to it."""
+"""Generations of flash by bits per cell, each with the minimum number of layers."""
 
 
 def toml(
     kind: str, values: Mapping[str, Any], said: Mapping[str, Line], guessed: Mapping[str, Estimate], source: str
 ) -> str:
-    """The file."""
+    """Returns the drive file as TOML."""
     stated = {key: value for key, value in values.items() if not key.startswith("?")}
     stated |= _generation(values)
     rows = stated | {key: one.value for key, one in guessed.items()}
@@ -123,7 +123,7 @@ def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(values: Mapping[str, Any]) -> str:
-    """What the file has no key for."""
+    """Returns a note on values that have no key in the file."""
     told = []
     if "?dwpd" in values:
         told.append(f"Endurance: {values['?dwpd']:g} drive writes a day.")
@@ -147,5 +147,5 @@ def _value(value: Any) -> str:
 
 
 def _quoted(line: Line | None) -> str:
-    """The words of the sheet as a comment."""
+    """Quotes a line of the sheet as a comment."""
     return "" if line is None else "  # " + " ".join(line.told.split())

@@ -1,1 +1,1 @@
-"""Whether the difference between two sets of runs is real, and how large it is."""
+"""Determines whether the difference between two sets of runs is significant, and how large it is."""

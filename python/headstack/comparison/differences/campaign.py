@@ -1,5 +1,4 @@
-"""Making the runs of a comparison: two commands in turn, first and second in the order ABBA, so that a drift falls on
-both alike."""
+"""``Campaign``: runs two commands alternately in the order ABBA, so that a drift affects both equally."""
 
 from __future__ import annotations
 
@@ -17,25 +16,25 @@ from headstack.comparison.differences.difference import Difference
 from headstack.comparison.differences.runs import Outcome, Run, Side, runs_of
 
 PLACE = "{}"
-"""Stands in a command for the file that it is to write its results to."""
+"""Placeholder in a command for its results file."""
 PAIRS_LEAST = 3
-"""A spread of fewer says next to nothing."""
+"""Minimum number of pairs; fewer do not determine a spread."""
 WARM_UP = "warm-up.json"
 SAID_MAX = 300
-"""Characters of what a command that failed has said."""
+"""Maximum number of characters quoted from a failed command's output."""
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """Two commands, and how often each is run."""
+    """Two commands, and the number of their runs."""
 
     commands: tuple[str, str]
     pairs: int
     stop_early: bool
-    """End as soon as every question has an answer, by intervals that hold at any time of looking."""
+    """Whether to stop as soon as every question has an answer, with intervals that are valid at any stopping time."""
     warm_ups: int
     keep: str | None
-    """The folder where the results of each run are kept."""
+    """The folder in which the results of each run are kept."""
 
     def __post_init__(self) -> None:
         if self.pairs < PAIRS_LEAST:
@@ -46,8 +45,8 @@ class Campaign:
     def carried_out(
         self, judge: Callable[[Side, Side], Difference], progress: Callable[[float], object] | None
     ) -> Difference:
-        """The runs, pair by pair, and what ``judge`` finds in them; what whole pairs have come to is kept when a signal
-        ends them. Raises ``RunError`` where a command fails."""
+        """Runs the commands pair by pair, and returns the result of ``judge``; complete pairs are kept when a signal
+        ends it. Raises ``RunError`` if a command fails."""
         sides: list[Side] = []
         with ExitStack() as open_folder:
             folder = Path(self.keep or open_folder.enter_context(TemporaryDirectory(prefix="headstack-")))
@@ -65,7 +64,7 @@ class Campaign:
         return judge(*sides)
 
     def _pairs(self, folder: Path) -> Iterator[tuple[list[Run], list[Run]]]:
-        """The runs of both sides so far, after each pair: A and B, then B and A."""
+        """Yields the runs of both sides so far after each pair: A and B, then B and A."""
         for command in self.commands * self.warm_ups:
             _run(command, folder / WARM_UP)
         (folder / WARM_UP).unlink(missing_ok=True)
@@ -77,10 +76,10 @@ class Campaign:
 
 
 def _run(command: str, place: Path) -> Run:
-    """One run: its results, or how long the command took where it names no file for them."""
+    """Runs a command once; returns its results, or its duration if it has no results file."""
     has_results = PLACE in command
     if has_results:
-        # Measurements add to no file that is there.
+        # Measurements do not append to an existing file.
         place.unlink(missing_ok=True)
     began = time.monotonic()
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""One figure under one load, of both sides: by how much they differ, and what may be said of it."""
+"""``Cell``: one figure under one load on both sides, with the difference and the verdict."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from headstack.io.counts import agreed
 
 Verdict = Literal["differs", "same", "too short"]
 ALPHA = 0.05
-"""Of all questions of a comparison together, so seldom is a difference said where there is none."""
+"""Family-wise error rate: probability that any of a comparison's questions shows a difference where there is none."""
 EQUAL_LEVEL = 0.9
-"""Two one-sided tests at 5 %: the interval of 90 % lies within the bounds."""
-REACH = 200
-"""Hardly anybody makes more runs of each side."""
-AS_OTHER = 1e-3
-"""A bandwidth that follows the throughput so closely is no question of its own."""
+"""Two one-sided tests at 5 %: the 90 % interval is within the bounds."""
+RUNS_MAX = 200
+"""Practical maximum of runs per side."""
+FOLLOWING_SHARE = 1e-3
+"""Relative deviation below which a bandwidth follows the throughput and is no separate question."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """In which order the runs of both sides ended, where that is known."""
+    """The order in which the runs of both sides ended, if known."""
 
     ours: tuple[int, ...] = ()
     theirs: tuple[int, ...] = ()
 
     @property
     def is_known(self) -> bool:
-        """Whether all of them said when."""
+        """Whether all runs have a time."""
         return bool(self.ours)
 
     def pairs(self) -> list[tuple[int, int]] | None:
-        """Neighbours in time, one of each side, as indexes; ``None`` where the runs do not come in pairs."""
+        """Returns indexes of neighbours in time, one of each side; ``None`` if the runs are not paired."""
         if len(self.ours) != len(self.theirs) or len(self.ours) < 2:
             return None
         sides = sorted(
@@ -60,7 +60,7 @@ class Order:
 
 
 def order_of(ours: Sequence[Run], theirs: Sequence[Run]) -> Order:
-    """By the times of the runs; not known where one has none, or two have the same."""
+    """Returns the order by the times of the runs; unknown if one has none, or two are equal."""
     times = [run.at_s for run in (*ours, *theirs)]
     known = [at for at in times if at is not None]
     if len(known) < len(times) or len(set(known)) < len(known):
@@ -78,47 +78,47 @@ class Cell:
     figure: str
     ours: float
     theirs: float
-    """Geometric means over the runs."""
+    """Geometric mean over the runs of the other side, like ``ours``."""
     estimate: Estimate
     apart: tuple[str, ...]
-    """Runs that lie far apart from the others of their side, by the files that they are from."""
+    """Outliers among the runs of their side, by the files that they are from."""
     values: tuple[tuple[float, ...], tuple[float, ...]]
     """Logarithms of each side, in the order of the runs."""
     sources: tuple[tuple[str, ...], tuple[str, ...]]
-    """Where they are from."""
+    """Their source files."""
     order: Order
     p_held: float = 1.0
-    """Among all questions of the comparison."""
+    """P-value corrected for all questions of the comparison."""
     interval: tuple[float, float] = (-math.inf, math.inf)
-    """Of the logarithm of the ratio, with 95 %; at any time of looking, and of all questions together, where runs are
-    made until it can be told."""
+    """95 % confidence interval of the logarithm of the ratio; valid at any stopping time, and for all questions
+    together, if runs continue until a decision."""
     equal: tuple[float, float] = (-math.inf, math.inf)
-    """The same with 90 %, for what lies within bounds."""
+    """The 90 % interval, for equivalence within bounds."""
     verdict: Verdict = "too short"
     least_seen: float = math.inf
-    """The least difference, as a share, that so many runs would have shown in four of five tries."""
+    """The smallest difference, as a share, that this many runs would detect with a probability of 80 %."""
     more_runs: int | None = None
-    """Of each side, to tell what was asked for; ``None`` where no spread is known."""
+    """Number of further runs per side to detect the requested difference; ``None`` if the spread is unknown."""
     reach: float | None = None
-    """The least difference, as a share, that ``REACH`` runs of each side would tell."""
+    """The smallest difference, as a share, that ``RUNS_MAX`` runs per side would detect."""
 
     @property
     def name(self) -> str:
-        """What people call the figure."""
+        """The name of the figure for people."""
         return NAMES[self.figure]
 
     @property
     def worse(self) -> float:
-        """The logarithm of how much worse ours is."""
+        """The logarithm of the relative degradation of our side."""
         return -self.estimate.log if self.figure in MORE_IS_BETTER else self.estimate.log
 
     @property
     def worst(self) -> float:
-        """How much worse ours may be, with 95 % on that side."""
+        """The upper limit of the degradation, with 95 % on that side."""
         return -self.equal[0] if self.figure in MORE_IS_BETTER else self.equal[1]
 
     def in_words(self, same: float, tell: float) -> str:
-        """The verdict for people, with the difference or what is missing for one."""
+        """Returns the verdict for people, with the difference or what is missing for one."""
         match self.verdict:
             case "differs":
                 return self._size()
@@ -145,13 +145,13 @@ class Cell:
             return f"too short: {could}; as many runs again would narrow it"
         more = f"{self.more_runs:,} more {agreed(self.more_runs, 'run', 'runs')}"
         asked = f"too short: {could}; {more} of each would tell {share_text(tell)}"
-        if self.reach is None or self.more_runs + min(self.estimate.counts) <= REACH:
+        if self.reach is None or self.more_runs + min(self.estimate.counts) <= RUNS_MAX:
             return asked
-        return f"{asked}, and {REACH} in all no less than {share_text(self.reach, up=True)}"
+        return f"{asked}, and {RUNS_MAX} in all no less than {share_text(self.reach, up=True)}"
 
 
 def share_text(share: float, up: bool = False) -> str:
-    """A share in percent with two digits, rounded up where it is a bound."""
+    """Formats a share in percent with two digits, rounded up if it is a bound."""
     percent = 100 * share
     if not math.isfinite(percent):
         return "nothing"
@@ -162,7 +162,7 @@ def share_text(share: float, up: bool = False) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """From where to where, in percent."""
+    """Formats an interval in percent."""
     first, last = share_text(low).removesuffix(" %"), share_text(high)
     return last if f"{first} %" == last else f"{first} to {last}"
 
@@ -170,8 +170,8 @@ def between(low: float, high: float) -> str:
 def cells_of(
     ours: Sequence[Run], theirs: Sequence[Run], loads: tuple[str, str, str], figures: Sequence[str]
 ) -> list[Cell]:
-    """The figures of all runs that have a load, which may have another name on each side, and one for both; without
-    those that some of these runs do not have."""
+    """Returns the figures of all runs with a load, which may have another name on each side, and one for both; without
+    those that some of these runs lack."""
     _, our_load, their_load = loads
     own = [run for run in ours if our_load in run.outcomes and run.outcomes[our_load].figures]
     others = [run for run in theirs if their_load in run.outcomes and run.outcomes[their_load].figures]
@@ -219,7 +219,7 @@ def _estimate(values: tuple[list[float], list[float]], order: Order, resolution:
 
 
 def with_verdicts(cells: Sequence[Cell], same: float, tell: float, at_any_time: bool) -> list[Cell]:
-    """The cells with what may be said of each among all of them."""
+    """Returns the cells with verdicts that account for their number."""
     if at_any_time:
         return [_at_any_time(cell, same, tell, ALPHA / len(cells)) for cell in cells]
     p_held = held([cell.estimate.p for cell in cells])
@@ -243,7 +243,9 @@ def _judged(cell: Cell, p_held: float, same: float, tell: float, strict: float) 
 
 
 def _at_any_time(cell: Cell, same: float, tell: float, strict: float) -> Cell:
-    """Of pairs, after each of which somebody may have looked: the questions share what may be wrong evenly."""
+    """Returns the verdict for pairs that may have been evaluated after each of them: the error probability is split
+    evenly over the questions.
+    """
     pairs = cell.order.pairs() or []
     ratios = [cell.values[0][n] - cell.values[1][m] for n, m in pairs]
     interval, equal = sequence(ratios, strict), sequence(ratios, 2 * strict)
@@ -258,12 +260,12 @@ def _with_sizes(cell: Cell, same: float, tell: float, strict: float) -> Cell:
         verdict = "same"
     needed = cell.estimate.runs_to_tell(tell, strict)
     more = None if needed is None else max(0, needed - min(cell.estimate.counts))
-    reach = None if needed is None else cell.estimate.told_by(REACH, strict)
+    reach = None if needed is None else cell.estimate.told_by(RUNS_MAX, strict)
     return replace(cell, verdict=verdict, least_seen=cell.estimate.least_seen(strict), more_runs=more, reach=reach)
 
 
 def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
-    """The cells that are questions of their own, and the loads whose bandwidth follows their throughput."""
+    """Returns the cells that are separate questions, and the loads whose bandwidth follows their throughput."""
     follows = []
     for load in dict.fromkeys(cell.load for cell in cells):
         both = {cell.figure: cell for cell in cells if cell.load == load}
@@ -275,4 +277,4 @@ def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
 def _is_alike(one: Cell, other: Cell) -> bool:
     sides = zip(one.values, other.values, strict=True)
     apart = [a - b for mine, yours in sides for a, b in zip(mine, yours, strict=True)]
-    return max(apart) - min(apart) < AS_OTHER
+    return max(apart) - min(apart) < FOLLOWING_SHARE

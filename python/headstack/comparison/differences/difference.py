@@ -1,4 +1,4 @@
-"""Whether the difference between two sets of runs is real: by how much they differ, with the run as the unit."""
+"""``Difference``: the difference between two sets of runs and its significance, with the run as the unit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 from headstack.comparison.differences.estimated import Estimated
 
 SAME, TELL = "1%", "3%"
-"""What counts as no difference, and what runs are asked for to tell."""
+"""Default limits: equivalence, and the difference that further runs should detect."""
 
 
 class Difference(Estimated):
-    """Ours against theirs, figure by figure and load by load."""
+    """Our runs compared with theirs, figure by figure and load by load."""
 
     def report(self) -> Report:
-        """Everything as a report, which notebooks show.
+        """Returns all results as a report, which notebooks show.
 
         >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> [section.title for section in hs.difference(a, a).report().sections]
@@ -36,7 +36,7 @@ class Difference(Estimated):
         return report_of(self)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The differences with their intervals. Needs the extra ``headstack[plot]``.
+        """Plots the differences with their intervals. Needs the extra ``headstack[plot]``.
 
         >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> _ = hs.difference(a, a).plot("differences.png")
@@ -47,7 +47,7 @@ class Difference(Estimated):
 
 
 def share_of(name: str, text: str | float) -> float:
-    """A share between 0 and 1, as it is written: 3 %."""
+    """Parses a share between 0 and 1, such as 3 %."""
     share = percent(name, str(text)) / 100
     if not 0 < share < 1:
         raise InputError(f"{text}: more than 0 % and less than 100 % is allowed", key=name)
@@ -55,7 +55,7 @@ def share_of(name: str, text: str | float) -> float:
 
 
 def figures_of(text: str | None) -> tuple[str, ...]:
-    """The figures of a comma list of their names; all, where there is none."""
+    """Returns the figures of a comma-separated list of names; all by default."""
     if text is None:
         return FIGURES
     by_name = {name: figure for figure, name in NAMES.items()}
@@ -70,14 +70,15 @@ def difference(
     tell: str | float = TELL,
     figures: str | None = None,
 ) -> Difference:
-    """Holds a set of runs against another: is the difference real?
+    """Tests whether the difference between two sets of runs is significant.
 
-    Each is one source or several: ``Results``, each a run; files of results, ours or of fio's JSON; folders and
-    patterns of such files; baselines. Runs that alternate in time are paired. A difference is said where it is shown
-    at 5 % for all figures together; what lies within ``same_within`` with 90 % is the same; and else so few runs do
-    not tell, and it is said how many more would ``tell`` a difference of that size, in nine of ten tries.
+    Each set is one source or several: ``Results``, each a run; files of results, ours or of fio's JSON; folders and
+    patterns of such files; baselines. Runs that alternate in time are paired. A difference is reported if it is
+    significant at 5 % over all figures together; figures are equivalent if their 90 % interval is within
+    ``same_within``; otherwise the result is undecided, with the number of further runs that would detect a difference
+    of size ``tell`` with a probability of 90 %.
 
-    Raises ``InputError`` when a file cannot be read, or no load is on both sides.
+    Raises ``InputError`` if a file cannot be read, or no load is on both sides.
 
     >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
     >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
@@ -95,11 +96,11 @@ def _several(sources: Source | Sequence[Source]) -> list[Source]:
 def of_sides(
     ours: Side, theirs: Side, same: float, tell: float, figures: str | None, at_any_time: bool = False
 ) -> Difference:
-    """The same of runs that were read."""
+    """Computes the difference of parsed runs."""
     loads, left_out = loads_of(ours.runs, theirs.runs)
     named = [(load, load, load) for load in loads]
     if not loads:
-        # A load of each side may be what is compared.
+        # A single load of each side may be compared even if names differ.
         each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
         if [len(one) for one in each] != [1, 1]:
             mine, yours = ("; ".join(sorted(one)[:3]) for one in each)

@@ -1,4 +1,4 @@
-"""The data of a difference between two sets of runs: estimates, their intervals, and what these say."""
+"""``Estimated``, the data of a difference between two sets of runs: estimates, intervals and conclusions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ STORED = Stored("difference")
 Value: TypeAlias = str | int | float | bool | None
 """A cell of the table of questions."""
 
-ALIKE = 2.0
-"""Runs in a row are alike where their correlation is so many times what chance gives."""
+CORRELATED_FACTOR = 2.0
+"""Consecutive runs are correlated if their correlation is this many times the chance level."""
 
 FIELDS = (
     Field("load", "text", "", "the load of both sides"),
@@ -54,12 +54,12 @@ FIELDS = (
     Field("pairs_above", "count", "", "likewise: those far above"),
     Field("apart", "text", "", "runs that lie far apart from the others of their side"),
 )
-"""The columns of the table of questions."""
+"""Columns of the table of questions."""
 
 
 @dataclass(frozen=True, repr=False)
 class Estimated(Tabular):
-    """How far two sets of runs differ, and what that says. ``Difference`` draws and writes it."""
+    """The difference between two sets of runs with its conclusions. ``Difference`` draws and writes it."""
 
     ours: Side
     theirs: Side
@@ -67,15 +67,15 @@ class Estimated(Tabular):
     same: float
     tell: float
     follows: tuple[str, ...]
-    """Loads whose bandwidth is no question of its own."""
+    """Loads whose bandwidth is no separate question."""
     left_out: tuple[str, ...]
-    """Loads of one side alone."""
+    """Loads of only one side."""
     at_any_time: bool
 
     fields = FIELDS
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row for each question."""
+        """Returns a row for each question."""
         return self.figures()
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class Estimated(Tabular):
 
     @cached_property
     def design(self) -> str:
-        """How the runs were set against each other, in words."""
+        """Describes the design of the runs."""
         estimate = self.cells[0].estimate
         ours, theirs = estimate.counts
         match estimate.design:
@@ -111,7 +111,7 @@ class Estimated(Tabular):
 
     @property
     def headline(self) -> str:
-        """The answer in a sentence."""
+        """Summarizes the answer in a sentence."""
         by = {verdict: [cell for cell in self.cells if cell.verdict == verdict] for verdict in ("differs", "same")}
         name, other = self.ours.name, self.theirs.name
         if by["differs"]:
@@ -133,7 +133,7 @@ class Estimated(Tabular):
         return f"{cell.name} of {cell.load}" if cell.load and len({one.load for one in self.cells}) > 1 else cell.name
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """The columns, and the cells as text.
+        """Returns the columns, and the cells as text.
 
         >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
@@ -177,7 +177,7 @@ class Estimated(Tabular):
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """How it was found, and what that leaves unknown."""
+        """Remarks on the method and its limitations."""
         loads = list(dict.fromkeys(cell.load for cell in self.cells))
         said = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
         said.append(f"{self.design}; the run is the unit, on logarithms")
@@ -220,7 +220,7 @@ class Estimated(Tabular):
         return tuple(said)
 
     def _of_tails(self) -> list[str]:
-        """Which figures the middle of the pairs decides, and what all of them say."""
+        """Describes the figures decided by a trimmed mean of the pairs, and the result of all pairs."""
         said = []
         for cell in self.cells:
             estimate = cell.estimate
@@ -236,7 +236,7 @@ class Estimated(Tabular):
         return said
 
     def _effort(self) -> list[str]:
-        """How long the runs that are asked for would take, where the runs say when they were."""
+        """Estimates the duration of further runs, if the runs have times."""
         more = max((cell.more_runs or 0 for cell in self.cells if cell.verdict == "too short"), default=0)
         times = [run.at_s for run in (*self.ours.runs, *self.theirs.runs)]
         known = [at for at in times if at is not None]
@@ -248,10 +248,10 @@ class Estimated(Tabular):
 
     def _is_alike(self, cell: Cell) -> bool:
         correlation = cell.estimate.correlation
-        return correlation is not None and correlation > ALIKE / math.sqrt(min(cell.estimate.counts))
+        return correlation is not None and correlation > CORRELATED_FACTOR / math.sqrt(min(cell.estimate.counts))
 
     def figures(self) -> list[dict[str, Value]]:
-        """A row for each question.
+        """Returns a row for each question.
 
         >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
@@ -261,7 +261,7 @@ class Estimated(Tabular):
         return [_row(cell) for cell in self.cells]
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything, as one JSON object.
+        """Returns all data as one JSON object.
 
         >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> hs.difference(a, a).to_json().startswith("{")
@@ -286,7 +286,7 @@ class Estimated(Tabular):
 
 
 def _signed(share: float) -> str:
-    """A share in percent with two digits, and no exponent."""
+    """Formats a share in percent with two digits and without an exponent."""
     percent = 100 * share
     return f"{percent:+,.0f}" if abs(percent) >= 99.5 else f"{percent:+.2g}"
 

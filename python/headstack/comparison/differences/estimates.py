@@ -1,5 +1,5 @@
-"""By how much one set of runs differs from another, and how sure that is. Everything is on logarithms: a difference is
-a ratio, and the run is the unit, since what differs between runs is not seen within one."""
+"""``Estimate``: the difference between two sets of runs with its standard error. All values are logarithms, so that a
+difference is a ratio; the unit is the run, since variation between runs is invisible within one."""
 
 from __future__ import annotations
 
@@ -15,24 +15,29 @@ from headstack.comparison.differences.student import chi_square_of, p_of, t_of
 from headstack.comparison.differences.tails import PAIRS_LEAST, middle_of
 
 Design = Literal["paired", "unpaired", "batches", "none"]
-"""Pairs of neighbours in time, sets, stretches of one run each; ``none`` where nothing says how far runs stray."""
+"""Pairs of neighbours in time, independent sets, batches of one run each; ``none`` if the spread between runs is
+unknown.
+"""
 
 ORDER_LEAST = 8
-"""So many pairs, or runs in all, make up for the degree of freedom that a drift takes."""
+"""Minimum number of pairs, or of runs in total, for which the degree of freedom of a drift is affordable."""
 EXACT_MAX, DRAWS = 1 << 12, 1_999
-"""All rearrangements are tried up to so many; else so many are drawn."""
-APART = 14.826
-"""Times the median distance from the median: hyperfine's measure of an outlier (10 standard deviations)."""
+"""Up to this number all permutations are tried; otherwise this many are drawn."""
+OUTLIER_FACTOR = 14.826
+"""Outlier threshold as a multiple of the median absolute deviation, as in hyperfine (10 standard deviations)."""
 BATCH_TAUS, BATCHES_LEAST = 5, 6
-"""A batch of 5 correlation times keeps to 5 % of false alarms, of 3 to 7 %, of 1 to 12 %."""
+"""Batch length in correlation times, and minimum number of batches. 5 give 5 % of false alarms, 3 give 7 %, 1 gives 12
+%.
+"""
 POWER = 0.9
-"""With the runs that are asked for, a difference is found as often as this;"""
-SEEN = 0.8
-"""and the least difference that a design could have seen is seen as often as this, as is usual."""
-SURE = 0.8
-"""A few runs may lie together by chance: the spread that runs are asked for by is its upper limit, so surely;"""
-SURE_OF_TAILS = 0.95
-"""and where tails are long, so surely, since spreads stray more than those of normal runs do."""
+"""Probability with which the requested runs detect a difference;"""
+DETECTION_POWER = 0.8
+"""and the usual probability for the smallest difference that a design could have detected."""
+SPREAD_CONFIDENCE = 0.8
+"""A few runs may be close by chance: runs are requested by the upper confidence limit of their spread, at this
+level;"""
+TAIL_SPREAD_CONFIDENCE = 0.95
+"""and at this level with long tails, whose spreads vary more than those of normal distributions."""
 RUNS_MAX = 10_000
 
 
@@ -42,73 +47,75 @@ class Estimate:
 
     log: float
     error: float
-    """Its standard error; infinite where nothing tells."""
+    """Its standard error; infinite if unknown."""
     degrees: float
-    """Of freedom."""
+    """Degrees of freedom."""
     design: Design
     counts: tuple[int, int]
-    """Runs, or batches, of each side."""
+    """Number of runs, or batches, of each side."""
     spread: float
     """Standard deviation of the logarithm of one pair's ratio, or of one run."""
     with_drift: bool = False
-    """Whether a drift over the order of the runs was taken out."""
+    """Whether a drift over the order of the runs was removed."""
     correlation: float | None = None
-    """Of one run, or pair, with the next."""
+    """Correlation of consecutive runs, or pairs."""
     p_permuted: float | None = None
-    """By rearranging the runs, which asks for no distribution."""
+    """P-value by permutation of the runs, without a distribution assumption."""
     p_least: float | None = None
-    """The least that this many runs could give so."""
+    """The smallest p-value that this number of runs can give."""
     typical: tuple[float, float] | None = None
-    """Of pairs with long tails: how far the middle of them strays, and its degrees of freedom."""
+    """For pairs with long tails: the standard deviation of the trimmed mean, and its degrees of freedom."""
     stalls: tuple[int, int] | None = None
-    """Where the middle of the pairs decides: those far below the others, and far above."""
+    """If the trimmed mean decides: the numbers of pairs far below the others, and far above."""
     of_all: tuple[float, float] | None = None
-    """Where it does: the interval (95 %) of the mean of all pairs, with their stalls."""
+    """If the trimmed mean decides: the 95 % interval of the mean of all pairs, including their stalls."""
 
     @property
     def p(self) -> float:
-        """By Student's t."""
+        """P-value by Student's t."""
         if self.error == 0:
             return 1.0 if self.log == 0 else 0.0
         return 1.0 if math.isinf(self.error) else p_of(self.log / self.error, self.degrees)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Where the logarithm lies, so surely."""
+        """Returns the confidence interval of the logarithm."""
         if math.isinf(self.error):
             return -math.inf, math.inf
         half = t_of((1 + level) / 2, self.degrees) * self.error
         return self.log - half, self.log + half
 
     def least_seen(self, alpha: float) -> float:
-        """The least difference, as a share, that the design sees four times of five."""
+        """Returns the smallest difference, as a share, that the design detects with a probability of 80 %."""
         if math.isinf(self.error):
             return math.inf
-        return math.expm1(min(700.0, (t_of(1 - alpha / 2, self.degrees) + t_of(SEEN, self.degrees)) * self.error))
+        return math.expm1(
+            min(700.0, (t_of(1 - alpha / 2, self.degrees) + t_of(DETECTION_POWER, self.degrees)) * self.error)
+        )
 
     def runs_to_tell(self, share: float, alpha: float) -> int | None:
-        """Runs of each side that tell a difference of this share; ``None`` where the spread is not known."""
+        """Returns the number of runs per side that detect this difference; ``None`` if the spread is unknown."""
         if self.design not in ("paired", "unpaired") or math.isinf(self.error):
             return None
         needed = [_least(self._tells(spread, math.log1p(share), alpha)) for spread in self._spreads()]
         if self.design == "unpaired" or needed[0] <= self.counts[0]:
             return needed[0]
-        # Fewer pairs do not show whether they stray with long tails, of which the middle decides.
+        # Fewer pairs do not show long tails, for which the trimmed mean would decide.
         return max(PAIRS_LEAST, min(needed))
 
     def told_by(self, runs: int, alpha: float) -> float:
-        """The least difference, as a share, that so many runs of each side tell."""
+        """Returns the smallest difference, as a share, that this number of runs per side detects."""
         sizes = [self._size(spread, runs, alpha) for spread in self._spreads()]
         return math.expm1(min(700.0, *(sizes if runs >= PAIRS_LEAST else sizes[:1])))
 
     def _spreads(self) -> list[float]:
-        """Upper limits of the spread: of all, and where tails are long, of the middle of the pairs."""
-        known = [(self.spread, self.degrees, SURE)]
+        """Returns upper limits of the spread: of all pairs, and with long tails, of the trimmed ones."""
+        known = [(self.spread, self.degrees, SPREAD_CONFIDENCE)]
         if self.typical is not None:
-            known.append((*self.typical, SURE_OF_TAILS))
+            known.append((*self.typical, TAIL_SPREAD_CONFIDENCE))
         return [spread * math.sqrt(degrees / chi_square_of(1 - sure, degrees)) for spread, degrees, sure in known]
 
     def _size(self, spread: float, runs: int, alpha: float) -> float:
-        """The logarithm of the least ratio that so many runs tell."""
+        """Returns the logarithm of the smallest ratio that this many runs detect."""
         sides = 1 if self.design == "paired" else 2
         degrees = sides * (runs - 1.0)
         return (t_of(1 - alpha / 2, degrees) + t_of(POWER, degrees)) * spread * math.sqrt(sides / runs)
@@ -118,7 +125,7 @@ class Estimate:
 
 
 def _least(tells: Callable[[int], bool]) -> int:
-    """The least number of runs that tells."""
+    """Returns the smallest sufficient number of runs."""
     high = 2
     while not tells(high):
         if high >= RUNS_MAX:
@@ -135,10 +142,10 @@ UNTOLD = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
 
 
 def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0.0) -> Estimate:
-    """Of logarithms of ratios within pairs, ``orders`` 1 where ours came first and -1 where theirs did.
+    """Estimates from logarithms of ratios within pairs; ``orders`` is 1 if ours came first and -1 if theirs did.
 
-    A drift makes the second of a pair differ from the first: where both orders came, it is taken out. Where pairs stray
-    with long tails, and on both sides alike, the middle of them decides.
+    A drift makes the second of a pair differ from the first: if both orders occur, it is removed. If pairs have long
+    tails, equally on both sides, the trimmed mean decides.
     """
     n = len(ratios)
     mean, squares, degrees = fmean(ratios), _squares(ratios), n - 1.0
@@ -162,7 +169,7 @@ def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0
     every = replace(every, typical=(typical, middle.degrees))
     if not middle.decides:
         return every
-    # Stalls are no drift: as both orders come alike often, what the order does only widens the interval.
+    # Stalls are no drift: both orders are equally frequent, so removing one would only widen the interval.
     return replace(
         every,
         log=middle.log,
@@ -178,8 +185,8 @@ def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0
 def unpaired(
     ours: Sequence[float], theirs: Sequence[float], order: Sequence[int] = (), resolution: float = 0.0
 ) -> Estimate:
-    """Of logarithms of each side (Welch); ``order`` has the place in time of ours, then of theirs, where it is known
-    and mixed enough for a drift to be told from the difference."""
+    """Estimates from logarithms of each side (Welch); ``order`` has the position in time of ours, then of theirs, if it
+    is known and mixed enough to distinguish a drift from the difference."""
     counts = len(ours), len(theirs)
     spreads = [max(variance(side), _rounding(resolution)) for side in (ours, theirs)]
     p, least = _dealt(ours, theirs)
@@ -200,7 +207,7 @@ def _without_drift(
     resolution: float,
     permuted: tuple[float, float],
 ) -> Estimate:
-    """Least squares of side and place in time."""
+    """Fits side and position in time by least squares."""
     values, sides = [*ours, *theirs], [1.0] * len(ours) + [0.0] * len(theirs)
     y, g, t = ([one - fmean(column) for one in column] for column in (values, sides, [float(o) for o in order]))
     gg, tt, gt = _dot(g, g), _dot(t, t), _dot(g, t)
@@ -215,15 +222,16 @@ def _without_drift(
 
 
 def is_mixed(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-    """Whether the order of the runs lets a drift be told from a difference: less than half of the order follows from
-    the side."""
+    """Whether the order of the runs distinguishes a drift from a difference: less than half of its variance is
+    explained by the side."""
     places, sides = [float(o) for o in (*ours, *theirs)], [1.0] * len(ours) + [0.0] * len(theirs)
     g, t = ([one - fmean(column) for one in column] for column in (sides, places))
     return _dot(g, t) ** 2 < 0.5 * _dot(g, g) * _dot(t, t)
 
 
 def batches(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Of one run each, in intervals: by the means of batches that are long beside the time in which a run forgets."""
+    """Estimates from intervals of one run per side, by means of batches that are long relative to the correlation
+    time."""
     sides = [_batched(side) for side in (ours, theirs)]
     if any(side is None for side in sides):
         return UNTOLD
@@ -241,18 +249,19 @@ def batches(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
 
 
 def _batched(values: Sequence[float]) -> list[float] | None:
-    """Means of batches; ``None`` where there would be too few."""
+    """Returns the means of batches; ``None`` if there are too few."""
     length = max(1, math.ceil(BATCH_TAUS * correlation_time(values)))
     count = len(values) // length
     if count < BATCHES_LEAST:
         return None
-    # What is left over lies at the beginning, where a run warms up.
+    # The remainder is at the beginning, where a run warms up.
     kept = values[len(values) - count * length :]
     return [fmean(kept[n * length : (n + 1) * length]) for n in range(count)]
 
 
 def correlation_time(values: Sequence[float]) -> float:
-    """In intervals: 1 + 2 times the correlations, up to the first that is none; (1 + rho) / (1 - rho) of an AR(1).
+    """Returns the correlation time in intervals: 1 + 2 times the sum of correlations up to the first non-positive one;
+    (1 + rho) / (1 - rho) for an AR(1).
 
     >>> correlation_time([1.0, 2.0] * 20)
     1.0
@@ -270,10 +279,10 @@ def correlation_time(values: Sequence[float]) -> float:
 
 
 def sequence(ratios: Sequence[float], alpha: float) -> tuple[float, float]:
-    """Where the mean of logarithms of ratios lies, at every number of pairs at once: whoever looks after each pair, and
-    stops when it pleases, is wrong with a probability of ``alpha`` at most.
+    """Returns an interval of the mean of logarithms of ratios that is valid for every number of pairs at once:
+    evaluating after each pair, and stopping at any time, has an error probability of at most ``alpha``.
 
-    The interval inverts the Bayes factor of Student's t with a normal prior on the size of the effect, of one standard
+    The interval inverts the Bayes factor of Student's t with a normal prior on the effect size, with one standard
     deviation; under the right Haar prior of the spread it is an e-value at any stopping time (Rouder et al., 2009;
     Hendriksen, de Heide and Grünwald, 2021).
     """
@@ -289,7 +298,8 @@ def sequence(ratios: Sequence[float], alpha: float) -> tuple[float, float]:
 
 
 def e_value(ratios: Sequence[float]) -> float:
-    """How many times more the pairs speak for a difference than for none: 20 is the usual bar, whenever it is reached.
+    """Returns the evidence of the pairs for a difference over none: 20 is the usual threshold, valid at any stopping
+    time.
 
     >>> e_value([0.01, -0.01, 0.02, -0.02]) < 1 < e_value([0.03, 0.031, 0.029, 0.03])
     True
@@ -304,14 +314,14 @@ def e_value(ratios: Sequence[float]) -> float:
 
 
 def outliers(values: Sequence[float]) -> list[int]:
-    """Which values lie far apart from the rest."""
+    """Returns the indexes of outliers."""
     middle = median(values)
     apart = median(abs(value - middle) for value in values)
-    return [n for n, value in enumerate(values) if apart and abs(value - middle) > APART * apart]
+    return [n for n, value in enumerate(values) if apart and abs(value - middle) > OUTLIER_FACTOR * apart]
 
 
 def held(ps: Sequence[float]) -> list[float]:
-    """Probabilities as they are where so many questions are asked at once (Holm).
+    """Returns p-values corrected for multiple questions (Holm).
 
     >>> [round(p, 3) for p in held([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -324,7 +334,7 @@ def held(ps: Sequence[float]) -> list[float]:
 
 
 def _flipped(ratios: Sequence[float]) -> tuple[float, float]:
-    """How often pairs whose sides are exchanged by chance differ as much, and the least that it could be."""
+    """Returns the p-value of random sign changes of pairs, and its smallest possible value."""
     n, seen = len(ratios), abs(sum(ratios)) * (1 - 1e-12)
     if 2**n <= EXACT_MAX:
         sums = [0.0]
@@ -344,7 +354,7 @@ def _bits(draw: random.Random, n: int) -> list[bool]:
 
 
 def _dealt(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
-    """The same where runs are dealt to the sides by chance."""
+    """Returns the p-value of random assignments of runs to sides, and its smallest possible value."""
     values, n = [*ours, *theirs], len(ours)
     total, share = sum(values), 1 / n + 1 / len(theirs)
 
@@ -375,5 +385,5 @@ def _dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _rounding(resolution: float) -> float:
-    """Variance of what is only known to lie in a bin of a histogram."""
+    """Returns the variance of a value that is only known to be in a bin of a histogram."""
     return resolution**2 / 12

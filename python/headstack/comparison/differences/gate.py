@@ -1,4 +1,4 @@
-"""Limits on what a change may cost, for checks of builds: kept, exceeded, or not told by so few runs."""
+"""``Limit``: limits on the degradation by a change, for checks of builds: met, exceeded, or undecided."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES
 from headstack.io.values import percent
 
 Kept = Literal["kept", "exceeded", "not told"]
-SLOWER = ("iops", "mean_ms", "elapsed_s")
-"""What is slower does less, or takes longer."""
-ALLOWED = {"slower": SLOWER, **{name: (figure,) for figure, name in NAMES.items()}}
+SLOWER_FIGURES = ("iops", "mean_ms", "elapsed_s")
+"""Figures of ``slower``: less throughput, or longer times."""
+ALLOWED = {"slower": SLOWER_FIGURES, **{name: (figure,) for figure, name in NAMES.items()}}
 
 
 @dataclass(frozen=True)
 class Limit:
-    """``slower=3%``."""
+    """A limit such as ``slower=3%``."""
 
     text: str
     figures: tuple[str, ...]
     share: float
 
     def of(self, cell: Cell) -> float:
-        """As a logarithm of how much worse."""
+        """Returns the limit as a logarithm of the degradation."""
         return -math.log1p(-self.share) if cell.figure in MORE_IS_BETTER else math.log1p(self.share)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A limit on a figure under a load."""
+    """A limit on a figure under a load, with its verdict."""
 
     limit: Limit
     cell: Cell
@@ -58,12 +58,12 @@ class Judged:
 
 
 def _share(cell: Cell, worse: float) -> float:
-    """A logarithm of how much worse as the share that is told."""
+    """Converts a logarithm of the degradation to the reported share."""
     return -math.expm1(-worse) if cell.figure in MORE_IS_BETTER else math.expm1(min(worse, 700.0))
 
 
 def limits_of(texts: Sequence[str]) -> list[Limit]:
-    """Limits as they are written: ``slower=3%``, ``p99=5%``, several with commas between them."""
+    """Parses limits: ``slower=3%``, ``p99=5%``, several separated by commas."""
     return [_limit(text.strip()) for joined in texts for text in joined.split(",")]
 
 
@@ -80,11 +80,11 @@ def _limit(text: str) -> Limit:
 
 
 def judged(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[Judged]:
-    """Each limit on each figure that it is of.
+    """Returns the verdict of each limit on each of its figures.
 
-    It is exceeded where a difference is shown (5 % for all limits together) and the estimate is at the limit or beyond;
-    kept where ours is better than the limit with 95 %; and else so few runs do not tell. Raises ``InputError`` for a
-    limit on what no run has.
+    A limit is exceeded if a difference is significant (5 % for all limits together) and the estimate reaches the limit;
+    met if our side is better than the limit with 95 % confidence; otherwise undecided. Raises ``InputError`` for a
+    limit on a figure that no run has.
     """
     asked = [(limit, cell) for limit in limits for cell in cells if cell.figure in limit.figures]
     for limit in limits:
@@ -99,5 +99,5 @@ def judged(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[Judged]:
 
 
 def _p_at_any_time(cell: Cell) -> float:
-    """What a look at any time showed is shown; all else is not."""
+    """Returns 0 for a difference that is significant at any stopping time, otherwise 1."""
     return 0.0 if cell.verdict == "differs" else 1.0

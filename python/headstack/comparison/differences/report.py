@@ -1,4 +1,4 @@
-"""The report of a difference between two sets of runs: each figure with its interval, and the runs in their order."""
+"""The report of a difference between two sets of runs: each figure with its interval, and the runs in order."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from headstack.comparison.differences.estimated import Estimated
 
 LOADS_MAX = 6
-"""The runs of so many loads are drawn, the most different first."""
+"""Maximum number of loads whose runs are drawn, the most different first."""
 STROKES = "Strokes: intervals of 95 %; one that spans 0 shows no difference."
 HEADS = ("load", "figure", "first", "second", "difference", "from", "to", "p", "p held", "verdict")
 
 
 def report_of(found: Estimated) -> Report:
-    """Everything that is found, as a report."""
+    """Returns all results as a report."""
     headline, title = found.headline, f"{found.ours.name} against {found.theirs.name}"
     sections = [
         Section("Differences", "", [differences(found), _table(found)]),
@@ -33,7 +33,7 @@ def report_of(found: Estimated) -> Report:
 
 
 def differences(found: Estimated) -> Bars:
-    """Each figure with its interval, in percent; where one spans 0, no difference is shown."""
+    """Returns each figure with its interval, in percent; if it includes 0, no difference is shown."""
     figures = list(dict.fromkeys(cell.name for cell in found.cells))
     loads = list(dict.fromkeys(cell.load for cell in found.cells))
     by = {(cell.load, cell.name): cell for cell in found.cells}
@@ -94,7 +94,7 @@ def _shown_loads(found: Estimated) -> list[str]:
 
 
 def _runs(found: Estimated, load: str) -> Lines:
-    """The first figure of a load in each run, in the order of the runs where it is known."""
+    """Returns the first figure of a load in each run, in the order of the runs if known."""
     cell = next(cell for cell in found.cells if cell.load == load)
     sides = zip(
         (found.ours, found.theirs), cell.values, cell.sources, (cell.order.ours, cell.order.theirs), strict=True

@@ -1,4 +1,4 @@
-"""Sets of runs: files of results, ours or fio's, folders and patterns of them, and kept baselines."""
+"""``Side``: sets of runs from files of results (ours or fio's), folders, patterns and kept baselines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headstack.results.results import Results
 Source: TypeAlias = "Results | str | os.PathLike[str]"
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "elapsed_s")
-"""What is compared, as far as runs have it; ``elapsed_s`` is of commands that give no results."""
+"""Compared figures, as far as runs have them; ``elapsed_s`` is for commands without results."""
 NAMES = {
     "iops": "throughput",
     "mb_per_s": "bandwidth",
@@ -32,36 +32,36 @@ NAMES = {
     "p999_ms": "p99.9",
     "elapsed_s": "elapsed",
 }
-"""What people call them."""
+"""Names for people."""
 MORE_IS_BETTER = ("iops", "mb_per_s")
 OWN_SHARE = 1e-3
-"""Our own histograms keep three digits."""
+"""Resolution of our histograms, which keep three digits."""
 STORED = Stored("baseline")
 KEPT = ("source", "at_s", "resolution")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one load came to in one run."""
+    """The results of one load in one run."""
 
     figures: Mapping[str, float]
     course: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of throughput and mean the figure of each interval, where intervals were kept."""
+    """Values of throughput and mean per interval, if intervals were kept."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run, from conditioning to its end: what is independent of other runs."""
+    """One run, from conditioning to its end: the independent unit."""
 
     source: str
     at_s: float | None
-    """When it ended, in seconds of the epoch; of files that do not say, when they were written."""
+    """Its end in seconds of the epoch; for files without it, their modification time."""
     resolution: float
-    """The share of itself that a percentile is not known closer than."""
+    """Relative resolution of percentiles."""
     outcomes: Mapping[str, Outcome]
-    """By load."""
+    """Results by load."""
     errors: int = 0
-    """Requests that failed, where what was read says so."""
+    """Number of failed requests, if known."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,14 @@ class Side:
     name: str
     runs: tuple[Run, ...]
     bad: tuple[str, ...] = ()
-    """Files that could not be read, each with why."""
+    """Files that could not be read, each with the reason."""
 
 
 def side_of(sources: Sequence[Source], name: str) -> Side:
-    """The runs of files, folders and patterns, in that order, and of ``Results``, each a run.
+    """Returns the runs of files, folders and patterns, in that order, and of ``Results``, each a run.
 
-    A file that is named must be readable; of those that are found in a folder or by a pattern, what cannot be read is
-    told and left out. So is a file that is meant twice: its runs are no others the second time. Raises ``InputError``
-    where no run is left.
+    A file given by name must be readable; unreadable files from folders or patterns are reported and skipped. A file
+    given twice is used only once. Raises ``InputError`` if no run is left.
     """
     runs: list[Run] = []
     bad: list[str] = []
@@ -108,7 +107,7 @@ def side_of(sources: Sequence[Source], name: str) -> Side:
 
 
 def _files(source: str) -> tuple[list[str], bool]:
-    """The files that are meant, and whether they were found rather than named."""
+    """Returns the files of a source, and whether they were found instead of named."""
     if os.path.isdir(source):
         found = sorted(os.fspath(path) for path in Path(source).rglob("*.json") if path.is_file())
     elif os.path.exists(source):
@@ -123,7 +122,7 @@ def _files(source: str) -> tuple[list[str], bool]:
 
 
 def read(path: str) -> list[Run]:
-    """The runs of a file. Raises ``InputError`` where it is no file of results."""
+    """Returns the runs of a file. Raises ``InputError`` if it is no file of results."""
     try:
         with open(path, "rb") as file:
             text = decoded(file.read())
@@ -133,7 +132,7 @@ def read(path: str) -> list[Run]:
 
 
 def runs_of(text: str, name: str, at_s: float | None) -> list[Run]:
-    """The runs that a text tells of: our results, a baseline, or what fio printed."""
+    """Returns the runs of a text: our results, a baseline, or fio's output."""
     start = text.lstrip()[:1]
     if start == "[":
         try:
@@ -146,7 +145,7 @@ def runs_of(text: str, name: str, at_s: float | None) -> list[Run]:
 
 
 def _of_results(results: Results, name: str, at_s: float | None) -> list[Run]:
-    """A file's results are of one run, unless it has a load several times: then of so many."""
+    """Returns the run of a file's results, or several if it contains a load repeatedly."""
     rounds: list[dict[str, Outcome]] = []
     for one in seen(results, results.whole(0)["mode"] if len(results) else ""):
         load = ", ".join([one.workload, *([one.load] if one.load else []), *_labels(one)])
@@ -183,7 +182,7 @@ def _of_fio(text: str, name: str) -> list[Run]:
     runs = []
     for number, loads in sorted(by_run.items()):
         names = [load.name for load in loads]
-        # Of equal loads the names of their jobs tell.
+        # Equal loads are distinguished by the names of their jobs.
         full = [
             f"{load.row['jobname']}: {n}" if names.count(n) > 1 else n for load, n in zip(loads, names, strict=True)
         ]
@@ -221,7 +220,7 @@ def _of_baseline(text: str, name: str) -> list[Run]:
 
 
 def to_baseline(runs: Sequence[Run]) -> str:
-    """The runs as they are kept, to be compared with later ones."""
+    """Formats the runs as a baseline for later comparisons."""
     told: list[dict[str, object]] = [
         {key: getattr(run, key) for key in KEPT}
         | {"loads": {load: dict(outcome.figures) for load, outcome in run.outcomes.items()}}
@@ -231,7 +230,7 @@ def to_baseline(runs: Sequence[Run]) -> str:
 
 
 def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[str], list[str]]:
-    """The loads of both sides, in their order, and those of one alone."""
+    """Returns the loads of both sides, in their order, and those of only one."""
     mine, yours = ({load: None for run in side for load in run.outcomes} for side in (ours, theirs))
     every = list(mine | yours)
     shared = [load for load in every if load in mine and load in yours]
@@ -239,6 +238,6 @@ def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[str], lis
 
 
 def logarithms(runs: Sequence[Run], load: str, figure: str) -> list[float] | None:
-    """Of a figure in each run; ``None`` where one has none."""
+    """Returns the logarithms of a figure in each run; ``None`` if one run lacks it."""
     values = [run.outcomes[load].figures.get(figure) for run in runs]
     return None if any(value is None for value in values) else [math.log(value) for value in values if value]

@@ -1,5 +1,5 @@
-"""Student's t and chi-square, as far as intervals and sizes of experiments need them: in Python alone, since a check of
-a build should not have to install more."""
+"""Student's t and chi-square distributions for intervals and sample sizes, in pure Python, so that a check of a build
+needs no further packages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import cache
 
 STEPS = 200
-"""Halvings and terms: more than doubles can tell apart."""
+"""Number of bisections and terms, above the resolution of doubles."""
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function (Lentz; Numerical Recipes 6.4)."""
+    """Returns the continued fraction of the incomplete beta function (Lentz; Numerical Recipes 6.4)."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / ((1.0 - (a + b) * x / (a + 1.0)) or tiny)
     found = d
@@ -30,7 +30,7 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def _beta(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function."""
+    """Returns the regularized incomplete beta function."""
     if x <= 0 or x >= 1:
         return min(1.0, max(0.0, x))
     logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
@@ -40,7 +40,7 @@ def _beta(a: float, b: float, x: float) -> float:
 
 
 def p_of(t: float, degrees: float) -> float:
-    """How probable it is that chance alone gives a t so far from 0, on either side.
+    """Returns the two-sided p-value of t.
 
     >>> round(p_of(2.228, 10), 3)
     0.05
@@ -50,7 +50,7 @@ def p_of(t: float, degrees: float) -> float:
 
 @cache
 def t_of(share: float, degrees: float) -> float:
-    """The t that this share lies below.
+    """Returns the quantile of Student's t.
 
     >>> [round(t_of(share, 4), 3) for share in (0.975, 0.5, 0.8)]
     [2.776, 0.0, 0.941]
@@ -62,7 +62,7 @@ def t_of(share: float, degrees: float) -> float:
 
 @cache
 def chi_square_of(share: float, degrees: float) -> float:
-    """The chi-square that this share lies below.
+    """Returns the quantile of chi-square.
 
     >>> round(chi_square_of(0.05, 10), 3)
     3.94
@@ -71,7 +71,7 @@ def chi_square_of(share: float, degrees: float) -> float:
 
 
 def _gamma(a: float, x: float) -> float:
-    """The regularized lower incomplete gamma function, by its series."""
+    """Returns the regularized lower incomplete gamma function, by its series."""
     if x <= 0:
         return 0.0
     term = total = 1.0 / a
@@ -84,7 +84,7 @@ def _gamma(a: float, x: float) -> float:
 
 
 def _halved(below: Callable[[float], float], share: float) -> float:
-    """Where a function that grows from 0 on reaches a share."""
+    """Returns the point at which an increasing function reaches a share, by bisection."""
     high = 1.0
     while below(high) < share and high < 1e12:
         high *= 2

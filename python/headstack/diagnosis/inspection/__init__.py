@@ -1,1 +1,1 @@
-"""What storage devices say of themselves: read from the device or from saved outputs, compared, judged, kept."""
+"""Inspection of storage devices: health data from devices or saved outputs, compared, judged and recorded."""

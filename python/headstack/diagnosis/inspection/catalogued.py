@@ -1,4 +1,4 @@
-"""Which drive of the catalogue a device is, and whether its tracks are shingled."""
+"""Finds the catalogue's drive of a device, and whether it uses shingled recording."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from headstack import _native
 from headstack.diagnosis.inspection.model import Identity, Inspection
 
 PART_NUMBER_LEAST = 6
-"""Characters of a part number, such as WD40EFAX: shorter words, such as 4TB, name no model."""
+"""Minimum length of a part number, such as WD40EFAX: shorter words, such as 4TB, name no model."""
 
 SHINGLED_FAMILY = re.compile(r"\bSMR\b")
-"""How smartctl's database marks families with shingled tracks: "Western Digital Red (SMR)"."""
+"""Mark of shingled families in smartctl's database: "Western Digital Red (SMR)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Entry:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """All drives of the catalogue."""
+    """Returns all drives of the catalogue."""
     found = []
     for name in _native.drive_ids():
         described = tomllib.loads(_native.drive_toml(name))
@@ -40,7 +40,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def is_part_number(word: str) -> bool:
-    """Whether a word names a model: letters and digits, and enough of them."""
+    """Whether a word is a part number: letters and digits, and long enough."""
     plain = re.sub(r"[^A-Za-z0-9]", "", word)
     return (
         len(plain) >= PART_NUMBER_LEAST
@@ -50,12 +50,12 @@ def is_part_number(word: str) -> bool:
 
 
 def entry_of(identity: Identity) -> Entry | None:
-    """The drive of the catalogue that a device is, by its part number or its whole name; ``None`` where none is, or
-    several are."""
+    """Returns the catalogue's drive of a device, by its part number or its complete name; ``None`` if there is none, or
+    several."""
     if not identity.model:
         return None
     words = [word.upper() for word in identity.model.split()]
-    # Behind a part number stand the maker's own letters and digits: WD40EFAX-68JH4N0.
+    # Makers append letters and digits to a part number: WD40EFAX-68JH4N0.
     by_number = [
         one for one in entries() if any(_begins(word, number) for word in words for number in one.part_numbers)
     ]
@@ -76,7 +76,7 @@ def _plain(name: str) -> str:
 
 
 def shingled(inspection: Inspection) -> str | None:
-    """Why a device's tracks are known to be shingled (SMR); ``None`` where nothing says so."""
+    """Returns the evidence that a device uses shingled recording (SMR); ``None`` if there is none."""
     identity = inspection.identity
     if identity.family and SHINGLED_FAMILY.search(identity.family):
         return f"smartctl's database calls the family {identity.family}"

@@ -1,4 +1,4 @@
-"""From targets to inspections: devices are asked, saved outputs are recognised by their content and joined."""
+"""``collect``: reads devices, and recognises saved outputs by their content, joined per device."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from headstack.io.atomic_files import write_all
 from headstack.io.encodings import decoded
 
 LARGEST_OUTPUT_BYTES = 4 << 20
-"""No program prints as much of one device: a larger file is data, and stands for the device that it lies on."""
+"""No program prints as much for one device: a larger file is data, and means the device that it is on."""
 
 PROGRAM_LIMIT_S = 90
-"""A disk that has to spin up first, or retries bad sectors, takes tens of seconds to answer."""
+"""Time limit in seconds: a disk that has to spin up first, or retries bad sectors, takes tens of seconds to answer."""
 
 PROGRAM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"
-"""Where programs for administrators are, which is not always in the path."""
+"""Folders of administration programs, which are not always in the path."""
 
 LIVE = "devices"
-"""Of the reports on all devices of a live export (``headstack ctl SOCKET smart``)."""
+"""Key of the reports on all devices of a live export (``headstack ctl SOCKET smart``)."""
 
 ALLOWED = "smartctl -a or -x (text or JSON), hdparm -I, nvme id-ctrl, id-ns or smart-log, or headstack inspect --json"
 
@@ -41,7 +41,7 @@ COMMANDS = {
     "nvme-id-ns.json": ("nvme", "id-ns", "-o", "json"),
     "nvme-smart-log.json": ("nvme", "smart-log", "-o", "json"),
 }
-"""What is run for a device, by the name that ``--save`` gives the output."""
+"""Commands run for a device, by the name that ``--save`` gives the output."""
 
 TELLS = {
     "smartctl": "SMART attributes, health and self-tests",
@@ -51,19 +51,19 @@ TELLS = {
 
 
 def collect(targets: list[str], save: str | None, device_type: str | None) -> list[Inspection]:
-    """Everything that the targets say, a device and a point in time each. Raises ``InputError``."""
+    """Returns an inspection for each device and point in time of the targets. Raises ``InputError``."""
     parts: list[Inspection] = []
     whole: list[Inspection] = []
     for target in targets:
         if (files := saved_files(target)) is not None:
             parts.extend(_saved(target, files))
         else:
-            whole.append(_asked(sysfs.block_device(target), target, save, device_type))
+            whole.append(_read_device(sysfs.block_device(target), target, save, device_type))
     return sorted(assembled(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
 
 
 def saved_files(target: str) -> list[str] | None:
-    """The saved outputs that a target means; ``None`` where it means a device."""
+    """Returns the saved outputs of a target; ``None`` if it is a device."""
     try:
         status = os.stat(target)
     except OSError as error:
@@ -81,7 +81,7 @@ def saved_files(target: str) -> list[str] | None:
 
 
 def _saved(target: str, files: list[str]) -> list[Inspection]:
-    """What the saved outputs of a target say; what else lies in a folder is noted."""
+    """Reads the saved outputs of a target; other files of a folder are noted."""
     found: list[Inspection] = []
     strange: list[str] = []
     for file in files:
@@ -108,10 +108,10 @@ def _read(file: str) -> str:
 
 
 def _recognised(file: str, text: str) -> list[Inspection]:
-    """What a saved output says, none where it is none; its format is told by its content."""
+    """Returns the inspections in a saved output, recognised by its content; empty if it is none."""
     found = _parsed(file, text)
     if os.path.exists(file) and any(part.taken_unix_s is None for part in found):
-        # Programs that do not print the time: the file's own.
+        # Programs that do not print the time: use the file's.
         written = max(int(os.stat(file).st_mtime), 0)
         found = [part if part.taken_unix_s is not None else replace(part, taken_unix_s=written) for part in found]
     return found
@@ -138,7 +138,7 @@ def _parsed(file: str, text: str) -> list[Inspection]:
 
 
 def _parsed_object(data: Fields) -> list[Inspection]:
-    """What an object of JSON says, none where it is no saved output."""
+    """Returns the inspections in a JSON object; empty if it is no saved output."""
     if stored.MARK in data.data:
         return stored.read(data)
     if "smartctl" in data.data:
@@ -156,8 +156,8 @@ def _parsed_object(data: Fields) -> list[Inspection]:
     return []
 
 
-def _asked(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
-    """A device's own account, from the kernel and from the programs that are there."""
+def _read_device(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
+    """Reads a device through the kernel and the installed programs."""
     raw = sysfs.record(name)
     parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]
     notes: list[str] = []
@@ -187,7 +187,7 @@ def _asked(name: str, target: str, save: str | None, device_type: str | None) ->
 
 
 def _commands(name: str, protocol: str, device_type: str | None) -> dict[str, tuple[str, ...]]:
-    """What can be asked of a device of this kind."""
+    """Returns the commands for a device of this kind."""
     programs = {"ATA": ("smartctl", "hdparm"), "SCSI": ("smartctl",), "NVMe": ("smartctl", "nvme")}
     chosen = programs.get(protocol, ("smartctl",) if device_type else ())
     commands = {file: command for file, command in COMMANDS.items() if command[0] in chosen}
@@ -199,7 +199,7 @@ def _commands(name: str, protocol: str, device_type: str | None) -> dict[str, tu
 def _run(
     file: str, command: list[str], device: str, outputs: dict[str, str], parts: list[Inspection], notes: list[str]
 ) -> None:
-    """Runs a program, keeps what it printed, and says in one line why nothing came of it."""
+    """Runs a program, keeps its output, and notes in one line why it failed."""
     program = os.path.basename(command[0])
     try:
         done = subprocess.run(
@@ -224,7 +224,7 @@ def _run(
 
 
 def _save(folder: str, name: str, outputs: dict[str, str]) -> None:
-    """The raw outputs, each whole or not at all."""
+    """Writes the raw outputs atomically."""
     try:
         os.makedirs(folder, exist_ok=True)
         write_all(

@@ -1,4 +1,6 @@
-"""Devices side by side, and which features divide the good from the bad: what listings can show, and what not."""
+"""``Difference``: devices compared by features, and features that separate good from bad ones, with the limits of such
+evidence.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ MEANINGS = {
     "write_cache": "writes complete before they are on the medium",
     "write_read_verify": "each write is read back, which costs a revolution",
 }
-"""What a feature has to do with speed."""
+"""Relation of features to performance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,40 +34,42 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether devices that say something say different things."""
+        """Whether the devices that report it differ."""
         return len({state for state in self.states if state != NOT_KNOWN}) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Divider:
-    """A feature that divides good from bad devices, or nearly."""
+    """A feature that separates good from bad devices, or nearly."""
 
     key: str
     name: str
     how: str
     exceptions: tuple[str, ...] = ()
-    """Devices that do not fit, or of which it is not known."""
+    """Devices that do not fit, or whose state is unknown."""
 
     @property
     def meaning(self) -> str:
-        """What the feature has to do with speed, where that is known."""
+        """The relation of the feature to performance, if known."""
         return MEANINGS.get(self.key, "")
 
 
 @dataclass(frozen=True, slots=True)
 class OneSided:
-    """What can still be said where only good or only bad devices are listed."""
+    """Conclusions if only good or only bad devices are listed."""
 
     side: str
     """The side that is listed: ``good`` or ``bad``."""
     ruled_out: tuple[str, ...]
-    """The devices of this side differ in it: alone it cannot be what they have in common."""
+    """Features in which devices of this side differ, so that none is the only cause."""
     if_missing_elsewhere: tuple[str, ...]
-    """All have it: it would divide if no device of the other side had it."""
+    """Features that all have: they would separate the sides if no device of the other side had them."""
     off: tuple[str, ...]
-    """Of these, what none of them had enabled when it was listed."""
+    """Those of them that none had enabled when it was listed."""
     if_present_elsewhere: tuple[str, ...]
-    """None has it, of the features that their source knows: it would divide if all of the other side had it."""
+    """Features that none has though their source knows them: they would separate the sides if all of the other side had
+    them.
+    """
 
 
 @dataclass(frozen=True)
@@ -75,15 +79,15 @@ class Difference:
     good: list[Inspection] = field(default_factory=list)
     bad: list[Inspection] = field(default_factory=list)
     others: list[Inspection] = field(default_factory=list)
-    """Compared, but on neither side."""
+    """Devices on neither side."""
 
     @property
     def devices(self) -> list[Inspection]:
-        """All of them: the good, the bad, the others."""
+        """All devices: the good, the bad, the others."""
         return [*self.good, *self.bad, *self.others]
 
     def rows(self) -> list[Row]:
-        """Every feature that any of them names, identity first."""
+        """Every feature that any of them reports, identity first."""
         identity = [self._identity_row(key) for key in ("model", "firmware", *IDENTITY)]
         return identity + [
             Row(key, name, tuple(self.state(device, key) for device in self.devices))
@@ -102,14 +106,14 @@ class Difference:
         return names
 
     def state(self, device: Inspection, key: str) -> str:
-        """The state of a feature of a device, in a word."""
+        """Returns the state of a feature of a device, in a word."""
         capability = device.capabilities.get(key)
         if capability is not None:
             return capability.state
         return "absent" if self.has(device, key) is False else NOT_KNOWN
 
     def has(self, device: Inspection, key: str) -> bool | None:
-        """Whether a device has a feature; ``None`` where it does not say, or that is not a question."""
+        """Returns whether a device has a feature; ``None`` if unknown, or not applicable."""
         capability = device.capabilities.get(key)
         if capability is not None:
             return capability.supported
@@ -119,14 +123,15 @@ class Difference:
         return False if listed_by & set(device.listings) else None
 
     def _is_on(self, device: Inspection, key: str) -> bool | None:
-        """Whether a feature is at work: had and enabled."""
+        """Returns whether a device has a feature, and it is enabled."""
         capability = device.capabilities.get(key)
         if self.has(device, key) is False:
             return False
         return None if capability is None else capability.enabled
 
     def dividers(self) -> tuple[list[Divider], list[Divider]]:
-        """Features that divide the good from the bad, and those that would but for one device."""
+        """Returns the features that separate the good from the bad devices, and those that would except for one
+        device."""
         exact: list[Divider] = []
         nearly: list[Divider] = []
         if not (self.good and self.bad):
@@ -143,7 +148,9 @@ class Difference:
     def _divides(
         self, key: str, name: str, asked: Callable[[Inspection, str], bool | None], what: str
     ) -> Divider | None:
-        """Whether the answers divide, with at most one exception that leaves both sides somebody."""
+        """Returns a divider if the answers separate the sides, with at most one exception that leaves a device on each
+        side.
+        """
         for wanted, side in ((True, "good"), (False, "bad")):
             odd_good = [device.label for device in self.good if asked(device, key) is not wanted]
             odd_bad = [
@@ -156,7 +163,7 @@ class Difference:
         return None
 
     def _divides_by_value(self, key: str, name: str) -> Divider | None:
-        """A setting that is one value in all good devices and another in all bad ones."""
+        """Returns a divider for a setting with one value in all good devices and another in all bad ones."""
         good = {_value(device.capabilities.get(key)) for device in self.good}
         bad = {_value(device.capabilities.get(key)) for device in self.bad}
         if len(good) == len(bad) == 1 and good != bad and None not in good | bad:
@@ -164,7 +171,7 @@ class Difference:
         return None
 
     def one_sided(self) -> OneSided | None:
-        """What can be said where one side has no device; ``None`` where both or neither have."""
+        """Returns the conclusions if exactly one side has devices; otherwise ``None``."""
         if bool(self.good) == bool(self.bad):
             return None
         listed = self.good or self.bad
@@ -185,7 +192,7 @@ class Difference:
         )
 
     def caveats(self) -> list[str]:
-        """The limits of the conclusions, a line each."""
+        """Returns the limits of the conclusions, one line each."""
         found: list[str] = []
         for side, devices in (("good", self.good), ("bad", self.bad)):
             if len(devices) == 1 and (self.good and self.bad):
@@ -205,7 +212,7 @@ class Difference:
         return found
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON holds it."""
+        """Returns the comparison in JSON's form."""
         exact, nearly = self.dividers()
         one_sided = self.one_sided()
         shown = {"good": self.good, "bad": self.bad, "others": self.others}
@@ -228,7 +235,7 @@ class Difference:
 IDENTITY = ("capacity_bytes", "rpm", "form_factor", "interface_max_gbps", "interface_now_gbps", "physical_block_bytes")
 
 LISTED_BY_HDPARM = tuple(dict.fromkeys(KEYS.values()))
-"""Features that hdparm names: a whole listing without one says that the device does not have it."""
+"""Features that hdparm lists: a complete listing without one shows that the device lacks it."""
 
 
 def _value(capability: Capability | None) -> int | float | str | None:

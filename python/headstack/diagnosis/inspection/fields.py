@@ -1,4 +1,4 @@
-"""JSON of other programs, read field by field: the right type, nothing, or an error that names file and field."""
+"""``Fields``: typed access to JSON of other programs, with errors that name file and field."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Fields:
     file: str
     data: Mapping[str, object]
     at: str = ""
-    """The path of the object within the document, with its dot."""
+    """The path of the object within the document, with a trailing dot."""
 
     @classmethod
     def parse(cls, file: str, text: str) -> Fields:
-        """The object that the text is. Raises ``InputError`` naming the line where it is none."""
+        """Parses a text as an object. Raises ``InputError`` with the line if it is none."""
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
@@ -37,7 +37,7 @@ class Fields:
         return cls(file, data)
 
     def wrong(self, key: str, value: object, allowed: str) -> InputError:
-        """The error of a field."""
+        """Returns the error of a field."""
         shown = repr(value)
         return InputError(f"{self.file}: {self.at}{key}: {shown[:60]} is not {allowed}")
 
@@ -45,7 +45,7 @@ class Fields:
         return self._find(path)[2] is not None
 
     def _find(self, path: str) -> tuple[Fields, str, object]:
-        """The object a dotted path leads to, the last key, and its value."""
+        """Returns the object that a dotted path leads to, the last key, and its value."""
         here = self
         *way, key = path.split(".")
         for step in way:
@@ -53,7 +53,7 @@ class Fields:
         return here, key, here.data.get(key)
 
     def object(self, key: str) -> Fields:
-        """An object within; an empty one where there is none."""
+        """Returns a nested object; an empty one if there is none."""
         value = self.data.get(key)
         if value is None:
             return Fields(self.file, {}, f"{self.at}{key}.")
@@ -62,7 +62,7 @@ class Fields:
         return Fields(self.file, value, f"{self.at}{key}.")
 
     def objects(self, path: str) -> list[Fields]:
-        """The objects of a list."""
+        """Returns the objects of a list."""
         here, key, value = self._find(path)
         if value is None:
             return []
@@ -72,24 +72,25 @@ class Fields:
         return [Fields(self.file, item, f"{here.at}{key}[{n}].") for n, item in enumerate(found)]
 
     def text(self, path: str) -> str | None:
-        """A text without blanks around it; ``None`` where it is missing or empty."""
+        """Returns a text without surrounding blanks; ``None`` if it is missing or empty."""
         here, key, value = self._find(path)
         if value is None:
             return None
         if not isinstance(value, str):
             raise here.wrong(key, value, "a text")
-        # Control characters come from drives that pad with zero bytes.
+        # Some drives pad with zero bytes.
         return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", value).split()) or None
 
     def flag(self, path: str) -> bool | None:
-        """True or false."""
+        """Returns a Boolean."""
         here, key, value = self._find(path)
         if value is not None and not isinstance(value, bool):
             raise here.wrong(key, value, "true or false")
         return value
 
     def integer(self, path: str) -> int | None:
-        """A whole number of 0 or more, also as a text with separators, as nvme-cli writes those of 128 bits."""
+        """Returns a whole number of 0 or more, also from a text with separators, as nvme-cli writes those of 128
+        bits."""
         here, key, value = self._find(path)
         if value is None:
             return None
@@ -102,7 +103,7 @@ class Fields:
         return value
 
     def celsius(self, path: str) -> int | None:
-        """A temperature, which may lie below zero."""
+        """Returns a temperature, which may be below zero."""
         here, key, value = self._find(path)
         if value is None:
             return None

@@ -1,6 +1,6 @@
-"""``hdparm -I``: the identify data of an ATA device, a feature a line.
+"""Reader of ``hdparm -I``: the identify data of an ATA device, one feature per line.
 
-Lines are told by their words, not by their indentation, which listings lose on the way through documents.
+Lines are recognised by their words, not by their indentation, which documents often lose.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ KEYS = {
 
 
 def _letters(name: str) -> str:
-    """A name without what documents do to it."""
+    """Removes changes that documents make to a name."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -108,12 +108,14 @@ BY_LETTERS = {_letters(name): key for name, key in KEYS.items()}
 
 
 def is_listing(text: str) -> bool:
-    """Whether the text holds an identify listing."""
+    """Whether the text contains an identify listing."""
     return any(START.match(line) for line in text.splitlines())
 
 
 def read_hdparm(file: str, text: str) -> list[Inspection]:
-    """Every identify listing in a text. Raises ``InputError`` naming the line of what cannot be right."""
+    """Returns the inspection of every identify listing in a text. Raises ``InputError`` with the line of an invalid
+    value.
+    """
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if START.match(line)]
     ends = [*starts[1:], len(lines)]
@@ -247,7 +249,7 @@ class _Listing:
         elif name in ("DMA", "PIO"):
             self._modes(name, value.split())
         elif name == "Cycle time":
-            # The line stands below the modes that it is of.
+            # The line is below the modes that it belongs to.
             self._put(
                 "pio_cycle_time" if "pio" in self.capabilities else "dma_cycle_time", Capability(name, value=value)
             )
@@ -264,7 +266,7 @@ class _Listing:
             self._stated(text)
 
     def _modes(self, name: str, modes: list[str]) -> None:
-        """``udma5 *udma6``: what is offered; the star is the mode in use."""
+        """Parses ``udma5 *udma6``: the supported modes, with a star at the current one."""
         offered: dict[str, list[str]] = {}
         used: dict[str, str] = {}
         for mode in modes:
@@ -297,7 +299,7 @@ class _Listing:
     def _security(self, text: str) -> None:
         if minutes := re.findall(r"(\d+)\s*min for (ENHANCED )?SECURITY ERASE UNIT", text):
             for figure, enhanced in minutes:
-                # ACS counts to 508 minutes; what takes longer is "more than 508min".
+                # ACS counts to 508 minutes; longer times are "more than 508min".
                 key = "enhanced_erase_minutes" if enhanced else "erase_minutes"
                 self._put(key, Capability(f"{enhanced}SECURITY ERASE UNIT".capitalize(), value=int(figure)))
             return
@@ -314,7 +316,7 @@ class _Listing:
                 self._put(f"security_{state}", Capability(f"Security {state}", enabled=holds))
 
     def _stated(self, text: str) -> None:
-        """Any other line, under its own name: nothing is dropped."""
+        """Stores any other line under its own name, so that nothing is lost."""
         name, colon, value = (part.strip() for part in text.partition(":"))
         if colon and name and value:
             self._put(slug(name), Capability(name, value=value))

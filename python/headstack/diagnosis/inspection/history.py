@@ -1,4 +1,4 @@
-"""Snapshots of devices in an SQLite file, keyed by serial number."""
+"""Snapshots of devices in an SQLite file, by serial number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headstack.diagnosis.inspection.model import Inspection
 from headstack.diagnosis.inspection.raw import decode
 
 APPLICATION_ID = 0x48534E50
-"""``HSNP`` in the header of the file: it is ours."""
+"""``HSNP`` in the header of the file identifies our database."""
 
 VERSION = 1
 
@@ -39,7 +39,7 @@ CREATE TABLE snapshot (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs between a snapshot and the one before."""
+    """A difference between a snapshot and the previous one."""
 
     taken_unix_s: int
     power_on_hours: int | None
@@ -49,16 +49,16 @@ class Change:
 
 
 def default_path() -> Path:
-    """Where snapshots are kept unless told otherwise."""
+    """Returns the default path of the database."""
     base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return Path(base) / "headstack" / "inspections.sqlite"
 
 
 def record(path: Path, inspections: list[Inspection]) -> int:
-    """Appends snapshots that say something new, all or none; returns how many.
+    """Appends snapshots with changes, all or none; returns their number.
 
-    A snapshot is not new where its neighbour in time said the same. Raises ``InputError`` where one has no serial
-    number of its own or no time, where the number is recorded of another device, or the database is not ours.
+    A snapshot equal to its neighbour in time is skipped. Raises ``InputError`` if one has no serial number or no time,
+    if the number is recorded for another device, or if the database is not ours.
     """
     for one in inspections:
         if one.identity.serial and not names_a_device(one.identity.serial):
@@ -79,7 +79,7 @@ def record(path: Path, inspections: list[Inspection]) -> int:
 
 
 def snapshots(path: Path, serial: str) -> list[Inspection]:
-    """The snapshots of a device, oldest first. Raises ``InputError`` where there are none."""
+    """Returns the snapshots of a device, oldest first. Raises ``InputError`` if there are none."""
     with _opened(path) as database:
         rows = database.execute(
             "SELECT taken_unix_s, inspection FROM snapshot WHERE serial = ? ORDER BY taken_unix_s, digest", (serial,)
@@ -91,14 +91,14 @@ def snapshots(path: Path, serial: str) -> list[Inspection]:
 
 
 def devices(path: Path) -> list[list[Inspection]]:
-    """The snapshots of every device, by serial number."""
+    """Returns the snapshots of every device, by serial number."""
     with _opened(path) as database:
         serials = [row[0] for row in database.execute("SELECT DISTINCT serial FROM snapshot ORDER BY serial")]
     return [snapshots(path, serial) for serial in serials]
 
 
 def changes(history: list[Inspection]) -> list[Change]:
-    """What changed from each snapshot to the next: identity, capabilities, attributes, health."""
+    """Returns the changes from each snapshot to the next: identity, capabilities, attributes, health."""
     found: list[Change] = []
     for before, after in pairwise(history):
         one, other = _facts(before), _facts(after)
@@ -110,7 +110,7 @@ def changes(history: list[Inspection]) -> list[Change]:
 
 
 def _facts(inspection: Inspection) -> dict[str, str]:
-    """Everything that may change, as text; what only ever counts hours and temperatures is left out."""
+    """Returns all properties that may change, as text, without hours and temperatures."""
     identity = inspection.identity
     facts = {
         key: str(value)
@@ -161,7 +161,7 @@ def _append(database: sqlite3.Connection, path: Path, one: Inspection) -> bool:
 
 
 def _refuse_another(database: sqlite3.Connection, path: Path, one: Inspection) -> None:
-    """Raises ``InputError`` where another device is recorded under this serial number."""
+    """Raises ``InputError`` if another device is recorded under this serial number."""
     serial = one.identity.serial or ""
     last = database.execute(
         "SELECT taken_unix_s, inspection FROM snapshot WHERE serial = ? ORDER BY taken_unix_s DESC LIMIT 1", (serial,)
@@ -180,7 +180,7 @@ def _restored(path: Path, serial: str, taken: int, text: str) -> Inspection:
 
 @contextmanager
 def _opened(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """The database in one transaction; a new one gets its table. Raises ``InputError`` where it is not ours."""
+    """Opens the database in one transaction; a new one gets its table. Raises ``InputError`` if it is not ours."""
     if not create and not path.is_file():
         raise InputError(f"{path}: no such database; headstack inspect TARGET --record makes one")
     try:
@@ -194,7 +194,7 @@ def _opened(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _check(path: Path, database: sqlite3.Connection, create: bool) -> None:
-    """Raises ``InputError`` where the database is another program's, or of another version."""
+    """Raises ``InputError`` if the database is another program's, or of another version."""
     application: Any = database.execute("PRAGMA application_id").fetchone()[0]
     version: Any = database.execute("PRAGMA user_version").fetchone()[0]
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

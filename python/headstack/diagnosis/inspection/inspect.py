@@ -1,4 +1,4 @@
-"""What storage devices say of themselves: read from the device or from saved outputs, compared, judged, kept."""
+"""``inspect``: reads health data of storage devices, or saved outputs, and compares and judges them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Target = str | os.PathLike[str]
 
 
 def inspect(*targets: Target, save: Target | None = None, device_type: str | None = None) -> list[Inspection]:
-    """What devices say of themselves, one ``Inspection`` a device and point in time, oldest first.
+    """Reads the health data of devices: one ``Inspection`` per device and point in time, oldest first.
 
     A target is a block device (``/dev/sda``, a link to it, a partition), saved outputs of ``smartctl``, ``hdparm -I``
-    or ``nvme`` (a file, or a folder of them), or any large file, which stands for the device that it lies on. Saved
-    outputs of one device are joined by its serial number, where model, WWN and protocol agree; serial numbers that name
-    no device (``REDACTED``, those of USB bridges) join nothing.
+    or ``nvme`` (a file, or a folder of them), or any large file, which means the device that it is on. Saved outputs of
+    one device are joined by its serial number, if model, WWN and protocol agree; serial numbers that identify no device
+    (``REDACTED``, those of USB bridges) join nothing.
 
-    ``save`` is a folder that keeps the raw outputs of devices; ``device_type`` is passed to ``smartctl -d``. Nothing is
-    written to a device. What could not be read is in ``Inspection.notes``, one line each.
+    ``save`` is a folder for the raw outputs of devices; ``device_type`` is passed to ``smartctl -d``. Nothing is
+    written to a device. Unreadable data are described in ``Inspection.notes``, one line each.
 
-    Raises ``InputError`` naming file, line or field when a target cannot be read.
+    Raises ``InputError`` with file, line or field if a target cannot be read.
 
     >>> said = '{"smartctl": {"version": [7, 4]}, "model_name": "A disk", "serial_number": "S1"}'
     >>> _ = Path("disk.json").write_text(said)
@@ -38,14 +38,16 @@ def inspect(*targets: Target, save: Target | None = None, device_type: str | Non
 
 
 def compare(good: Sequence[Inspection], bad: Sequence[Inspection], others: Sequence[Inspection] = ()) -> Difference:
-    """Capabilities side by side, and which of them divide the good devices from the bad ones."""
+    """Compares capabilities, and finds those that separate the good devices from the bad ones."""
     from headstack.diagnosis.inspection.diff import Difference  # start-up time
 
     return Difference(good=list(good), bad=list(bad), others=list(others))
 
 
 def judge(inspection: Inspection) -> Judgement:
-    """The verdict on a device (``pass``, ``watch``, ``replace``; ``unknown`` without health data), with its reasons."""
+    """Returns the verdict on a device (``pass``, ``watch``, ``replace``; ``unknown`` without health data), with its
+    reasons.
+    """
     from headstack.diagnosis.inspection.verdict import judge as judged  # start-up time
 
     return judged(inspection)

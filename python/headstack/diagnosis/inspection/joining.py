@@ -1,7 +1,7 @@
-"""Which outputs are of one device, and of one moment of it.
+"""Joins outputs of one device at one time.
 
-A device is told by its serial number, with model, WWN and protocol that do not contradict it. What programs, bridges
-and people print where there is no serial number joins nothing: two failing drives must not vanish among good ones.
+A device is identified by its serial number, if model, WWN and protocol do not contradict it. Placeholders of programs,
+bridges and people for a serial number join nothing: two failing drives must not vanish among good ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from headstack.diagnosis.inspection.model import PROTOCOLS, SOURCES, Identity, Inspection, joined, program_of, same_text
 
 SAME_SNAPSHOT_S = 600
-"""Two outputs of one program that are further apart in time are two snapshots."""
+"""Two outputs of one program that are further apart in seconds are two snapshots."""
 
 NO_NAME = re.compile(
     r"\W*(redacted|removed|hidden|masked|censored|anonymi[sz]ed|unknown|none|null|nil|n/?a|empty|(default )?string"
@@ -22,12 +22,12 @@ NO_NAME = re.compile(
     r"|serial ?(number|no\.?)?|s/?n|to be filled( by o\.?e\.?m\.?)?)\W*",
     re.IGNORECASE,
 )
-"""What people and firmware write in place of a serial number or a WWN."""
+"""Placeholders of people and firmware for a serial number or a WWN."""
 
 REPEATED = re.compile(
     r"dd5641988\w*|db98765432\w*|152d\w{8}|0{6,}\w{0,3}|0+123ada|20150331\w{4,5}|50{8,}\w?|50{6}123456789"
 )
-"""Serial numbers and WWNs that USB bridges (JMicron, ASMedia, Sabrent) and cheap drives give to all of their kind."""
+"""Serial numbers and WWNs that USB bridges (JMicron, ASMedia, Sabrent) and cheap drives share."""
 
 COUNTED_UP = (
     "0123456789abcdef0123456789abcdef",
@@ -36,11 +36,11 @@ COUNTED_UP = (
     "abcdefghijklmnopqrst",
 )
 COUNTED_UP_LEAST = 5
-"""A serial number of so many characters that is part of one of these was counted up by whoever had none."""
+"""Minimum length of a part of these sequences that counts as an invented serial number."""
 
 
 def names_a_device(text: str | None) -> bool:
-    """Whether a serial number or WWN tells a device from others of its kind."""
+    """Whether a serial number or WWN distinguishes a device from others of its kind."""
     plain = re.sub(r"[\s_:.-]", "", text or "").lower()
     if len(set(plain)) < 2 or NO_NAME.fullmatch((text or "").strip()) or REPEATED.fullmatch(plain):
         return False
@@ -63,13 +63,13 @@ def contradicts(one: Inspection, other: Inspection) -> bool:
 
 
 def same_device(one: Inspection, other: Inspection) -> bool:
-    """Whether two outputs are of one device, as far as they say themselves."""
+    """Whether two outputs are of one device, by their own data."""
     serial = one.identity.serial
     return names_a_device(serial) and same_text(serial, other.identity.serial) and not contradicts(one, other)
 
 
 def by_device(found: Iterable[Inspection]) -> list[list[Inspection]]:
-    """The snapshots of each device, in their order."""
+    """Returns the snapshots of each device, in their order."""
     devices: list[list[Inspection]] = []
     of_serial: dict[str, list[list[Inspection]]] = {}
     for one in found:
@@ -84,7 +84,7 @@ def by_device(found: Iterable[Inspection]) -> list[list[Inspection]]:
 
 
 def assembled(parts: Iterable[Inspection]) -> list[Inspection]:
-    """Parts of one device and one time joined; what could not be told to be of one device stays apart, and says so.
+    """Joins parts of one device and one time; parts of uncertain origin stay separate, with a note.
 
     An output without a serial number of its own belongs to the device of its file's name up to the first dot, or to the
     only one there is.
@@ -109,7 +109,7 @@ def assembled(parts: Iterable[Inspection]) -> list[Inspection]:
 
 
 def _home(part: Inspection, devices: list[list[Inspection]]) -> list[Inspection] | None:
-    """The device that an output without a serial number belongs to, where there is exactly one."""
+    """Returns the device that an output without a serial number belongs to, if there is exactly one."""
     fitting = [device for device in devices if not any(contradicts(part, other) for other in device)]
     beside = [device for device in fitting if any(_stem(part) == _stem(other) for other in device)]
     if beside:
@@ -121,8 +121,8 @@ def _home(part: Inspection, devices: list[list[Inspection]]) -> list[Inspection]
 
 
 def _may_be_beside(part: Inspection, device: list[Inspection]) -> bool:
-    """Whether the name of its file is enough. One program twice may be two devices, unless it never prints a serial
-    number and each is in a file of its own."""
+    """Whether the file name is sufficient. Two outputs of one program may be of two devices, unless it never prints a
+    serial number and each is in a file of its own."""
     alike = [other for other in device if _kinds([other]) & _kinds([part])]
     if any(names_a_device(other.identity.serial) for other in device) and not alike:
         return True
@@ -133,7 +133,7 @@ def _may_be_beside(part: Inspection, device: list[Inspection]) -> bool:
 
 
 def _said_of(device: list[Inspection], devices: list[list[Inspection]]) -> Iterable[str]:
-    """What was not joined, and why."""
+    """Yields notes on parts that were not joined, with the reasons."""
     serial = device[0].identity.serial
     dummies = {part.identity.serial for part in device if part.identity.serial} if not names_a_device(serial) else set()
     for dummy in sorted(dummies):
@@ -159,8 +159,8 @@ def _stem(part: Inspection) -> str:
 
 
 def _snapshots(parts: list[Inspection]) -> list[list[Inspection]]:
-    """Parts of one device, apart by the time they were taken: the same program twice makes two snapshots, also at once
-    where it says something else of the device's health."""
+    """Separates parts of one device by time: two outputs of one program make two snapshots, also at the same time if
+    they differ in the device's health."""
     found: list[list[Inspection]] = []
     for part in sorted(parts, key=_order):
         near = [group for group in found if _is_near(group, part)]
@@ -177,13 +177,13 @@ def _is_near(group: list[Inspection], part: Inspection) -> bool:
 
 
 def _agree(one: Inspection, other: Inspection) -> bool:
-    """Whether two outputs say the same of the device's health, as far as both say it."""
+    """Whether two outputs agree on the device's health, as far as both report it."""
     first, second = _health(one), _health(other)
     return all(first[key] == second[key] for key in first.keys() & second.keys())
 
 
 def _health(part: Inspection) -> dict[str, object]:
-    """What a verdict rests on."""
+    """Returns the data behind a verdict."""
     said: dict[str, object] = {"passed": part.passed, "self-tests": part.self_tests}
     for attribute in part.attributes:
         said[f"attribute {attribute.id} failed"] = attribute.when_failed
@@ -197,7 +197,7 @@ def _health(part: Inspection) -> dict[str, object]:
 
 
 def _order(part: Inspection) -> tuple[int, int]:
-    """smartctl first, which knows the time: the others find their place beside it."""
+    """Sorts smartctl first, which knows the time, so that the others can be assigned to it."""
     program = program_of(part.read_from[0]) if part.read_from else ""
     return (SOURCES.index(program) if program in SOURCES else 0, part.taken_unix_s or 0)
 

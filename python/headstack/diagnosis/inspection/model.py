@@ -1,4 +1,4 @@
-"""The data of a device, regardless of the program that reported them."""
+"""``Inspection``: the data of a device, independent of the program that reported them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TypeVar
 from headstack.io.stored import Stored
 
 STORED = Stored("inspection")
-"""An inspection as JSON, in files and in the history."""
+"""The format of inspections as JSON, in files and in the history."""
 
 SOURCES = ("smartctl", "hdparm", "nvme", "sysfs")
-"""Who says it, in the order in which they are believed: sysfs cuts models and knows the kernel's view only."""
+"""Sources in order of precedence: sysfs truncates models and has only the kernel's view."""
 
 PROTOCOLS = ("ATA", "NVMe", "SCSI")
-"""Protocols of drives; other devices have the name of the kernel's driver in its place."""
+"""Protocols of drives; other devices have the name of the kernel's driver instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,21 @@ class Capability:
     name: str
     """Its name in the source."""
     supported: bool | None = None
-    """Whether the device has it; ``None`` where that is not a question, or not said."""
+    """Whether the device has it; ``None`` if not applicable, or unknown."""
     enabled: bool | None = None
-    """Whether it is switched on."""
+    """Whether it is enabled."""
     value: int | float | str | None = None
-    """Its figure or setting, in the unit that its key ends on."""
+    """Its value or setting, in the unit at the end of its key."""
     source: str = ""
-    """Who said it: one of ``SOURCES``."""
+    """Its source: one of ``SOURCES``."""
     listed: bool = False
-    """Its source names it only where a device has it: a whole listing without it says that it is absent."""
+    """Whether its source lists it only for devices that have it, so that a complete listing without it shows its
+    absence.
+    """
 
     @property
     def state(self) -> str:
-        """In a word: absent, supported (and off), enabled, or the value."""
+        """The state in a word: absent, supported (and off), enabled, or the value."""
         if self.supported is False:
             return "absent"
         word = {True: "enabled", False: "supported" if self.supported else "off", None: ""}[self.enabled]
@@ -55,16 +57,16 @@ class Attribute:
     id: int
     name: str
     value: int | None
-    """Normalised: falls from 100, 200 or 253; ``None`` where the drive has none."""
+    """Normalised value, which falls from 100, 200 or 253; ``None`` if the drive has none."""
     worst: int | None
     threshold: int | None
-    """At or below it the drive announces failure; 0 never does."""
+    """Value at or below which the drive predicts failure; 0 never does."""
     raw: int
     """Six bytes of the vendor's own encoding."""
     raw_text: str
-    """As smartctl prints it, which knows many of the encodings."""
+    """The raw value as smartctl prints it, which knows many of the encodings."""
     prefailure: bool
-    """A threshold crossed announces failure, not the end of the designed life."""
+    """Whether crossing the threshold predicts failure, not the end of the design life."""
     when_failed: str = ""
     """``now``, ``past``, or empty."""
 
@@ -101,7 +103,7 @@ class SasHealth:
     """The counters of a SAS or SCSI drive."""
 
     grown_defects: int | None = None
-    """Blocks reassigned since the drive left the factory."""
+    """Number of blocks reassigned since the drive left the factory."""
     read: ErrorCounter | None = None
     write: ErrorCounter | None = None
     verify: ErrorCounter | None = None
@@ -116,14 +118,14 @@ class SelfTest:
     kind: str
     status: str
     passed: bool | None
-    """``None`` where it was aborted, interrupted or is running: that says nothing of the drive."""
+    """The result; ``None`` if it was aborted, interrupted or is running, which says nothing about the drive."""
     hours: int | None = None
     """Power-on hours at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which device it is."""
+    """The identity of a device."""
 
     model: str | None = None
     family: str | None = None
@@ -132,33 +134,33 @@ class Identity:
     wwn: str | None = None
     capacity_bytes: int | None = None
     rpm: int | None = None
-    """0 for a solid-state device."""
+    """Speed; 0 for an SSD."""
     form_factor: str | None = None
     protocol: str | None = None
-    """``ATA``, ``NVMe`` or ``SCSI``; of other devices the kernel's driver."""
+    """``ATA``, ``NVMe`` or ``SCSI``; for other devices the kernel's driver."""
     interface: str | None = None
-    """The generation of the interface as the device states it."""
+    """The generation of the interface, as the device reports it."""
     interface_max_gbps: float | None = None
     interface_now_gbps: float | None = None
-    """As negotiated: below the maximum the link, cable or port limits."""
+    """The negotiated speed: below the maximum, the link, cable or port limits it."""
     logical_block_bytes: int | None = None
     physical_block_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """Everything that a device said of itself at one time."""
+    """All data that a device reported at one time."""
 
     name: str
-    """The device or file it was read from."""
+    """The device or file that was read."""
     identity: Identity = field(default_factory=Identity)
     capabilities: dict[str, Capability] = field(default_factory=dict)
-    """By stable key, in the order of the sources."""
+    """Capabilities by stable key, in the order of the sources."""
     attributes: tuple[Attribute, ...] = ()
     nvme: NvmeHealth | None = None
     sas: SasHealth | None = None
     self_tests: tuple[SelfTest, ...] | None = None
-    """Newest first; ``None`` where the log was not read."""
+    """Newest first; ``None`` if the log was not read."""
     passed: bool | None = None
     """The device's own verdict on its health."""
     power_on_hours: int | None = None
@@ -171,33 +173,33 @@ class Inspection:
     logged_errors: int | None = None
     """Entries ever made in the ATA error log."""
     taken_unix_s: int | None = None
-    """When it was read."""
+    """Time of the reading."""
     listings: tuple[str, ...] = ()
-    """Sources that listed every feature they know: what they did not name, the device does not have."""
+    """Sources that list every feature they know: others are absent from the device."""
     read_from: tuple[str, ...] = ()
     """``PROGRAM: FILE``, or ``PROGRAM DOCUMENT: FILE``."""
     notes: tuple[str, ...] = ()
-    """Missing data and contradictions, a line each."""
+    """Missing data and contradictions, one line each."""
 
     @property
     def label(self) -> str:
-        """Its model and serial number, or what it was read from."""
+        """The model and serial number, or the name of the source."""
         known = [text for text in (self.identity.model, self.identity.serial) if text]
         return " ".join(known) or self.name
 
     @property
     def is_solid_state(self) -> bool:
-        """No moving parts: as the device says, or as it is called where it does not say how fast it turns."""
+        """Whether it has no moving parts: as reported, or by its name if it reports no speed."""
         named = f"{self.identity.model or ''} {self.identity.family or ''}"
         unstated = self.identity.rpm is None and re.search(r"(?i)\bSSDs?\b|solid[ -]state", named) is not None
         return self.identity.rpm == 0 or self.nvme is not None or unstated
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON holds it."""
+        """Returns the inspection in JSON's form."""
         return {"schema": STORED.version, **dataclasses.asdict(self)}
 
     def content(self) -> dict[str, object]:
-        """The data of the device, without the time and the way they were read: equal for equal snapshots."""
+        """Returns the data of the device, without the time and the sources: equal for equal snapshots."""
         held = dataclasses.asdict(self)
         for key in ("name", "taken_unix_s", "read_from", "notes"):
             del held[key]
@@ -208,12 +210,12 @@ T = TypeVar("T", Identity, Capability, NvmeHealth, Inspection)
 
 
 def slug(text: str) -> str:
-    """A key from a name."""
+    """Returns a key for a name."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
 def joined(parts: Iterable[Inspection]) -> Inspection:
-    """One inspection of what several sources said of one device; contradictions become notes.
+    """Joins inspections of one device from several sources; contradictions become notes.
 
     ``parts`` must not be empty.
     """
@@ -230,7 +232,7 @@ def _rank(part: Inspection) -> int:
 
 
 def program_of(read_from: str) -> str:
-    """The program of an entry of ``read_from``: one of ``SOURCES``."""
+    """Returns the program of an entry of ``read_from``: one of ``SOURCES``."""
     return read_from.partition(": ")[0].partition(" ")[0]
 
 
@@ -240,7 +242,7 @@ def _join(first: Inspection, second: Inspection) -> Inspection:
     for key, other in second.capabilities.items():
         capabilities[key] = _join_capability(key, capabilities[key], other, notes) if key in capabilities else other
     identity = _join_identity(first, second, notes)
-    # A source that says that the drive fails is believed.
+    # A source that reports failure has precedence.
     passed = _join_passed(first.passed, second.passed, notes)
     return replace(
         _filled(first, second),
@@ -256,7 +258,7 @@ def _join(first: Inspection, second: Inspection) -> Inspection:
 
 
 IDENTIFYING = ("model", "serial", "firmware", "wwn", "capacity_bytes", "rpm", "protocol", "logical_block_bytes")
-"""Fields of which one device cannot have two values."""
+"""Fields that must be equal for one device."""
 
 
 def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> Identity:
@@ -278,7 +280,7 @@ def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> b
 
 
 def same_text(one: str | None, other: str | None, cut: bool = False) -> bool:
-    """Whether two statements are the same but for blanks and case; ``cut`` where one may be cut at its end."""
+    """Whether two texts are equal except for blanks and case; ``cut`` if one may be truncated."""
     first, second = ("".join((text or "").lower().split()).removeprefix("0x") for text in (one, other))
     shorter, longer = sorted((first, second), key=len)
     return first == second or (cut and shorter != "" and longer.startswith(shorter))
@@ -294,7 +296,7 @@ def _join_capability(key: str, first: Capability, second: Capability, notes: lis
 
 
 def _filled(first: T, second: T) -> T:
-    """The first, with what only the second knows."""
+    """Returns the first, with missing values from the second."""
     missing = {
         f.name: getattr(second, f.name)
         for f in fields(first)

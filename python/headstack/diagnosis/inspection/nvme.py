@@ -1,4 +1,4 @@
-"""nvme-cli: ``id-ctrl``, ``id-ns`` and ``smart-log``, as JSON or as text."""
+"""Readers of nvme-cli: ``id-ctrl``, ``id-ns`` and ``smart-log``, as JSON or as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = {
 }
 
 SIGNS = {"id-ctrl": {"sn", "mn"}, "id-ns": {"nsze", "lbafs"}, "smart-log": {"critical_warning", "data_units_written"}}
-"""Keys that only this document has."""
+"""Keys unique to each document."""
 
 RENAMED = {
     "avail_spare": "available_spare",
@@ -27,7 +27,7 @@ RENAMED = {
     "warning_temperature_time": "warning_temp_time",
     "critical_composite_temperature_time": "critical_comp_time",
 }
-"""JSON and the text of each version call the same field differently."""
+"""Alternative names of fields in JSON and in the text of each version."""
 
 OPTIONAL_COMMANDS = {
     1: ("write_uncorrectable", "Write Uncorrectable"),
@@ -49,13 +49,13 @@ ADMIN_COMMANDS = {
 
 
 def json_kind(data: Mapping[str, object]) -> str | None:
-    """Which document of nvme-cli it is."""
+    """Returns the kind of a document of nvme-cli."""
     renamed = {RENAMED.get(key, key) for key in data}
     return next((kind for kind, signs in SIGNS.items() if signs <= renamed), None)
 
 
 def text_kind(text: str) -> str | None:
-    """Which output of nvme-cli it is."""
+    """Returns the kind of a text of nvme-cli."""
     for line in text.splitlines():
         for kind, title in TITLES.items():
             if title.match(line):
@@ -64,7 +64,7 @@ def text_kind(text: str) -> str | None:
 
 
 def read_text(file: str, text: str) -> Fields:
-    """The fields of a text, in the shape of the JSON; ``device`` is what its title names."""
+    """Parses the fields of a text, in the shape of the JSON; ``device`` is the name in its title."""
     data: dict[str, object] = {}
     formats: list[dict[str, int]] = []
     for line in text.splitlines():
@@ -82,7 +82,7 @@ def read_text(file: str, text: str) -> Fields:
 
 
 def _value(key: str, text: str) -> int | str:
-    """A number where it begins with one, else the text; names stay as they are."""
+    """Returns a number if the text begins with one, else the text; names are unchanged."""
     if key in ("sn", "mn", "fr"):
         return text
     if found := re.match(r"0x([0-9a-f]{1,32})$", text):
@@ -92,7 +92,7 @@ def _value(key: str, text: str) -> int | str:
 
 
 def read_nvme(kind: str, data: Fields) -> Inspection:
-    """The inspection that a document of nvme-cli gives."""
+    """Returns the inspection of a document of nvme-cli."""
     data = Fields(data.file, {RENAMED.get(key, key): value for key, value in data.data.items()})
     read = {"id-ctrl": _controller, "id-ns": _namespace, "smart-log": _health}[kind]
     return read(data, f"{SOURCE} {kind}: {data.file}")
@@ -161,7 +161,7 @@ def _namespace(data: Fields, read_from: str) -> Inspection:
 
 def _health(data: Fields, read_from: str) -> Inspection:
     warning = data.data.get("critical_warning")
-    # nvme-cli 2 can write the bits by name, with their sum among them.
+    # nvme-cli 2 can print the bits by name, including their sum.
     critical = data.integer("critical_warning.value") if isinstance(warning, dict) else data.integer("critical_warning")
     written = data.integer("data_units_written")
     temperature = data.integer("temperature")

@@ -1,7 +1,7 @@
-"""Raw values of SMART attributes, whose six bytes each vendor packs in its own way.
+"""Decoder of raw SMART values, whose six bytes are vendor-specific.
 
-What smartctl's drive database does not decode, or an older one did not, is decoded here: a packed value must not be
-taken for a count.
+It decodes values that smartctl's drive database, or an older version of it, does not, so that packed values are not
+taken for counts.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ COMPOSITE_SEAGATE = (1, 7, 195)
 """Error rates: errors in the upper 16 bits, operations in the lower 32 (Seagate; smartmontools' wiki)."""
 
 PACKED_16 = (5, 196)
-"""smartctl prints these as raw16(raw16): the count is the lowest word."""
+"""Attributes that smartctl prints as raw16(raw16): the count is the lowest word."""
 
 REMAINING_LIFE = re.compile(
     r"(?i)media_wearout_indicator|ssd_life_left(_perc)?|wear_leveling_count|remaining_lifetime_perc|remaining_life"
     r"|perc(ent)?_(rated_)?life(time)?_remain\w*|(drive_life|lifetime)_remaining%?"
 )
-"""Attributes of solid-state drives whose normalised value is the percentage of endurance left; 1, below which many do
-not go, is its end."""
+"""Attributes of SSDs whose normalised value is the remaining endurance in percent; 1, the minimum of many drives, is
+its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a raw value means."""
+    """The meaning of a raw value."""
 
     count: int | None
-    """The events or units counted; ``None`` where the value is not a count."""
+    """Number of events or units; ``None`` if the value is not a count."""
     text: str
-    """For people."""
+    """Text for people."""
 
 
 def is_seagate(identity: Identity) -> bool:
-    """Whether Seagate's encodings hold; Maxtor's later drives are Seagate's."""
+    """Whether Seagate's encodings apply, also to Maxtor's later drives."""
     model, family = (identity.model or "").upper(), (identity.family or "").lower()
     return bool(re.match(r"(SEAGATE |MAXTOR )?ST[M\d]|SEAGATE", model)) or "seagate" in family
 
 
 def decode(attribute: Attribute, identity: Identity) -> Decoded:
-    """A raw value as a count, or what else it is."""
+    """Decodes a raw value as a count, or into its components."""
     raw = attribute.raw
     if _is_temperature(attribute):
         return Decoded(None, _temperature(raw))
@@ -82,7 +82,7 @@ def _hours(attribute: Attribute) -> Decoded:
 
 
 def _temperature(raw: int) -> str:
-    """The lowest byte is the temperature; lows and highs stand in words or in bytes above it."""
+    """Formats a temperature from the lowest byte; minimum and maximum are in words or bytes above it."""
     now = raw & 0xFF
     for low, high in ((raw >> 16 & LOW_16, raw >> 32 & LOW_16), (raw >> 16 & 0xFF, raw >> 24 & 0xFF)):
         if 0 < low <= now <= high <= 150:

@@ -1,4 +1,4 @@
-"""smartctl's JSON (``-j -a`` or ``-j -x``), of ATA, NVMe and SCSI devices."""
+"""Reader of smartctl's JSON (``-j -a`` or ``-j -x``) for ATA, NVMe and SCSI devices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SWITCHES = {
     "ata_security": "ATA Security",
     "write_cache_reorder": "Wt Cache Reorder",
 }
-"""Objects with ``enabled``, and smartctl's words for them."""
+"""Objects with ``enabled``, with smartctl's names for them."""
 
 ATA_CAPABILITIES = {
     "ata_smart_data.capabilities.self_tests_supported": ("smart_self_test", "Self-test"),
@@ -64,7 +64,7 @@ NVME_LOG = {
 }
 
 NVME_UNIT_BYTES = 512_000
-"""A data unit of the health log: 1,000 blocks of 512 bytes, whatever the block size."""
+"""A data unit of the health log: 1,000 blocks of 512 bytes, for any block size."""
 
 SCSI_CYCLES = "scsi_start_stop_cycle_counter"
 
@@ -76,11 +76,13 @@ WRITTEN = {
     "Total_Writes_GiB": 1 << 30,
     "Host_Writes_MiB": 1 << 20,
 }
-"""Attributes that count what the host wrote, in units of so many bytes; ``None`` for logical blocks."""
+"""Attributes that count host writes, with their units in bytes; ``None`` for logical blocks."""
 
 
 def read_smartctl(data: Fields) -> Inspection:
-    """What smartctl read of a device. Raises ``InputError`` naming the field, or with smartctl's own message."""
+    """Returns the inspection of smartctl's output. Raises ``InputError`` with the field, or with smartctl's own
+    message.
+    """
     messages = _messages(data)
     if not _model(data) and not data.text("serial_number") and "ata_smart_attributes" not in data:
         reason = "; ".join(messages) or "it names no device"
@@ -122,19 +124,19 @@ BRIDGE_TYPES = "sat for a SATA drive, sntjmicron, sntasmedia or sntrealtek for a
 
 
 def bridge_hint(message: str) -> str:
-    """What to try where smartctl does not know a USB bridge, behind its message."""
+    """Returns a suggestion for smartctl's message on an unknown USB bridge."""
     return f"; try --smartctl-type: {BRIDGE_TYPES}" if UNKNOWN_BRIDGE.search(message) else ""
 
 
 def _model(data: Fields) -> str | None:
-    """The model; of SCSI drives it has another name from smartctl 7.3 on."""
+    """Returns the model, which has another key for SCSI drives from smartctl 7.3 on."""
     stated = data.text("model_name") or data.text("scsi_model_name")
     parts = [data.text(f"scsi_{key}") or data.text(key) for key in ("vendor", "product")]
     return stated or " ".join(part for part in parts if part) or None
 
 
 def _messages(data: Fields) -> list[str]:
-    """Its warnings and errors."""
+    """Returns its warnings and errors."""
     found = (message.text("string") for message in data.object("smartctl").objects("messages"))
     return [text for text in found if text]
 
@@ -183,7 +185,7 @@ def _capabilities(data: Fields) -> dict[str, Capability]:
         if (supported, enabled, value) != (None, None, None):
             found[key] = Capability(name, supported, enabled, value, SOURCE)
 
-    # smartctl 7.0 to 7.2 state it in one word.
+    # smartctl 7.0 to 7.2 have a single Boolean.
     if isinstance(data.data.get("smart_support"), bool):
         put("smart", "SMART support", data.flag("smart_support"), data.flag("smart_support"))
     else:
@@ -254,7 +256,7 @@ DEFECT_BYTES = 8
 
 
 def _grown_defects(data: Fields, notes: list[str]) -> int | None:
-    """Blocks in the grown defect list, of which smartctl 7.0 states the bytes."""
+    """Returns the blocks in the grown defect list, for which smartctl 7.0 prints bytes."""
     grown = data.integer("scsi_grown_defect_list")
     if not grown or data.object("smartctl").data.get("version") != [7, 0]:
         return grown
@@ -317,7 +319,7 @@ HOURS_16_BITS = 1 << 16
 def _unwrapped(
     tests: tuple[SelfTest, ...] | None, data: Fields, power_on_hours: int | None, notes: list[str]
 ) -> tuple[SelfTest, ...] | None:
-    """Self-tests, newest first, each at the latest time that its two bytes and the test after it allow."""
+    """Returns self-tests, newest first, each at the latest time that its two bytes and the following test permit."""
     if not tests or power_on_hours is None or power_on_hours < HOURS_16_BITS or "nvme_self_test_log" in data:
         return tests
     is_ata = "ata_smart_self_test_log" in data
@@ -373,12 +375,12 @@ def _power_on_hours(data: Fields, attributes: tuple[Attribute, ...]) -> int | No
         return None
     if re.search(r"(?i)minutes|seconds", hours.name) and (found := re.match(r"(\d+)h", hours.raw_text)):
         return int(found[1])
-    # Where the drive packs minutes above the hours: nothing has run for 2^32 hours.
+    # Some drives pack minutes above the hours: no drive has run for 2^32 hours.
     return hours.raw & 0xFFFFFFFF if hours.raw < 2**56 else None
 
 
 def _counted(data: Fields, path: str, attributes: tuple[Attribute, ...], number: int) -> int | None:
-    """A count as smartctl states it, else as the attribute does, whose upper words may hold other things."""
+    """Returns a count as smartctl states it, else from the attribute, whose upper words may hold other values."""
     stated, found = data.integer(path), _named(attributes, number)
     return stated if stated is not None or found is None else found.raw & 0xFFFFFFFF
 
@@ -386,7 +388,7 @@ def _counted(data: Fields, path: str, attributes: tuple[Attribute, ...], number:
 def _temperature(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
     stated = data.celsius("temperature.current")
     if stated is None:
-        # Of SAS drives from smartctl 7.3 on: the first sensor of the environmental reporting page.
+        # For SAS drives from smartctl 7.3 on: the first sensor of the environmental reporting page.
         stated = data.celsius("scsi_environmental_reports.temperature_1.current")
     found = _named(attributes, 194) or _named(attributes, 190)
     if stated is not None or found is None or "temp" not in found.name.lower():
@@ -395,7 +397,7 @@ def _temperature(data: Fields, attributes: tuple[Attribute, ...]) -> int | None:
 
 
 def _statistic(data: Fields, name: str) -> int | None:
-    """A figure of the ATA device statistics log."""
+    """Returns a value of the ATA device statistics log."""
     for page in data.object("ata_device_statistics").objects("pages"):
         for row in page.objects("table"):
             if row.text("name") == name and row.flag("flags.valid") is not False:

@@ -1,4 +1,4 @@
-"""smartctl's text (``-a``, ``-x``), brought into the shape of its JSON, so that there is one reader of what it says."""
+"""Converts smartctl's text (``-a``, ``-x``) to the shape of its JSON, so that both have the same reader."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INFORMATION = {
     "Transport protocol": "scsi_transport_protocol.name",
     "Zoned Device": "zoned_device.capability.name",
 }
-"""Texts, and their paths in the JSON."""
+"""Labels of texts, with their paths in the JSON."""
 
 FIGURES = {
     "User Capacity": "user_capacity.bytes",
@@ -77,7 +77,7 @@ FIGURES = {
     "ATA Error Count": "ata_smart_error_log.extended.count",
     "Device Error Count": "ata_smart_error_log.extended.count",
 }
-"""Whole numbers, before whatever unit."""
+"""Labels of whole numbers with any unit."""
 
 SWITCHES = {
     "Rd look-ahead is": "read_lookahead",
@@ -103,15 +103,15 @@ SUPPORTS = {
 
 
 def is_smartctl_text(text: str) -> bool:
-    """Whether smartctl wrote it."""
+    """Whether the text is smartctl's."""
     return any(START.match(line.strip()) for line in text.splitlines())
 
 
 def read_text(file: str, text: str) -> list[Fields]:
-    """The outputs in a text, one a device. Raises ``InputError`` naming the line of a row that is none."""
+    """Returns the outputs in a text, one per device. Raises ``InputError`` with the line of an invalid row."""
     lines = text.splitlines()
     starts = [n for n, line in enumerate(lines) if START.match(line.strip())]
-    # A banner and the section below it are of one output.
+    # A banner and the section below it belong to one output.
     starts = [n for k, n in enumerate(starts) if "INFORMATION" not in lines[n] or k == 0 or n - starts[k - 1] > 4]
     ends = [*starts[1:], len(lines)]
     return [_Output(file).read(lines[start:end], start) for start, end in zip(starts, ends, strict=True)]
@@ -143,7 +143,7 @@ class _Output:
         return Fields(self.file, self.data)
 
     def put(self, path: str, value: object) -> None:
-        """Sets what is not known yet."""
+        """Sets a value that is not set yet."""
         here = self.data
         *way, last = path.split(".")
         for step in way:
@@ -224,7 +224,7 @@ class _Output:
             self.put(f"{path}.available", False)
 
     def _test(self, line: str, text: str) -> bool:
-        """A row of a self-test log."""
+        """Parses a row of a self-test log."""
         found = SELF_TEST.match(line.strip())
         if found is not None:
             status: dict[str, str | bool] = {"string": found["status"]}
@@ -263,7 +263,7 @@ class _Output:
         self.put(f"scsi_self_test_{number}", row)
 
     def _counter(self, line: str, text: str) -> bool:
-        """A row of the SCSI error counter log."""
+        """Parses a row of the SCSI error counter log."""
         name, _, value = text.partition(": ")
         figures = value.split()
         if name not in COUNTERS or len(figures) != 7 or not all(re.fullmatch(r"[\d.]+", word) for word in figures):
@@ -287,7 +287,7 @@ class _Output:
         if self.nvme_tests:
             self.put("nvme_self_test_log.table", self.nvme_tests)
         if self.tests:
-            # -x prints the extended log, and the standard one below it where both are there.
+            # -x prints the extended log, and the standard one below it if both exist.
             distinct = [test for n, test in enumerate(self.tests) if test not in self.tests[:n]]
             self.put("ata_smart_self_test_log.extended.table", distinct)
         vendor, product = data.pop("vendor", None), data.pop("product", None)
@@ -302,7 +302,7 @@ class _Output:
 
 
 def _figure(value: str) -> int | None:
-    """The whole number that a value begins with, whatever separates its thousands."""
+    """Returns the whole number at the start of a value, with any thousands separator."""
     if found := re.match(r"0x([0-9a-fA-F]{1,32})\b", value):
         return int(found[1], 16)
     found = re.match(r"\d{1,3}(?:[,.'’*\u00a0\u202f\ufffd ]\d{3})+(?!\d)|\d{1,39}", value)
@@ -374,7 +374,7 @@ def _health(output: _Output, value: str) -> None:
 
 
 def _local_time(output: _Output, value: str) -> None:
-    """Its time, taken for UTC: names of time zones are ambiguous, and hours do not matter in a trend."""
+    """Parses its time as UTC: names of time zones are ambiguous, and hours do not matter in a trend."""
     words = value.split()
     try:
         taken = calendar.timegm(time.strptime(" ".join(words[:5]), "%a %b %d %H:%M:%S %Y"))

@@ -1,4 +1,4 @@
-"""Inspections as JSON, written by ``--json`` and by the history, and read again."""
+"""Inspections as JSON, as written by ``--json`` and the history."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headstack.diagnosis.inspection.fields import LARGEST, Fields
 from headstack.diagnosis.inspection.model import STORED, Inspection
 
 MARK = "headstack_inspections"
-"""The key that tells a file of ours; its value is the version of the schema."""
+"""Key that identifies our files; its value is the version of the schema."""
 
 
 def document(inspections: list[Inspection]) -> dict[str, object]:
-    """A file's content."""
+    """Returns the content of a file."""
     from headstack.diagnosis.inspection.verdict import judge  # start-up time
 
     return {
@@ -26,13 +26,13 @@ def document(inspections: list[Inspection]) -> dict[str, object]:
 
 
 def read(data: Fields) -> list[Inspection]:
-    """The inspections of a file. Raises ``InputError`` naming the field."""
+    """Returns the inspections of a file. Raises ``InputError`` with the field."""
     STORED.upgraded(data.file, {"schema": data.data[MARK]})
     return [read_one(device) for device in data.objects("devices")]
 
 
 def read_one(data: Fields) -> Inspection:
-    """An inspection from its JSON form."""
+    """Returns an inspection from its JSON form."""
     data = Fields(data.file, STORED.upgraded(data.file, dict(data.data)), data.at)
     made = _made(Inspection, data)
     assert isinstance(made, Inspection)
@@ -40,7 +40,7 @@ def read_one(data: Fields) -> Inspection:
 
 
 def _made(cls: type, data: Fields) -> Any:
-    """A dataclass from an object, by the types that it declares."""
+    """Creates a dataclass from an object, by the types of its fields."""
     hints = typing.get_type_hints(cls)
     values = {
         f.name: _value(hints[f.name], data.data[f.name], data, f.name) for f in fields(cls) if f.name in data.data
@@ -71,7 +71,9 @@ def _value(kind: Any, value: Any, data: Fields, key: str) -> Any:
 
 
 def _one_of(kinds: tuple[Any, ...], value: Any, data: Fields, key: str) -> Any:
-    """The kind of a union that fits: simple ones by the value's own type, else the one that is no ``None``."""
+    """Converts a value to the matching type of a union: simple ones by the value's own type, else the one that is not
+    ``None``.
+    """
     if value is None and type(None) in kinds:
         return None
     others = [kind for kind in kinds if kind is not type(None)]

@@ -1,4 +1,4 @@
-"""The data of the Linux kernel on a block device: ``/sys/block``."""
+"""Reader of the Linux kernel's data on a block device: ``/sys/block``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headstack.diagnosis.inspection.model import Capability, Identity, Inspectio
 
 SOURCE = "sysfs"
 MARK = "headstack_sysfs"
-"""The key that tells our own record of sysfs."""
+"""Key that identifies our own record of sysfs."""
 
 SYS = Path("/sys")
 SECTOR_BYTES = 512
-"""sysfs counts sizes in these, whatever the block size."""
+"""The unit of sizes in sysfs, independent of the block size."""
 
 FOLDERS = {
     "": ("size", "ro", "removable", "serial", "wwid", "cache_type"),
@@ -33,39 +33,39 @@ FOLDERS = {
     "dm": ("name", "uuid"),
     "md": ("level", "raid_disks", "array_state"),
 }
-"""The files that are read, a folder each; all of them where none is named."""
+"""The files that are read in each folder; all of them if none is named."""
 
 GBPS = re.compile(r"([\d.]+) Gbps")
 
 
 class Driver(TypedDict, total=False):
-    """The name of a device's driver, where it has one."""
+    """The name of a device's driver, if it has one."""
 
     driver: str
 
 
 class Record(TypedDict):
-    """The files of sysfs about a device, as they are stored."""
+    """The stored files of sysfs about a device."""
 
     headstack_sysfs: int
     """The version of the record."""
     device: str
-    """The kernel's name of it."""
+    """The kernel's name of the device."""
     taken_unix_s: int
     files: dict[str, str]
     """The text of each file, by its path in the folder of the device."""
     driver: NotRequired[str]
     holders: list[str]
-    """Devices that are made of it."""
+    """Devices built from it."""
     slaves: list[str]
-    """Devices that it is made of."""
+    """Devices it is built from."""
     partitions: list[str]
 
 
 def block_device(path: str) -> str:
-    """The kernel's name of the whole device that a path means: a device, a partition of it, or a file that lies on it.
+    """Returns the kernel's name of the whole device for a path: a device, a partition of it, or a file on it.
 
-    Raises ``InputError`` when there is none.
+    Raises ``InputError`` if there is none.
     """
     try:
         status = os.stat(path)
@@ -84,7 +84,7 @@ def block_device(path: str) -> str:
 
 
 def _namespace_of(path: str) -> str:
-    """The first namespace of an NVMe controller, which is a character device."""
+    """Returns the first namespace of an NVMe controller, which is a character device."""
     name = os.path.basename(os.path.realpath(path))
     found = sorted(entry.name for entry in (SYS / "class" / "nvme" / name).glob(f"{name}n*"))
     if not re.fullmatch(r"nvme\d+", name) or not found:
@@ -93,7 +93,7 @@ def _namespace_of(path: str) -> str:
 
 
 def _mounted(path: str, number: int) -> Path:
-    """The device below a file system that has a number of its own, such as btrfs."""
+    """Returns the device below a file system with a device number of its own, such as btrfs."""
     own = f"{os.major(number)}:{os.minor(number)}"
     kind = "unknown"
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
@@ -107,7 +107,7 @@ def _mounted(path: str, number: int) -> Path:
 
 
 def record(name: str) -> Record:
-    """The files of sysfs about a device, as text."""
+    """Returns the files of sysfs about a device, as text."""
     folder = SYS / "class" / "block" / name
     files: dict[str, str] = {}
     for part, names in FOLDERS.items():
@@ -148,12 +148,12 @@ def _keep(files: dict[str, str], path: Path, key: str) -> None:
         if path.is_file():
             files[key] = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        # Some files refuse reading where the driver has nothing to say (wbt_lat_usec): nothing is said then.
+        # Some files cannot be read if the driver has no value (wbt_lat_usec).
         return
 
 
 def _unit_serial(folder: Path) -> str:
-    """The serial number of a SCSI device: the vital product data page 80h, after its four bytes of header."""
+    """Returns the serial number of a SCSI device: the vital product data page 80h, after its four bytes of header."""
     try:
         page = (folder / "device" / "vpd_pg80").read_bytes()
     except OSError:
@@ -162,7 +162,7 @@ def _unit_serial(folder: Path) -> str:
 
 
 def _keep_link(files: dict[str, str], folder: Path) -> None:
-    """The negotiated speed of a SATA link, which stands with the port."""
+    """Adds the negotiated speed of a SATA link, which belongs to the port."""
     port = re.search(r"/ata(\d+)/", str(folder.resolve()))
     if port:
         for file in ("sata_spd", "hw_sata_spd_limit"):
@@ -170,7 +170,7 @@ def _keep_link(files: dict[str, str], folder: Path) -> None:
 
 
 def read_sysfs(data: Fields) -> Inspection:
-    """The inspection that a record gives."""
+    """Returns the inspection of a record."""
     files, name = data.object("files"), data.text("device") or data.file
     sectors = files.integer("size") if "size" in files else None
     known_kind = re.match(r"(sd|nvme|hd)", name) is not None

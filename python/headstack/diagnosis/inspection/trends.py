@@ -1,7 +1,7 @@
-"""How figures of a device move over its snapshots, and when they reach their thresholds.
+"""``Trend``: values of a device over its snapshots, with forecasts of reaching their thresholds.
 
-A straight line by least squares over power-on hours. What the line cannot be trusted with, it says: the interval is of
-95 %, by Student's t, and values are whole numbers, so that no scatter below their rounding is believed.
+A regression line over power-on hours. Its uncertainty is a 95 % interval by Student's t; since values are whole
+numbers, the scatter is at least that of rounding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headstack.diagnosis.inspection.raw import decode
 POINTS_FOR_A_FORECAST = 3
 
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-"""Student's t, two-sided 95 %, for 1 to 15 degrees of freedom; beyond, 2.1 is on the safe side."""
+"""Student's t, two-sided 95 %, for 1 to 15 degrees of freedom; above, 2.1 is conservative."""
 
 ROUNDING_VARIANCE = 1 / 12
 """Variance of rounding to whole numbers: the error is uniform over one unit."""
@@ -28,46 +28,46 @@ HOURS_A_DAY = 24
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number of one snapshot that may move."""
+    """A number of one snapshot that may change."""
 
     key: str
     value: float
     threshold: float | None = None
     """The value at which the device fails; ``None`` for counts without one."""
     falls: bool = False
-    """Towards the threshold from above."""
+    """Whether it approaches the threshold from above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """How a figure moved."""
+    """The change of a value over time."""
 
     key: str
     first: float
     last: float
     points: int
-    """Snapshots at distinct times."""
+    """Number of snapshots at distinct times."""
     per_1000_hours: float | None
     plus_minus: float | None
-    """Half of the 95 % interval of the slope; ``None`` below three points."""
+    """Half-width of the 95 % interval of the slope; ``None`` below three points."""
     threshold: float | None = None
     hours_to_threshold: float | None = None
     soonest_hours: float | None = None
     latest_hours: float | None = None
-    """``None`` where the slope may as well be none."""
+    """Latest time in hours; ``None`` if the slope may be zero."""
     says: str = ""
-    """The forecast in words, or why there is none."""
+    """The forecast in words, or the reason why there is none."""
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON holds it."""
+        """Returns the trend in JSON's form."""
         return dataclasses.asdict(self)
 
 
 def figures(inspection: Inspection) -> Iterator[Figure]:
-    """The numbers of a snapshot that are watched."""
+    """Yields the numbers of a snapshot that are tracked."""
     for attribute in inspection.attributes:
         title = f"{attribute.id} {attribute.name}"
-        # Temperatures move with the weather, not towards an end.
+        # Temperatures follow the weather and have no trend.
         forecast = attribute.value is not None and attribute.threshold and "temp" not in attribute.name.lower()
         if forecast and attribute.value is not None and 1 <= attribute.value <= 253:
             yield Figure(f"{title} value", attribute.value, attribute.threshold, falls=True)
@@ -95,7 +95,7 @@ def figures(inspection: Inspection) -> Iterator[Figure]:
 
 
 def trends(snapshots: list[Inspection]) -> list[Trend]:
-    """The trend of every figure that two snapshots or more know, oldest snapshot first."""
+    """Returns the trend of every value in at least two snapshots, oldest snapshot first."""
     series: dict[str, list[tuple[float, Figure]]] = {}
     for at, snapshot in zip(_hours(snapshots), snapshots, strict=True):
         if at is not None:
@@ -105,14 +105,14 @@ def trends(snapshots: list[Inspection]) -> list[Trend]:
 
 
 def _hours(snapshots: list[Inspection]) -> list[float | None]:
-    """When each snapshot was, in power-on hours; in hours of the calendar where a device does not count its own."""
+    """Returns the time of each snapshot in power-on hours; in calendar hours if a device does not count its own."""
     if all(snapshot.power_on_hours is None for snapshot in snapshots):
         return [None if s.taken_unix_s is None else s.taken_unix_s / 3600 for s in snapshots]
     return [None if s.power_on_hours is None else float(s.power_on_hours) for s in snapshots]
 
 
 def _trend(points: list[tuple[float, Figure]]) -> Trend:
-    # Of snapshots in the same hour the later one counts.
+    # Of snapshots in the same hour the later one is used.
     by_hour = dict(points)
     times, shown = list(by_hour), [figure.value for figure in by_hour.values()]
     last = points[-1][1]
@@ -131,7 +131,7 @@ def _trend(points: list[tuple[float, Figure]]) -> Trend:
 
 
 def _line(times: list[float], values: list[float]) -> tuple[float, float | None]:
-    """Slope, and half of its 95 % interval where there are points enough."""
+    """Returns the slope, and the half-width of its 95 % interval if there are enough points."""
     count = len(times)
     mean_time, mean_value = math.fsum(times) / count, math.fsum(values) / count
     spread = math.fsum((t - mean_time) ** 2 for t in times)
@@ -145,7 +145,7 @@ def _line(times: list[float], values: list[float]) -> tuple[float, float | None]
 
 
 def _forecast(trend: Trend, last: Figure, slope: float | None, error: float | None) -> Trend:
-    """Time until the line meets the threshold, from the last snapshot on."""
+    """Returns the trend with the time until the line reaches the threshold, from the last snapshot on."""
     threshold = last.threshold
     assert threshold is not None
     distance = (last.value - threshold) if last.falls else (threshold - last.value)
@@ -171,12 +171,12 @@ def _forecast(trend: Trend, last: Figure, slope: float | None, error: float | No
 
 
 def spoken_hours(hours: float) -> str:
-    """A time of power-on hours for people."""
+    """Formats a time in power-on hours."""
     if hours >= 2 * 365 * HOURS_A_DAY:
         return f"{hours / 365 / HOURS_A_DAY:,.1f} years powered on"
     return f"{hours:,.0f} power-on hours"
 
 
 def moved(trend: Trend) -> bool:
-    """Whether a trend is worth a line."""
+    """Whether a trend is worth printing."""
     return trend.first != trend.last or bool(trend.threshold is not None and re.match("at its", trend.says))

@@ -1,4 +1,4 @@
-"""Whether a device is about to fail, with the reasons, and what a warranty desk asks.
+"""``judge``: whether a device is about to fail, with the reasons, and the summary for a warranty claim.
 
 The published figures: Pinheiro, Weber and Barroso, "Failure Trends in a Large Disk Drive Population", FAST 2007 (odds
 of failure within 60 days of a first event, against drives without it); Backblaze, "What SMART Stats Tell Us About Hard
@@ -35,12 +35,12 @@ ENDURANCE_WATCH_PERCENT = 90
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """An attribute whose count announces failure."""
+    """An attribute whose count predicts failure."""
 
     damage: str
-    """The damage of the drive; signs of the same damage count once."""
+    """The kind of damage; signs of the same damage count once."""
     names: re.Pattern[str]
-    """Names that vendors give it: the same number with another name is another thing."""
+    """Vendors' names for it: the same number with another name has another meaning."""
     odds: str
 
 
@@ -57,7 +57,7 @@ SIGNS = {
 }
 
 DAMAGES = {"reallocated", "uncorrectable", "unreadable"}
-"""Two of these together: the policy above."""
+"""Kinds of damage of which two together mean replacement, by the policy above."""
 
 CRITICAL_WARNINGS: tuple[tuple[Verdict, str], ...] = (
     (REPLACE, "the spare is below its threshold"),
@@ -72,17 +72,17 @@ CRITICAL_WARNINGS: tuple[tuple[Verdict, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Something that was found."""
+    """A finding."""
 
     verdict: Verdict
-    """The verdict that it is a reason for: ``watch``, ``replace``, or ``pass`` where it is only to be known."""
+    """The verdict that it supports: ``watch``, ``replace``, or ``pass`` if it is for information only."""
     what: str
     damage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures that a warranty desk asks for; ``None`` where one is not known."""
+    """The values for a warranty claim; ``None`` if unknown."""
 
     power_on_hours: int | None
     power_cycles: int | None
@@ -90,7 +90,7 @@ class Summary:
     load_cycles: int | None
     written_bytes: int | None
     written_of_capacity: float | None
-    """Bytes written over the capacity."""
+    """Bytes written, divided by the capacity."""
     endurance_used_percent: int | None
     temperature_celsius: int | None
     last_self_test: str | None
@@ -98,26 +98,26 @@ class Summary:
     last_self_test_hours: int | None
     """Power-on hours at its end."""
     shingled: str | None
-    """How it is known that the drive is shingled."""
+    """The evidence that the drive is shingled."""
     catalogue_entry: str | None
     """The id of the drive in the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict with its reasons, and the summary that goes with it."""
+    """A verdict with its reasons and the summary."""
 
     verdict: Verdict
     reasons: tuple[Reason, ...]
     summary: Summary
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON holds it."""
+        """Returns the judgement in JSON's form."""
         return dataclasses.asdict(self)
 
 
 def judge(inspection: Inspection) -> Judgement:
-    """The verdict on a device."""
+    """Returns the verdict on a device."""
     reasons = tuple(_reasons(inspection))
     damages = {reason.damage for reason in reasons} & DAMAGES
     if len(damages) > 1 and not inspection.is_solid_state:
@@ -132,7 +132,7 @@ def judge(inspection: Inspection) -> Judgement:
 
 
 def urgency(verdict: Verdict) -> int:
-    """The place of a verdict, the most urgent first."""
+    """Returns the rank of a verdict, the most urgent first."""
     match verdict:
         case "replace":
             return 0
@@ -182,7 +182,7 @@ def _full_speed(inspection: Inspection) -> bool:
 
 
 def _threshold(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
-    """At or below its threshold, now or once."""
+    """Yields reasons for an attribute at or below its threshold, now or in the past."""
     title = f"attribute {attribute.id} {attribute.name}"
     threshold = attribute.threshold or 0
     failing = attribute.when_failed == "now" or _crossed(attribute.value, threshold)
@@ -230,7 +230,7 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
 
 
 def _weighed(found: str, sign: Sign, inspection: Inspection) -> Reason:
-    """The reason that a count gives: for disks by published odds, which are not known to hold for flash."""
+    """Returns the reason for a count: for disks with published odds, which may not apply to flash."""
     if not inspection.is_solid_state:
         return Reason(WATCH, f"{found}: {sign.odds}", sign.damage)
     if sign.damage == "uncorrectable":
@@ -281,7 +281,7 @@ def _sas(inspection: Inspection) -> Iterator[Reason]:
 
 
 def _self_tests(tests: tuple[SelfTest, ...]) -> Iterator[Reason]:
-    """The newest decided test of each kind counts; failures before it are history."""
+    """Yields reasons from self-tests: the newest decided one of each kind counts; earlier failures are history."""
     decided: set[str] = set()
     for test in tests:
         if test.passed is None:
@@ -297,7 +297,7 @@ def _self_tests(tests: tuple[SelfTest, ...]) -> Iterator[Reason]:
 
 
 def summary(inspection: Inspection) -> Summary:
-    """The figures of a device that a warranty desk asks for."""
+    """Returns the values for a warranty claim."""
     tests = inspection.self_tests
     last = tests[0] if tests else None
     written, capacity = inspection.written_bytes, inspection.identity.capacity_bytes

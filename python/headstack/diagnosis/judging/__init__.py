@@ -1,1 +1,1 @@
-"""Whether disks are slow without saying so: monitoring held against what was to be expected."""
+"""Detection of silently slow disks from monitoring data. See docs/design/judging.md."""

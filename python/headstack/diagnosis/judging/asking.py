@@ -1,4 +1,4 @@
-"""The API of judging: verdicts on the disks of files or of a table."""
+"""``judge``: the API of judging, for files or a table of monitoring data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Inputs: TypeAlias = "str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyF
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Verdicts on disks, and what the next judgement goes on from."""
+    """Verdicts on disks, and the state for the next judgement."""
 
     verdicts: tuple[Verdict, ...]
-    """The slow first, of these the slowest; then those of which nothing can be told."""
+    """The slow disks first, starting with the slowest; then the undecided ones."""
     caveats: tuple[str, ...]
-    """Limits of the data that was read."""
+    """Limits of the input data."""
     state: Kept
-    """Plain data, as JSON has it and as ``--state`` keeps it."""
+    """Plain data, as in JSON and ``--state``."""
     document: Document
     """All verdicts, as ``--json`` writes them."""
 
@@ -54,14 +54,15 @@ def judge(
     timezone: str | None = None,
     host: str | None = None,
 ) -> Judged:
-    """Judge whether disks are quietly slow, as ``headstack judge`` does: since when, by how much, and why.
+    """Judges whether disks are silently slow, like ``headstack judge``: since when, by how much, and why.
 
-    ``inputs`` are files and folders of monitoring, or a table of polars whose columns ``columns`` declares, as the
-    command's ``--columns`` or a mapping of its keys; a table that has the columns ``host``, ``disk``, ``start_s`` and
-    ``length_s`` (seconds) and names such as ``reads``, ``read_bytes`` and ``read_latency_s`` needs none. ``peers``,
-    ``twins`` (texts ``MODEL=SYSTEM``), ``every``, ``timezone`` and ``host`` are as in the command, ``false_alarms``
-    how many healthy disks may be called slow in a disk-year. ``state`` is that of an earlier judgement: what it has
-    judged is left out, and the verdicts are those of the whole. Raises ``InputError`` for what cannot be read.
+    ``inputs`` are files and folders of monitoring data, or a table of polars whose columns ``columns`` declares, as in
+    the command's ``--columns`` or as a mapping of its keys; a table with the columns ``host``, ``disk``, ``start_s``
+    and ``length_s`` (seconds) and names such as ``reads``, ``read_bytes`` and ``read_latency_s`` needs no declaration.
+    ``peers``, ``twins`` (texts ``MODEL=SYSTEM``), ``every``, ``timezone`` and ``host`` are as in the command;
+    ``false_alarms`` is the permitted number of healthy disks called slow per disk-year. ``state`` is that of an earlier
+    judgement: data judged already are skipped, and verdicts cover everything. Raises ``InputError`` for unreadable
+    inputs.
 
     >>> import polars as pl
     >>> import headstack as hs

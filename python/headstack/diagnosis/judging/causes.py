@@ -1,9 +1,9 @@
-"""Why a disk is slow: what each cause would do to latencies under the loads that it had since, and which fits best.
+"""``cause_of``: the most likely cause of a slow disk, by the effect of each cause on latencies under the disk's loads.
 
-A cause adds a time to each request, in a pattern over loads: the same for all, with what is in flight, with the
-size; to reads or to writes; always, at times, or regularly. Its one or two amounts are fitted to the logarithms of
-latencies. Causes are compared by their likelihoods, each penalised for its amounts (Schwarz, Annals of Statistics,
-1978). One that leaves much more than the noise of health is none: the cause is then unknown.
+A cause adds a time to each request, in a pattern over loads: constant, proportional to queue depth or size; for reads
+or for writes; always, at times, or periodically. Its one or two amounts are fitted to the logarithms of latencies.
+Causes are compared by their likelihoods, each penalised for its number of amounts (Schwarz, Annals of Statistics,
+1978). If the best one leaves much more than the noise of health, the cause is unknown.
 """
 
 from __future__ import annotations
@@ -20,54 +20,58 @@ from headstack.diagnosis.judging.verdict import Cause
 
 STEPS_NEEDED = 4
 AMOUNTS_S = np.geomspace(1e-6, 2.0, 140)
-"""Tried for each cause; neighbours are 11 % apart, as far as latencies tell them."""
+"""Amounts tried for each cause; neighbours differ by 11 %, about the resolution of latencies."""
 NOISE_MIN = 0.06
-"""Of logarithms of latencies: patterns over load are not known better."""
+"""Minimum noise of logarithms of latencies: the precision of patterns over load."""
 PAGE_BYTES, PAGES_MAX = 4096.0, 8.0
-"""What each slow access reads, and after how many the others run beside: seen of one simulated drive, pm883-480gb."""
-UNEVEN = math.log(2.0)
-"""How much more uneven intervals are at least where some reads take much longer than the rest."""
+"""Bytes of each slow access, and the number of sequential ones before the others run in parallel: observed for one
+simulated drive, pm883-480gb.
+"""
+VARIATION_MIN = math.log(2.0)
+"""Minimum increase of the variation between intervals if some reads take much longer than the rest."""
 HIDDEN = 0.5
-"""The deviation of logarithms of writes behind a cache."""
+"""Standard deviation of logarithms of write latencies behind a cache."""
 OUTLIER = 36.0
-"""The most that one latency adds to a sum of squares: one that fits no cause decides between none."""
-WORTH = 40.0
-"""Observations that all together count as, at most: errors of a pattern repeat themselves."""
-NEVER = 1e6
-"""The cost of what did not happen."""
+"""Maximum contribution of one latency to a sum of squares, so that an outlier does not decide between causes."""
+EFFECTIVE_COUNT_MAX = 40.0
+"""Maximum effective number of observations: errors of a pattern are correlated."""
+IMPOSSIBLE_COST = 1e6
+"""Cost of an event that did not occur."""
 UNKNOWN = "unknown"
 SHARE_MIN = 0.5
 
 
 class Seen(NamedTuple):
-    """Reads or writes (or all) over the steps since a disk is slow. What was not seen is NaN."""
+    """Reads, writes or all requests over the steps since a disk became slow. Missing values are NaN."""
 
     step: Array
     log_latency: Array
     expected_s: Array
     size_bytes: Array
     depth: Array
-    """In flight while it is busy, at least 1."""
+    """Queue depth while it is busy, at least 1."""
     spread: Array
     usual_spread: Array
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a cause does: parts of a time for reads and for writes, which are the same amount where they are tied."""
+    """The effect of a cause: components of a time for reads and for writes, with a common amount if they are tied."""
 
     name: str
     evidence: str
-    """With ``reads``, ``writes`` as amounts in words, and ``worse``, how much more uneven it is."""
+    """A template with ``reads``, ``writes`` as amounts in words, and ``worse``, the increase of variation."""
     reads: Callable[[Seen], Array] | None
     writes: Callable[[Seen], Array] | None
     tied: bool = False
     hidden: bool = False
-    """What of it a write cache hides depends on how full it is, so that writes tell little."""
+    """Whether a write cache may hide it, depending on its fill level, so that writes say little."""
     at_times: bool = False
-    """Of a quarter of an hour, so that intervals in it differ more than in health."""
+    """Whether it is present for only part of a quarter of an hour, so that intervals within it vary more than in
+    health.
+    """
     states: Callable[[Array, Array], tuple[Array, float]] | None = None
-    """Of steps, from how much slower each was: what share of the time is added in each, and what that costs."""
+    """A function from the slowdown of each step to the share of time with the effect, and its cost."""
 
 
 def _constant(seen: Seen) -> Array:
@@ -83,25 +87,25 @@ def _transfer(seen: Seen) -> Array:
 
 
 def _pages(seen: Seen) -> Array:
-    # A solid-state drive reads a request in pages, at first one after another; the rest come in parallel.
+    # An SSD reads a request in pages, at first one after another; the rest is parallel.
     return seen.depth * np.minimum(seen.size_bytes / PAGE_BYTES, PAGES_MAX)
 
 
 def _queue(seen: Seen) -> Array:
-    # One after the other each takes as long as it does alone: nothing more while nobody waits.
+    # Serialised requests each take as long as a single one: nothing is added without a queue.
     return seen.depth - 1.0
 
 
 def _levels(slower: Array, _step: Array) -> tuple[Array, float]:
-    """How much of the load falls on a part of the disk: from how much slower a step was, in fifths."""
+    """Returns the share of the load on an affected part of the disk, from the slowdown of each step, in fifths."""
     top = max(float(np.quantile(slower, 0.9)), 1e-9)
     if (slower < top / 5.0).mean() < 0.2:
-        return np.ones(len(slower)), NEVER
+        return np.ones(len(slower)), IMPOSSIBLE_COST
     return np.round(5.0 * np.clip(slower / top, 0.0, 1.0)) / 5.0, 0.5 * len(slower) * math.log(3.0)
 
 
 def _periods(slower: Array, step: Array) -> tuple[Array, float]:
-    """On and off in a fixed rhythm: the period and duty that tell most of the steps."""
+    """Returns an on-off pattern: the period and duty cycle that explain most of the steps."""
     top = max(float(np.quantile(slower, 0.9)), 1e-9)
     on = slower > top / 3.0
     best, cost = np.ones(len(slower)), math.inf
@@ -115,7 +119,7 @@ def _periods(slower: Array, step: Array) -> tuple[Array, float]:
         price = math.log(len(step)) * (1.0 + 0.5 * min(period, 4)) + 4.0 * wrong
         if price < cost:
             best, cost = told.astype(float), price
-    return best, cost if math.isfinite(cost) else NEVER
+    return best, cost if math.isfinite(cost) else IMPOSSIBLE_COST
 
 
 PATTERNS = (
@@ -160,8 +164,8 @@ CAUSES = tuple(dict.fromkeys(pattern.name for pattern in PATTERNS))
 
 
 def cause_of(recent: Sequence[Sequence[float]], since_step: float | None, noise: float) -> Cause | None:
-    """The cause of what was seen since a step, of the rows of ``fleet.Disk.recent``; ``None`` where that is too little.
-    ``noise`` is the deviation of residuals in health."""
+    """Returns the cause of the data since a step, from the rows of ``fleet.Disk.recent``; ``None`` if there are too
+    few. ``noise`` is the standard deviation of residuals in health."""
     rows = np.array(recent)
     after = rows[:, 0] > since_step if since_step is not None else np.ones(len(rows), dtype=bool)
     if after.sum() < STEPS_NEEDED:
@@ -190,12 +194,12 @@ def cause_of(recent: Sequence[Sequence[float]], since_step: float | None, noise:
 
 
 class Fit(NamedTuple):
-    """How well a cause explains what was seen."""
+    """The quality of a cause's fit."""
 
     cost: float
-    """Minus its logarithmic likelihood, with penalties."""
+    """Negative log-likelihood, with penalties."""
     left: float
-    """What is unexplained, in noises."""
+    """The unexplained part, in units of the noise."""
     reads_s: float
     writes_s: float
     pattern: Pattern
@@ -221,10 +225,10 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
         places = int(of_reads.argmin()), int(of_writes.argmin())
         amounts = max(sum(place > 0 for place in places), 1)
     squares = float(of_reads[places[0]] + of_writes[places[1]])
-    weight = min(1.0, WORTH / max(seen, 1))
+    weight = min(1.0, EFFECTIVE_COUNT_MAX / max(seen, 1))
     cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(seen, 2))
-    # What waits longer is more uneven, too: by the root of it, as far as simulated disks tell. A third is chance.
-    expected = max(float(np.median(slower)), 0.0) / 2 + (UNEVEN if pattern.at_times else 0.0)
+    # Longer waits vary more, too: with their square root for simulated disks. 33 % is chance.
+    expected = max(float(np.median(slower)), 0.0) / 2 + (VARIATION_MIN if pattern.at_times else 0.0)
     far = math.log(worse) - expected
     cost += 0.5 * (far / 0.3) ** 2 if not pattern.at_times or far < 0 else 0.0
     reads_s, writes_s = (float(AMOUNTS_S[place]) for place in places)
@@ -232,7 +236,7 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
 
 
 def _errors(seen: Seen, part: Callable[[Seen], Array] | None, share: Array, sigma: float) -> Array:
-    """The sum of squares of what every amount leaves unexplained, in noises."""
+    """Returns the sum of squared residuals for every amount, in units of the noise."""
     here = np.isfinite(seen.log_latency) & np.isfinite(seen.expected_s)
     if not here.any():
         return np.zeros(len(AMOUNTS_S))
@@ -257,7 +261,7 @@ def _seen(rows: Array, stream: int) -> Seen:
 
 
 def _unevenness(kinds: Sequence[Seen]) -> float:
-    """How much more intervals of a step differ than in health; 1 where that is not known."""
+    """Returns the variation between intervals of a step relative to health; 1 if unknown."""
     found = []
     for seen in kinds:
         known = np.isfinite(seen.spread) & np.isfinite(seen.usual_spread)

@@ -1,14 +1,15 @@
-"""When what was seen is no chance any more: sequential tests with a stated number of false alarms in a drive-year.
+"""``Evidence``: sequential tests with a given number of false alarms per drive-year.
 
-A *lane* is a disk, a kind of request and what it is held against. Its residual, the logarithm of latency over what was
-expected, becomes a conformal p-value among residuals of health, and a normal deviate z of at most 3.1: no single
-interval decides, whatever its tail. What is correlated is worth less: z is divided by the root of its correlation
-time, which leaves the variance of long sums, and so the false alarms of a long test, as if values were independent.
+A *lane* is a disk, a kind of request and a reference. Its residual, the logarithm of latency over the expected one, is
+converted to a conformal p-value among residuals of health, and a normal deviate z of at most 3.1, so that no single
+interval decides, regardless of its tail. Correlated values have less weight: z is divided by the square root of its
+correlation time, which preserves the variance of long sums, and thus the false alarms of a long test, as if values were
+independent.
 
-Tests run side by side: CUSUMs for small shifts over days and large ones over hours, with thresholds by Siegmund's
-formula (Sequential Analysis, 1985); an e-detector (Shin, Ramdas and Rinaldo, arXiv 2203.03532), which supposes
-no distribution; one that bets on residuals far beyond all of health, whose tail is supposed to be no heavier than
-that of Student's distribution of four degrees of freedom; one of levels and one of days (``levels.py``). They share
+Several tests run in parallel: CUSUMs for small shifts over days and large ones over hours, with thresholds by
+Siegmund's formula (Sequential Analysis, 1985); an e-detector (Shin, Ramdas and Rinaldo, arXiv 2203.03532), which
+assumes no distribution; one that bets on residuals far above all of health, whose tail is assumed to be no heavier than
+that of Student's distribution with four degrees of freedom; one of levels and one of days (``levels.py``). They share
 the budget."""
 
 from __future__ import annotations
@@ -26,32 +27,32 @@ from headstack.diagnosis.judging.state import LaneState
 from headstack.diagnosis.judging.steps import STEP_S
 
 SHIFTS = (0.5, 1.0, 2.0)
-"""That the CUSUMs are the best tests for, in deviations. Their references are half of it."""
+"""Shifts for which the CUSUMs are optimal, in standard deviations. Their reference values are half of it."""
 E_DETECTOR, FAR_TAIL, LEVELS, DAYS = range(len(SHIFTS), len(SHIFTS) + 4)
 TESTS = len(SHIFTS) + 4
 LEVEL_REFERENCE = 1.0
-"""Of the CUSUM of levels, as that for the largest shift: five values beyond all of health are an alarm."""
+"""Reference value of the CUSUM of levels, as for the largest shift: five values above all of health raise an alarm."""
 Z_MAX = 3.1
-"""p = 0.001: one value moves no test by more."""
+"""p = 0.001: no single value has more effect on a test."""
 Z_MIN, Z_SHIFT = -0.5, 0.198
-"""A disk is ill again and again, and well in between: hours in which it is well count no more than this against it.
-What that adds to the mean of a normal deviate is taken off again, after which E exp(2 k (z - k)) stays below 1 for
-every CUSUM, and with it the false alarms below Siegmund's."""
+"""Lower limit of z. A sick disk is often healthy in between: healthy hours reduce its evidence by no more than this.
+The resulting increase of the mean of a normal deviate is subtracted, after which E exp(2 k (z - k)) is below 1 for
+every CUSUM, and thus the false alarms are below Siegmund's."""
 BETS = np.arange(0.1, 1.0, 0.1)
-"""Powers of the e-detector's bets, k p^(k - 1), which are equally likely. Half of what it has is not bet: a disk
-that is ill a quarter of the time loses too much in between otherwise."""
+"""Powers of the e-detector's bets, k p^(k - 1), which are equally likely. Half of its wealth is not bet: otherwise a
+disk that is sick for 25 % of the time loses too much in between."""
 TAIL = 4.0
-"""The power by which the tail beyond all residuals of health falls: quarters of an hour of real disks fall faster."""
-FAR = np.array([1e-2, 1e-3])
-"""What the last test bets on: a p-value of at most this. As in the others, no value counts for more than one in a
-thousand: a few bad quarters of an hour that belong together are no alarm."""
+"""Power of the assumed tail above all residuals of health: quarters of an hour of real disks have lighter tails."""
+TAIL_P_VALUES = np.array([1e-2, 1e-3])
+"""P-values that the last test bets on. As in the others, no value counts for more than 0.001: a few bad, related
+quarters of an hour raise no alarm."""
 RATES = (*SHIFTS, 1.0, 1.0, 2.0 * LEVEL_REFERENCE, 30.0)
-"""By test, how much the logarithm of the false-alarm rate falls for each unit above the threshold. For days it is 5.5
-squared: their bound is about 5.5 deviations."""
+"""By test, the decrease of the logarithm of the false-alarm rate per unit above the threshold. For days it is 5.5
+squared: their bound is about 5.5 standard deviations."""
 CAP = 1.5
-"""How far above its threshold a CUSUM goes, in parts of it, so that a disk that is healthy again is soon called so."""
+"""Maximum of a CUSUM relative to its threshold, so that a recovered disk is soon reported as healthy."""
 WELL = 0.5
-"""A day whose mean is below this part of its bound ends an alarm of the test of days."""
+"""A day whose mean is below this share of its bound ends an alarm of the test of days."""
 STEPS_A_YEAR = 365.25 * 86_400 / STEP_S
 POOL_MAX = 512
 LAGS_MAX = 24
@@ -61,7 +62,8 @@ Array = npt.NDArray[np.float64]
 
 @cache
 def threshold(reference: float, mean_run: float) -> float:
-    """Of a CUSUM of independent normal deviates that alarms once in ``mean_run`` values, by Siegmund's formula.
+    """Returns the threshold of a CUSUM of independent normal deviates with one alarm per ``mean_run`` values, by
+    Siegmund's formula.
 
     >>> from headstack.diagnosis.judging.evidence import threshold
     >>> round(threshold(0.5, 876_600), 1)
@@ -79,8 +81,8 @@ def threshold(reference: float, mean_run: float) -> float:
 
 
 def correlation_time(series: Array) -> float:
-    """How many values of a series are worth one independent one, at least 1: 1 + 2 sum of the correlations up to
-    the first that is not above chance. Rows of ``series`` are disks; NaN is what was not seen."""
+    """Returns the number of values of a series that equal one independent one, at least 1: 1 + 2 times the sum of
+    correlations up to the first that is not above chance. Rows of ``series`` are disks; missing values are NaN."""
     centred = series - np.nanmedian(series, axis=1, keepdims=True)
     bound = 3.0 * np.nanstd(centred, axis=1, keepdims=True) + 1e-12
     centred = np.clip(centred, -bound, bound)
@@ -101,19 +103,19 @@ def correlation_time(series: Array) -> float:
 
 
 class Scores(NamedTuple):
-    """Residuals as evidence."""
+    """Residuals converted to evidence."""
 
     p: Array
     z: Array
-    """Deviates whose long sums vary as those of independent normal ones."""
+    """Deviates whose long sums have the variance of independent normal ones."""
     tail: Array
-    """p-values that go on beyond the greatest residual of health, by its tail."""
+    """P-values, extrapolated above the greatest residual of health by its tail."""
     level: Array
-    """Deviates of what residuals are above the bound of levels."""
+    """Deviates of residuals relative to the bound of levels."""
 
     @staticmethod
     def none(lanes: int) -> Scores:
-        """Scores of lanes that show nothing."""
+        """Returns scores without evidence."""
         return Scores(np.ones(lanes), np.zeros(lanes), np.ones(lanes), np.full(lanes, Z_MIN))
 
 
@@ -122,14 +124,15 @@ class Days(NamedTuple):
 
     residuals: Array
     bounds: Array
-    """The bound on the mean of a day in health; infinite where that is not known."""
+    """The bound on the mean of a day in health; infinite if unknown."""
 
 
 def deviates(
     residuals: Array, pools: Array, times: Array, severe: Array | None = None, level: Array | None = None
 ) -> Scores:
-    """Residuals, each among its row of ``pools`` (NaN where there is nothing). ``severe`` are residuals less a greater
-    tolerance, for the test of the far tail, and ``level`` less the bound of levels; without it that test is silent."""
+    """Converts residuals to scores, each among its row of ``pools`` (NaN if missing). ``severe`` are residuals minus a
+    greater tolerance, for the test of the far tail, and ``level`` those minus the bound of levels; without it that test
+    is silent."""
     severe = residuals if severe is None else severe
     level = np.full(len(residuals), -math.inf) if level is None else level
     known = np.isfinite(pools)
@@ -142,16 +145,18 @@ def deviates(
 
 
 def _ranks(residuals: Array, pools: Array) -> tuple[Array, Array]:
-    """p-values of residuals among those of health, and normal deviates of them."""
+    """Returns p-values of residuals among those of health, and normal deviates of them."""
     known = np.isfinite(pools)
     count = 1.0 + known.sum(axis=1)
     p = (1.0 + (known & (pools >= residuals[:, None])).sum(axis=1)) / count
-    # Midway between neighbours: ranks are steps, and the greatest of all would be taken for no evidence at all.
+    # Midway between neighbours: ranks are steps, and the maximum would otherwise count as no evidence.
     return p, np.clip(normal_quantile(1.0 - p + 0.5 / count), Z_MIN, Z_MAX)
 
 
 def normal_quantile(p: Array) -> Array:
-    """Of the standard normal distribution; Abramowitz and Stegun 26.2.23, right to 0.00045."""
+    """Returns quantiles of the standard normal distribution; Abramowitz and Stegun 26.2.23, with an error of at most
+    0.00045.
+    """
     tail = np.clip(np.minimum(p, 1.0 - p), 1e-12, 0.5)
     t = np.sqrt(-2.0 * np.log(tail))
     z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
@@ -160,12 +165,12 @@ def normal_quantile(p: Array) -> Array:
 
 @dataclass
 class Evidence:
-    """Tests of many lanes at once; every array is of lanes, some of them of lanes and ``TESTS``."""
+    """Tests of many lanes at once; every array is over lanes, some of them over lanes and ``TESTS``."""
 
     level: Array
-    """Of each test, from 0; those of the e-detector and of the far tail are logarithms."""
+    """Level of each test, from 0; those of the e-detector and of the far tail are logarithms."""
     begun: Array
-    """The step after which a test was last at 0."""
+    """The last step at which a test was at 0."""
     count: Array
     """Number of residuals since then."""
     total: Array
@@ -173,22 +178,22 @@ class Evidence:
     bounds: Array
     """Number of residuals since then that were lower bounds."""
     changes: Array
-    """Of lanes and ``CHANGES``: squares of the last changes from one residual to the next, -1 where there is none."""
+    """Over lanes and ``CHANGES``: squares of the last changes between residuals, -1 if missing."""
     last: Array
     """The last residual."""
     day_begun: Array
-    """The first step of the day under way."""
+    """The first step of the current day."""
     day_count: Array
     """Number of its residuals, up to ``DAY_SEEN``."""
     day_total: Array
     alarmed: Array
-    """The test that raised the alarm, counted from 1; 0 where none is on."""
+    """The test that raised the alarm, counted from 1; 0 without an alarm."""
     seen: Array
-    """Residuals in all."""
+    """Total number of residuals."""
 
     @staticmethod
     def none(lanes: int) -> Evidence:
-        """The tests of lanes without observations."""
+        """Returns the tests of lanes without observations."""
         level, begun, count, total, squares, bounds = np.zeros((6, lanes, TESTS))
         last, day_begun, day_count, day_total, alarmed, seen = np.zeros((6, lanes))
         return Evidence(
@@ -208,7 +213,7 @@ class Evidence:
         )
 
     def thresholds(self, false_alarms_per_drive_year: float, lanes_per_drive: float = 1.0) -> Array:
-        """Of the tests, so that all lanes of a drive together keep the budget."""
+        """Returns the thresholds of the tests with which all lanes of a drive together meet the budget."""
         mean_run = STEPS_A_YEAR * SHARES * lanes_per_drive / false_alarms_per_drive_year
         references = [shift / 2 for shift in SHIFTS]
         cusums = [threshold(reference, mean_run) for reference in (*references, LEVEL_REFERENCE)]
@@ -227,14 +232,14 @@ class Evidence:
         bounds: npt.NDArray[np.bool_] | None = None,
         days: Days | None = None,
     ) -> None:
-        """Takes a residual of each lane in, NaN where there is none; ``Scores`` are as ``deviates`` gives them, and
-        ``bounds`` says which residuals are lower bounds."""
+        """Adds a residual for each lane, NaN if missing; ``Scores`` are from ``deviates``, and ``bounds`` marks
+        residuals that are lower bounds."""
         here = np.isfinite(residuals)
         is_new_day, of_day = self._take_day(step, here, days)
         gains = np.empty((len(z), TESTS))
         gains[:, : len(SHIFTS)] = z[:, None] - np.array(SHIFTS) / 2
         gains[:, E_DETECTOR] = np.log(0.5 + 0.5 * (BETS * p[:, None] ** (BETS - 1.0)).mean(axis=1)) / times
-        gains[:, FAR_TAIL] = np.log(0.5 + 0.5 * ((tail[:, None] <= FAR) / FAR).mean(axis=1)) / times
+        gains[:, FAR_TAIL] = np.log(0.5 + 0.5 * ((tail[:, None] <= TAIL_P_VALUES) / TAIL_P_VALUES).mean(axis=1)) / times
         gains[:, LEVELS] = of_level - LEVEL_REFERENCE
         gains[:, DAYS] = of_day - self.level[:, DAYS]
         gains[~here] = 0.0
@@ -256,8 +261,8 @@ class Evidence:
         self.alarmed = np.where(kept > 0, kept, first).astype(float)
 
     def note_changes(self, residuals: Array, usual: Array) -> Array:
-        """Takes the change of each residual in, before ``take``; how much noisier each lane is than usual. ``usual`` is
-        as for ``noisier``."""
+        """Adds the change of each residual, before ``take``; returns the noise of each lane relative to usual.
+        ``usual`` is as for ``noisier``."""
         here = np.isfinite(residuals)
         change = here & (self.seen > 0)
         square = np.where(change, (np.where(here, residuals, 0.0) - self.last) ** 2, 0.0)
@@ -269,12 +274,12 @@ class Evidence:
     def _take_day(
         self, step: int, here: npt.NDArray[np.bool_], days: Days | None
     ) -> tuple[npt.NDArray[np.bool_], Array]:
-        """Which lanes begin a day with this step, and the level of the test of days: the mean over its bound. A value
-        counts for no more than twice the bound, so that half of a day has to be slow."""
+        """Returns the lanes that begin a day with this step, and the level of the test of days: the mean relative to
+        the bound. A value counts for at most twice the bound, so that half of a day has to be slow."""
         before = self.level[:, DAYS]
         is_new = here & ((step >= self.day_begun + DAY_STEPS) | (self.seen == 0))
         residuals, limits = days if days else Days(np.zeros(len(here)), np.full(len(here), math.inf))
-        # A day of too few quarters cannot alarm, but end an alarm.
+        # An incomplete day cannot raise an alarm, but end one.
         is_short = (self.day_count > 0) & (self.day_count < DAY_SEEN)
         is_well = is_new & is_short & (self.day_total / np.maximum(self.day_count, 1.0) < WELL * limits)
         self.day_begun = np.where(is_new, step, self.day_begun)
@@ -288,16 +293,16 @@ class Evidence:
         return is_new, level
 
     def share(self, thresholds: Array) -> Array:
-        """How much of an alarm each lane has come to; 1 is one."""
+        """Returns the evidence of each lane as a share of an alarm; 1 is an alarm."""
         return np.asarray((self.level / thresholds).max(axis=1))
 
     def test_of(self, lane: int, thresholds: Array) -> int:
-        """The test that speaks for a lane: that of its alarm, or else the one that is nearest to one."""
+        """Returns the test that represents a lane: the one of its alarm, or else the one nearest to an alarm."""
         alarmed = int(self.alarmed[lane])
         return alarmed - 1 if alarmed else int((self.level[lane] / thresholds).argmax())
 
     def size(self, lane: int, test: int, time: float) -> tuple[float, float, float]:
-        """The mean residual since a test was at 0, and its 90 % interval."""
+        """Returns the mean residual since a test was at 0, and its 90 % interval."""
         count = max(self.count[lane, test], 1.0)
         mean = self.total[lane, test] / count
         variance = max(self.squares[lane, test] / count - mean**2, 0.0)
@@ -305,7 +310,7 @@ class Evidence:
         return mean, mean - half, mean + half
 
     def plain(self, lane: int) -> LaneState:
-        """A lane, as plain data."""
+        """Returns a lane as plain data."""
         return {field.name: getattr(self, field.name)[lane].tolist() for field in fields(self)}
 
     def set(self, lane: int, plain: LaneState) -> None:
@@ -315,7 +320,7 @@ class Evidence:
 
 
 def discoveries(log_e_values: Array, rate: float) -> npt.NDArray[np.bool_]:
-    """Which of many drives to alarm so that of those alarmed no more than ``rate`` are false on average, under any
+    """Returns the drives to alarm so that on average at most the share ``rate`` of the alarms are false, under any
     dependence: Benjamini and Hochberg's procedure with e-values (Wang and Ramdas, 2022).
 
     >>> import numpy as np

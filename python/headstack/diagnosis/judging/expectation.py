@@ -1,5 +1,5 @@
-"""What latency a disk should show under its load: what its peers show at the same moment, or what its twin would.
-What it has shown itself is in ``past.py``."""
+"""``Peers``: the expected latency of a disk under its load, from its peers at the same time, or from its twin. The
+expectation from its own past is in ``past.py``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from headstack.diagnosis.judging.steps import FEATURES, REQUESTS_MIN
 
 PEERS_MIN = 3
 PEER_STEPS = tuple(range(12, 97, 12))
-"""After how many steps residuals of peers are first known, known better, and known for good. Levels of days need all
-days that were seen: with twelve quarters a day, each is one more."""
+"""Numbers of steps after which residuals of peers are first known, refined, and final. Levels of days need all observed
+days: with twelve quarters per day, each is one more."""
 COMPARABLE = (math.log(2.0), math.log(2.0), 0.25)
-"""How far rate, size and share of reads of a disk may be from those of its peers; slopes are not trusted further.
-Further away, a comparison is one-sided: see ``Compared``."""
+"""Differences of rate, size and share of reads up to which peers are comparable; slopes are not trusted further. Above
+them, a comparison is one-sided: see ``Compared``."""
 SICK = math.log(1.15)
-"""A disk whose residual is above it in the middle teaches nothing of health."""
+"""A disk whose median residual is above this is excluded from health."""
 UNLIKE = 3.0
-"""Nor does one whose residuals vary so many times as much as those of its peers."""
+"""So is one whose residuals vary this many times as much as those of its peers."""
 RIDGE = 1e-3
 
 NULL = np.array(None, dtype=object)
@@ -36,52 +36,52 @@ class Twin(Protocol):
     """A model of healthy disks."""
 
     def latency_s(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> float | None:
-        """The mean of a kind of request; ``None`` where the model cannot say."""
+        """Returns the mean latency of a kind of request; ``None`` if the model cannot predict it."""
 
 
 class Compared(NamedTuple):
-    """Residuals of disks at one moment, and what they prove.
+    """Residuals of disks at one time, and their meaning.
 
-    Latency of a healthy disk grows with its load, so a disk that is slower than its peers under less load is slow *a
-    fortiori*, and one that is no slower under more load is fine. The first is what a closed loop does: whoever waits
-    for a slow disk asks less of it.
+    Latency of a healthy disk grows with its load, so a disk that is slower than its peers under less load is certainly
+    slow, and one that is no slower under more load is fine. The former occurs in closed loops: clients that wait for a
+    slow disk issue fewer requests to it.
     """
 
     residuals: Array
-    """The logarithm of latency over what is expected. Under less load a lower bound; NaN where nothing follows."""
+    """The logarithm of latency over the expected one. Under less load a lower bound; NaN without a conclusion."""
     trust: Array
-    """A deviation of health as a share of the deviation to expect here: a mean of fewer requests is noisier."""
+    """The standard deviation of health divided by the one expected here: a mean of fewer requests is noisier."""
     two_sided: npt.NDArray[np.bool_]
-    """Whether a residual also proves health. A lower bound does not."""
+    """Whether a residual also proves health, which a lower bound does not."""
 
     @staticmethod
     def none(shape: int | tuple[int, ...]) -> Compared:
-        """Disks that are compared with nothing."""
+        """Returns disks without comparisons."""
         return Compared(np.full(shape, math.nan), np.ones(shape), np.zeros(shape, dtype=bool))
 
 
 @dataclass
 class Health:
-    """The residuals of healthy disks: a sample, and how many steps are worth an independent one."""
+    """The residuals of healthy disks: a sample, and their correlation time in steps."""
 
     pool: Array = field(default_factory=lambda: np.empty(0))
     time: float = 1.0
     hours: Slow = field(default_factory=Slow)
-    """How much levels of two hours change."""
+    """Variation of levels of two hours."""
     days: Slow = field(default_factory=Slow)
-    """And means of days."""
+    """Variation of means of days."""
     change: float = 0.0
-    """How much residuals change from step to step, as ``usual_change`` has it; 0 where it is not known."""
+    """Typical change of residuals between steps, as from ``usual_change``; 0 if unknown."""
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of residuals; 0 where none is known."""
+        """Standard deviation of residuals; 0 if unknown."""
         return float(np.std(self.pool)) if len(self.pool) else 0.0
 
     @staticmethod
     def of(residuals: Array, steps: npt.NDArray[np.int64]) -> Health:
-        """Of disks (rows) over steps, whose numbers are ``steps``. Each disk is centred: what differs between them for
-        good is not noise."""
+        """Returns the health from residuals of disks (rows) over steps, whose numbers are ``steps``. Each disk is
+        centred: permanent differences between disks are not noise."""
         centred = residuals - np.nanmedian(residuals, axis=1, keepdims=True)
         values = centred[np.isfinite(centred)]
         pool = values[:: max(1, math.ceil(len(values) / POOL_MAX))]
@@ -95,7 +95,7 @@ class Health:
 
 
 def leave_one_out_median(values: Array) -> Array:
-    """Of each in a row the median of the others; NaN with fewer than ``PEERS_MIN`` of them.
+    """Returns for each value in a row the median of the others; NaN with fewer than ``PEERS_MIN`` of them.
 
     >>> import numpy as np
     >>> from headstack.diagnosis.judging.expectation import leave_one_out_median
@@ -112,7 +112,7 @@ def leave_one_out_median(values: Array) -> Array:
 
 
 def _median(values: Array, axis: int) -> Array:
-    """The median of what was seen; NaN where nothing was."""
+    """Returns the median without missing values; NaN if there are none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(np.nanmedian(values, axis=axis))
@@ -123,24 +123,24 @@ class Peers:
     """A group of disks and one kind of request."""
 
     offsets: Array = field(default_factory=lambda: np.empty(0))
-    """By member, how far a healthy disk is above the others for good."""
+    """Permanent offset of each healthy member from the others."""
     slopes: Array = field(default_factory=lambda: np.zeros(3))
     """Slopes of the logarithm of latency over rate, size and share of reads, within the group."""
     health: Health = field(default_factory=Health)
     steps: list[tuple[int, Array, Array]] = field(default_factory=list)
-    """The first ones: number, latencies, features; empty when residuals are known for good."""
+    """The first steps: number, latencies, features; empty when residuals are final."""
     known: int = 0
-    """How many of ``PEER_STEPS`` were reached."""
+    """Number of ``PEER_STEPS`` that were reached."""
 
     def compare(self, latency: Array, features: Array, stream: int) -> Compared:
-        """Compares each disk with the others at the same moment. The reference is the median of the disks whose loads
-        are alike; a disk under less or more load is compared with it one-sidedly."""
+        """Compares each disk with the others at the same time. The reference is the median of the disks with similar
+        loads; a disk under less or more load is compared one-sidedly."""
         if not np.isfinite(latency).any():
             return Compared.none(len(latency))
         off, alike, lighter, heavier = _compare_loads(features, stream)
         edge = off.copy()
         edge[:, 0] = np.clip(off[:, 0], -COMPARABLE[0], COMPARABLE[0])
-        # Outside of the gate the slope over the share of reads is not trusted, in either direction.
+        # Outside of this range the slope over the share of reads is not trusted, in either direction.
         edge[~alike, 2] = 0.0
         level = latency - edge @ self.slopes
         like = np.where(alike, level, math.nan)
@@ -153,15 +153,15 @@ class Peers:
         return Compared(residuals, self._trust(off[:, 0], lighter), (alike | heavier) & np.isfinite(residuals))
 
     def _trust(self, off: Array, lighter: npt.NDArray[np.bool_]) -> Array:
-        """Fewer requests make a noisier mean: by the root of their number where all noise were theirs, and by no more
-        than a mean of ``REQUESTS_MIN`` exponential times."""
+        """Returns the trust in means of fewer requests, whose noise grows at most with the square root of their number,
+        and at most to that of ``REQUESTS_MIN`` exponential times."""
         noise = self.health.deviation or 1.0
         least = noise / math.hypot(noise, REQUESTS_MIN**-0.5)
         with np.errstate(invalid="ignore"):
             return np.where(lighter, np.maximum(np.exp(np.minimum(off, 0.0) / 2.0), least), 1.0)
 
     def learn(self, step: int, latency: Array, features: Array, stream: int) -> bool:
-        """Takes a step in; true when residuals are first known."""
+        """Adds a step; returns True when residuals are first known."""
         if self.known == len(PEER_STEPS) or np.isfinite(latency).sum() <= PEERS_MIN:
             return False
         self.steps.append((step, latency, features))
@@ -186,7 +186,7 @@ class Peers:
         self.offsets = np.zeros(members)
         found = [self.compare(values, features, stream) for _, values, features in self._padded()]
         residuals = np.array([np.where(one.two_sided, one.residuals, math.nan) for one in found]).T
-        # One that is ill at times alone would teach that its worst hours are health.
+        # One that is only sick at times would make its worst hours part of health.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
             spread = np.nanstd(residuals, axis=1)
@@ -198,11 +198,11 @@ class Peers:
         if healthy.any():
             self.health = Health.of(residuals[healthy], np.array([step for step, *_ in self.steps]))
         usual = np.nan_to_num(_median(residuals, 1))
-        # A disk that is sick is to be found, and not to be expected.
+        # A sick disk should be detected, not expected.
         self.offsets = np.where(healthy & (np.abs(usual) <= SICK), usual, 0.0)
 
     def _padded(self) -> list[tuple[int, Array, Array]]:
-        """The steps, with as many disks in each as in the last."""
+        """Returns the steps, padded to the number of disks in the last one."""
         members = len(self.steps[-1][1])
 
         def padded(values: Array) -> Array:
@@ -212,16 +212,18 @@ class Peers:
         return [(step, padded(latency), padded(features)) for step, latency, features in self.steps]
 
     def first(self) -> list[tuple[int, Array, Array]]:
-        """The steps that residuals were learnt from; they are judged, too: a disk may be slow from the start."""
+        """Returns the steps from which residuals were learned; they are judged, too, since a disk may be slow from the
+        start.
+        """
         return self._padded()
 
     def forget(self) -> None:
-        """Drops the steps when no more is learnt from them."""
+        """Drops the steps when no more is learned from them."""
         if self.known == len(PEER_STEPS):
             self.steps = []
 
     def plain(self) -> PeersState:
-        # A value that was not seen is null: NaN is no JSON.
+        # Missing values are null: NaN is not JSON.
         steps = [[step, *(np.where(np.isnan(a), NULL, a).tolist() for a in at)] for step, *at in self.steps]
         return {
             "offsets": self.offsets.tolist(),
@@ -239,8 +241,9 @@ class Peers:
 
 
 def _slopes(moved: Array, off: Array) -> Array:
-    """Slopes of the logarithm of latency over rate, size and share of reads. That over the rate is at least 0: where
-    latency falls as the rate rises, the rate follows from the latency (a closed loop), and corrects nothing."""
+    """Returns slopes of the logarithm of latency over rate, size and share of reads. The slope over the rate is at
+    least 0: if latency falls as the rate rises, the rate depends on the latency (a closed loop), and corrects nothing.
+    """
 
     def solved(x: Array) -> Array:
         return np.asarray(np.linalg.solve(x.T @ x + RIDGE * len(x) * np.eye(x.shape[1]), x.T @ off))
@@ -252,15 +255,15 @@ def _slopes(moved: Array, off: Array) -> Array:
 def _compare_loads(
     features: Array, stream: int
 ) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """How far rate, size and share of reads of each disk are from the median, and whose load is alike, lighter and
-    heavier. A load is lighter when nothing in it is more: neither requests of this kind nor those of the other. Size
-    decides nothing on its own, since requests of other sizes are mostly at other places."""
+    """Returns the differences of rate, size and share of reads of each disk from the median, and whose load is similar,
+    lighter and heavier. A load is lighter if it has no more requests of this kind and of the other. Size is not
+    decisive on its own, since requests of other sizes are mostly at other places."""
     load = features[:, :3]
     with np.errstate(all="ignore"):
         off = load - _median(load, 0)
         rate, _, share = load.T
         part = np.select([np.full(len(load), stream == at) for at in (0, 1)], [share, 1.0 - share], 1.0)
-        # A kind that was seen has some of the requests; 0 says that the share is not known.
+        # A kind that was seen has some of the requests; 0 means that the share is unknown.
         part = np.where(part <= 0.0, 1.0, part)
         own, other = rate + np.log(part), np.exp(rate) * (1.0 - part)
         own_off = own - _median(own, 0)
@@ -274,7 +277,7 @@ def _compare_loads(
 
 
 def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
-    """The logarithm of what a twin says; NaN where it cannot."""
+    """Returns the logarithm of a twin's prediction; NaN if it has none."""
     _, size, share, depth = (features[FEATURES.index(name)] for name in FEATURES)
     size_bytes = math.exp(size) if size else None
     told = twin.latency_s(stream, max(math.exp(depth), 1.0), size_bytes, share)
@@ -282,11 +285,11 @@ def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
 
 
 def plain_health(health: Health) -> HealthState:
-    """Health, as plain data."""
+    """Returns health as plain data."""
     hours, days = ([slow.deviation, slow.freedom] for slow in (health.hours, health.days))
     return {"pool": health.pool.tolist(), "time": health.time, "hours": hours, "days": days, "change": health.change}
 
 
 def health_of(plain: HealthState) -> Health:
-    """The health that ``plain_health`` made plain."""
+    """Returns the health from plain data."""
     return Health(np.array(plain["pool"]), plain["time"], Slow(*plain["hours"]), Slow(*plain["days"]), plain["change"])

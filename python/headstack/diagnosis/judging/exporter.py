@@ -1,4 +1,4 @@
-"""Verdicts as Prometheus' text, answered by HTTP."""
+"""``Exporter``: serves verdicts in Prometheus' text format over HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headstack.diagnosis.judging.verdict import KINDS, SLOW, Verdict
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATIENCE_S = 10.0
-"""For a client to say what it wants."""
+"""Time limit in seconds for a client's request."""
 
 Metric = tuple[str, str, Callable[[Verdict], float | None]]
 
@@ -37,7 +37,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def exposition(verdicts: Sequence[Verdict], judged_s: float | None) -> str:
-    """The text: each disk's verdict as one of its kinds being 1, and the figures that are known of it."""
+    """Returns the text: each disk's verdict as a gauge of 1 for its kind, with its known figures."""
     name = "headstack_disk_verdict"
     lines = [f"# HELP {name} 1 for the verdict on the disk, 0 for the others.", f"# TYPE {name} gauge"]
     for one in verdicts:
@@ -62,10 +62,10 @@ def _escaped(text: str) -> str:
 
 
 class Exporter:
-    """Answers HTTP from a thread of its own, until it is left."""
+    """Serves HTTP from a thread of its own until the context ends."""
 
     def __init__(self, place: str) -> None:
-        """Raises ``InputError`` where nothing can listen there."""
+        """Raises ``InputError`` if it cannot listen there."""
         host, _, port = place.rpartition(":")
         if not port.isdecimal() or int(port) > 65535:
             raise InputError(f"--export: {place!r}; allowed: [HOST:]PORT")
@@ -80,7 +80,7 @@ class Exporter:
 
     @property
     def address(self) -> str:
-        """Where it is, as the system gave it."""
+        """The address that the system assigned."""
         host, port = self._server.server_address[:2]
         return f"{host!s}:{port}"
 
@@ -107,6 +107,6 @@ def _handler(exporter: Exporter) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Prints nothing."""
 
     return Handler

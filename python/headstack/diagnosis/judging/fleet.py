@@ -1,4 +1,4 @@
-"""All disks: what is known of each, and the tests of all their lanes."""
+"""``Fleet``: all disks, their data, and the tests of all their lanes."""
 
 from __future__ import annotations
 
@@ -30,40 +30,42 @@ from headstack.diagnosis.judging.verdict import Method
 
 METHODS: tuple[Method, ...] = ("peers", "own past", "twin")
 TOLERANCES = np.log([1.15, 1.15, 1.5])
-"""By how much a disk may be slower and be fine: disks of a batch differ by a few parts in a hundred, loads move in
-ways that no column shows, and twins of sheets are off by tens."""
+"""Tolerated slowdown of a healthy disk by method: disks of a batch differ by a few percent, loads change in ways that
+no column shows, and twins from data sheets are off by tens of percent."""
 SEVERE = np.maximum(TOLERANCES, math.log(1.3))
-"""The same for the test of the far tail, which is for disks at half their speed: of 300 drive-years of a surrogate in
+"""Tolerances of the test of the far tail, which is for disks at half their speed: in 300 drive-years of a surrogate in
 which whole hours are three times as noisy, two had an alarm at 1.15."""
 LANES_A_DRIVE = 2.0
-"""Reads and writes, each held against what its verdict is by."""
+"""Reads and writes, each compared with the reference of the verdict."""
 RECENT = 64
-"""Steps that causes are told from."""
+"""Number of steps from which causes are determined."""
 SPREADS = slice(6, None, 7)
-"""The columns of ``Disk.recent`` that have the spread of a stream."""
+"""Columns of ``Disk.recent`` with the spread of a stream."""
 SPREAD_WEIGHT = 0.05
 COURSE = 240
 PEER_STEPS_JUDGED = 8
 JUDGED_AFTER: tuple[tuple[Method, int], ...] = (("peers", PEER_STEPS_JUDGED), ("twin", 1), ("own past", 1))
-"""The method of a verdict: the first that has seen so many steps."""
+"""The method of a verdict: the first with this number of steps."""
 LATELY = 8
-"""The last steps, two hours: in which a disk at half its speed is to be found."""
+"""The last steps, two hours: the time in which a disk at half its speed is to be detected."""
 FRESH = 4
-"""In how many of them a disk has to be compared to be called fine: half."""
+"""Minimum number of compared steps among these for a disk to be called fine: half."""
 UNSTEADY = math.log(1.5)
-"""Of a disk whose intervals take on average so much longer than its best tenth within the same quarter of an hour."""
+"""Threshold of unsteady disks: the average of intervals relative to the fastest 10 % within the same quarter of an
+hour.
+"""
 DOUBT = 0.5
-"""A disk that has so much of the evidence for an alarm is not called fine."""
+"""Share of the evidence for an alarm from which a disk is not called fine."""
 BOUNDS_MAX = 0.1
-"""Where more of the quarters of an hour than this give lower bounds, their mean is a lower bound, too."""
+"""Share of lower bounds among quarters of an hour from which their mean is a lower bound, too."""
 SLOW_A_YEAR = 0.01
-"""Of 39,000 nodes 1.02 in a hundred slowed down in a year (IASO, USENIX ATC 2019)."""
+"""Of 39,000 nodes, 1.02 % slowed down in a year (IASO, USENIX ATC 2019)."""
 
 Key: TypeAlias = tuple[str, str]
 
 
 def grouped(frame: pl.DataFrame, peers: str) -> list[tuple[str, str, str | None, str | None]]:
-    """Disks of a table, by host and name: host, disk, model, and whom they are held against."""
+    """Returns the disks of a table, by host and name: host, disk, model, and the group they are compared with."""
     disks = frame.group_by("host", "disk").agg(pl.col("model").drop_nulls().first()).sort("host", "disk").rows()
     with_host = [(host, disk, model, f"{host}/{model or ''}") for host, disk, model in disks]
     count: dict[str, int] = {}
@@ -85,33 +87,32 @@ class Disk:
     model: str | None
     group: str | None
     pasts: dict[int, Past] = field(default_factory=dict)
-    """By stream."""
+    """Past by stream."""
     recent: list[list[float]] = field(default_factory=list)
-    """Step, then for reads, writes and all the logarithm of latency, its residual, the logarithm of size, the share
-    of reads, the logarithm of what is in flight, the spread, and what it would be in health; NaN where nothing was
-    seen."""
+    """Step, then for reads, writes and all the logarithm of latency, its residual, the logarithm of size, the share of
+    reads, the logarithm of queue depth, the spread, and the expected value in health; NaN if missing."""
     course: list[tuple[float, float]] = field(default_factory=list)
     every: int = 1
-    """``course`` has one of so many steps."""
+    """Sampling interval of ``course`` in steps."""
     steps: int = 0
-    """In which enough was asked of it."""
+    """Number of steps with sufficient requests."""
     first_s: float = 0.0
     last_s: float = 0.0
     usual_spread: list[float] = field(default_factory=lambda: [math.nan] * len(STREAMS))
     """Slow mean for each stream, over the steps in which the disk was not slow."""
     unsteady: float = 0.0
-    """A slow mean of how far intervals are above the best of their step."""
+    """A slow mean of the distance of intervals from the fastest of their step."""
     seen: list[int] = field(default_factory=list)
-    """The last ``LATELY`` steps in which it had enough requests."""
+    """The last ``LATELY`` steps with sufficient requests."""
     compared: list[list[int]] = field(default_factory=lambda: [[] for _ in METHODS])
     """By method, the last ``LATELY`` steps in which a comparison could have proved it healthy."""
 
     def past(self, stream: int) -> Past:
-        """Its past of one kind of request."""
+        """Returns its past for one kind of request."""
         return self.pasts.setdefault(stream, Past())
 
     def note(self, step: Step, place: int, residuals: Array, method: int | None, of_peers: Array) -> None:
-        """Keeps what a step was like. ``residuals`` are of streams and ``METHODS``, ``of_peers`` the spread of
+        """Adds the data of a step. ``residuals`` are over streams and ``METHODS``, ``of_peers`` is the spread of
         peers."""
         of = residuals[:, method] if method is not None else np.full(len(STREAMS), math.nan)
         features = step.features[place]
@@ -140,7 +141,7 @@ class Disk:
         self.steps += 1
 
     def unsteady_error(self) -> float:
-        """Half of the 90 % interval of ``unsteady``, by how much it differs between recent steps."""
+        """Returns the half-width of the 90 % interval of ``unsteady``, from its variation between recent steps."""
         spreads = np.array(self.recent)[:, SPREADS]
         spreads = spreads[np.isfinite(spreads)]
         return 1.645 * float(np.std(spreads)) / math.sqrt(max(len(spreads), 1))
@@ -186,7 +187,7 @@ class Disk:
 
 
 def _without_nan(values: list[float]) -> list[float | None]:
-    """Values with ``None`` in place of NaN, which is no JSON."""
+    """Replaces NaN, which is not JSON, by ``None``."""
     return [None if math.isnan(value) else value for value in values]
 
 
@@ -195,12 +196,12 @@ def _with_nan(values: list[float | None]) -> list[float]:
 
 
 class Facts(NamedTuple):
-    """The facts that a verdict states in words."""
+    """The facts behind a verdict's text."""
 
     slow: bool
     method: Method | None
     missing: str | None
-    """Why nothing can be told."""
+    """The reason why it is undecided."""
     stream: int
     since_step: float | None
     size: tuple[float, float, float] | None
@@ -208,28 +209,28 @@ class Facts(NamedTuple):
     share: float
     confidence: float | None
     noise: float
-    """The deviation of residuals in health."""
+    """The standard deviation of residuals in health."""
     from_start: bool
     unsteady: float | None
     is_lower_bound: bool = False
-    """Whether the disk is at least so much slower: it was compared under less load than what it is compared with."""
+    """Whether the slowdown is a lower bound: the disk was compared under less load than its reference."""
 
 
 def level_tolerance(method: Method, health: Health, trust: float, budget: float) -> float:
-    """How far the level of a healthy disk goes above what is expected: the test of levels starts from there. A twin's
-    error at a load is not known from a past, so that test is silent."""
+    """Returns the upper bound of a healthy disk's level over the expected one, from which the test of levels starts. A
+    twin's error at a load cannot be learned from a past, so that test is silent."""
     if method == "twin":
         return math.inf
     bound = health.hours.bound(chance(budget, LANES_A_DRIVE, LEVEL_STEPS))
     if method == "own past" and bound < math.inf:
-        # Away from known loads the curve itself may be off, for as long as the load stays.
+        # At unfamiliar loads the curve itself may be wrong, for as long as the load lasts.
         of_curve = health.deviation * math.sqrt(max(trust**-2.0 - 1.0, 0.0))
         bound *= math.hypot(health.hours.deviation, of_curve) / health.hours.deviation
     return max(float(TOLERANCES[METHODS.index(method)]), bound)
 
 
 def day_bound(health: Health, budget: float) -> float:
-    """What the mean of a day has to be above to be an alarm: slower than may be fine, and than healthy days are."""
+    """Returns the mean of a day that raises an alarm: slower than tolerated, and than healthy days."""
     return max(float(TOLERANCES[0]), health.days.bound(chance(budget, LANES_A_DRIVE, DAY_STEPS)))
 
 
@@ -239,21 +240,21 @@ def _moment(step: int) -> str:
 
 @dataclass
 class Fleet:
-    """All disks. Lanes are of disks, ``STREAMS`` and ``METHODS``, the last varying fastest."""
+    """All disks. Lanes are over disks, ``STREAMS`` and ``METHODS``, the last varying fastest."""
 
     disks: list[Disk] = field(default_factory=list)
     places: dict[Key, int] = field(default_factory=dict)
     peers: dict[tuple[str, int], Peers] = field(default_factory=dict)
-    """By group and stream."""
+    """Peers by group and stream."""
     evidence: Evidence = field(default_factory=lambda: Evidence.none(0))
     judged_s: float = 0.0
     clock: list[int] = field(default_factory=list)
-    """The last ``LATELY`` steps of which there are rows, of any disk."""
+    """The last ``LATELY`` steps with rows of any disk."""
     late: int = 0
-    """Rows that came when their step had been judged."""
+    """Number of rows that arrived after their step was judged."""
 
     def add(self, disks: list[tuple[str, str, str | None, str | None]]) -> None:
-        """Takes disks in that were not seen before."""
+        """Adds new disks."""
         for host, disk, model, group in disks:
             if (host, disk) not in self.places:
                 self.places[host, disk] = len(self.disks)
@@ -265,7 +266,7 @@ class Fleet:
         self.evidence = more
 
     def peers_of_all(self) -> Iterator[tuple[tuple[str, int], Peers, list[int]]]:
-        """Groups and their members, by stream."""
+        """Yields groups and their members, by stream."""
         members: dict[str, list[int]] = {}
         for place, disk in enumerate(self.disks):
             if disk.group is not None:
@@ -276,17 +277,17 @@ class Fleet:
                     yield (group, stream), self.peers.setdefault((group, stream), Peers()), of
 
     def lane(self, place: int, stream: int, method: Method) -> int:
-        """The index of a lane."""
+        """Returns the index of a lane."""
         return (place * len(STREAMS) + stream) * len(METHODS) + METHODS.index(method)
 
     def health(self, place: int, stream: int, method: Method) -> Health:
-        """The residuals of health that a lane is compared with."""
+        """Returns the residuals of health that a lane is compared with."""
         disk = self.disks[place]
         of = self.peers.get((disk.group or "", stream)) if method == "peers" else disk.pasts.get(stream)
         return Health() if of is None else of.health
 
     def test(self, step: int, found: Compared, budget: float) -> None:
-        """Takes a comparison of disks, streams and methods in."""
+        """Adds a comparison of disks, streams and methods."""
         flat = found.residuals.reshape(-1)
         for place, method in np.argwhere(found.two_sided.any(axis=1)).tolist():
             compared = self.disks[place].compared
@@ -326,8 +327,8 @@ class Fleet:
         self.evidence.take(step, flat, *scores, times, thresholds, bounds, days)
 
     def judged_by(self, place: int) -> Method | None:
-        """The method that the verdict on a disk rests on: the first that raised an alarm or could compare it lately;
-        none where no method could."""
+        """Returns the method of the verdict on a disk: the first that raised an alarm or could compare it lately;
+        ``None`` if there is none."""
         for method, needed in JUDGED_AFTER:
             is_known = self.seen_by(place, method) >= needed
             if is_known and (self.alarmed(place, method) or self.compared_lately(place, method) >= FRESH):
@@ -335,20 +336,20 @@ class Fleet:
         return None
 
     def seen_by(self, place: int, method: Method) -> float:
-        """In how many steps a method had something to say on a disk."""
+        """Returns the number of steps in which a method could compare a disk."""
         lanes = [self.lane(place, stream, method) for stream in range(len(STREAMS))]
         return float(self.evidence.seen[lanes].max())
 
     def compared_lately(self, place: int, method: Method) -> int:
-        """In how many of the last ``LATELY`` steps a method compared a disk so that it may be called fine."""
+        """Returns how many of the last ``LATELY`` steps a method compared a disk so that it may be called fine."""
         return len(set(self.disks[place].compared[METHODS.index(method)]) & set(self.clock))
 
     def alarmed(self, place: int, method: Method) -> bool:
-        """Whether an alarm is on."""
+        """Whether there is an alarm."""
         return any(self.evidence.alarmed[self.lane(place, stream, method)] > 0 for stream in range(len(STREAMS)))
 
     def facts(self, place: int, budget: float) -> Facts:
-        """The facts of a disk."""
+        """Returns the facts of a disk."""
         disk = self.disks[place]
         method = self.judged_by(place)
         unsteady = self._unsteady(place)
@@ -380,11 +381,11 @@ class Fleet:
         return Facts(slow, by, missing, stream, begun, size, share, confidence, noise, start, None, bool(at_least))
 
     def log_e_value(self, place: int) -> float:
-        """The logarithm of a disk's e-value against health, now: of its lanes the mean. Minus infinity of one that is
-        held against nothing.
+        """Returns the logarithm of a disk's current e-value against health: the mean of its lanes. It is minus infinity
+        without a reference.
 
-        What the e-detector has come to is at most the sum of what bets begun at each step have, so over the steps
-        that were seen it is on average at most 1 in health."""
+        The e-detector is at most the sum of the bets begun at each step, so over the observed steps its average in
+        health is at most 1."""
         by = self.judged_by(place)
         if by is None:
             return -math.inf
@@ -394,8 +395,8 @@ class Fleet:
         return float(np.logaddexp.reduce(of_lanes) - math.log(len(lanes)))
 
     def _confidence(self, lane: int, thresholds: Array, budget: float) -> float:
-        """Of an alarm: what became slow in the time that was watched, against what is called so by chance. Evidence
-        beyond the threshold makes chance rarer by e^(2 k) for each unit of a CUSUM."""
+        """Returns the confidence of an alarm: the rate of disks that became slow in the observed time, relative to
+        false alarms. Evidence above the threshold makes those rarer by e^(2 k) for each unit of a CUSUM."""
         test = int(self.evidence.alarmed[lane]) - 1
         beyond = max(float(self.evidence.level[lane, test] - thresholds[test]), 0.0)
         years = float(self.evidence.seen[lane]) / STEPS_A_YEAR
@@ -403,7 +404,9 @@ class Fleet:
         return true / (true + false)
 
     def _unsteady(self, place: int) -> float | None:
-        """How much slower than a moment ago a disk is again and again, where no peers and no twin ever judged it."""
+        """Returns the repeated slowdown of a disk relative to moments before, if it was never judged by peers or a
+        twin.
+        """
         disk = self.disks[place]
         others = [(method, needed) for method, needed in JUDGED_AFTER if method != "own past"]
         if any(self.seen_by(place, method) >= needed for method, needed in others):
@@ -411,7 +414,7 @@ class Fleet:
         return disk.unsteady if disk.steps >= PEER_STEPS_JUDGED and disk.unsteady >= UNSTEADY else None
 
     def _missing(self, place: int) -> str:
-        """Why a disk cannot be called fine."""
+        """Returns the reason why a disk cannot be called fine."""
         disk = self.disks[place]
         if disk.steps == 0:
             return "in no quarter of an hour were 30 requests of a kind answered"
@@ -436,7 +439,7 @@ class Fleet:
         return found + since
 
     def _together(self, place: int) -> str | None:
-        """The reason for no verdict where most disks of a group became slower together; else ``None``."""
+        """Returns the reason for no verdict if most disks of a group became slower together; else ``None``."""
         group = self.disks[place].group
         members = [at for at, disk in enumerate(self.disks) if disk.group == group]
         left = [at for at in members if self.alarmed(at, "own past") and not self.alarmed(at, "peers")]

@@ -1,4 +1,4 @@
-"""The history of verdicts on disks: a file that is only ever appended to."""
+"""The history of verdicts on disks, an append-only file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from headstack._native import InputError
 from headstack.diagnosis.judging.verdict import FINE, Kind, Verdict
 
 MARK = "headstack_judge_history"
-"""The key that tells an entry of ours; its value is the version."""
+"""Key that identifies our entries; its value is the version."""
 VERSION = 1
 BEGIN = f'{{"{MARK}": '
-"""How each entry begins."""
+"""The start of each entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A verdict on a disk that differs from the one before."""
+    """A verdict on a disk that differs from the previous one."""
 
     at_s: float
     """Seconds since 1970."""
@@ -33,15 +33,15 @@ class Entry:
 
     @staticmethod
     def of(plain: Mapping[str, Any]) -> Entry:
-        """The entry that a line of a history has; its evidence is left out."""
+        """Returns the entry of a history's line, without its evidence."""
         return Entry(**{one.name: plain[one.name] for one in fields(Entry)})
 
 
 def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:
-    """Appends to a history what is said otherwise than before of a disk, with its evidence; returns how many."""
+    """Appends verdicts that changed, with their evidence, to a history; returns their number."""
     before = {(one.host, one.disk): one.kind for one in history(path)} if path.exists() else {}
     changed = [one for one in verdicts if before.get((one.host, one.disk)) != one.kind]
-    # Of a disk that was always fine there is nothing to tell.
+    # A disk that was always fine needs no entry.
     told = [one for one in changed if one.kind != FINE or (one.host, one.disk) in before]
     lines = []
     for one in told:
@@ -58,12 +58,12 @@ def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:
 
 
 def _whole_bytes(path: Path) -> int:
-    """Length of the whole lines of a history, in bytes; a power cut may have left a part of another."""
+    """Returns the length of the complete lines of a history, in bytes; a power loss may have left a partial one."""
     return path.read_bytes().rfind(b"\n") + 1
 
 
 def history(path: Path) -> list[Entry]:
-    """The entries of a history, oldest first. Raises ``InputError`` where it is not ours."""
+    """Returns the entries of a history, oldest first. Raises ``InputError`` if it is not ours."""
     found = []
     try:
         text = path.read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def history(path: Path) -> list[Entry]:
     except UnicodeDecodeError:
         raise InputError(f"{path}: no history of judge: it is not text") from None
     *lines, cut = text.split("\n")
-    # The last line may have been cut when the power went; any other text without an end is another program's.
+    # The last line may be truncated by a power loss; any other incomplete text is another program's.
     if cut and not (cut.startswith(BEGIN) or (lines and BEGIN.startswith(cut))):
         raise InputError(f"{path}: line {len(lines) + 1}: no entry of a history of judge")
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""Whether disks are slow: observations in, verdicts and a state out."""
+"""``judge``: judges whether disks are slow, from observations to verdicts and a state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headstack.diagnosis.judging.verdict import FALSE_SHARE, Judgement, Verdict
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
 PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
 FALSE_ALARMS = 0.001
-"""In a drive-year."""
+"""Default false alarms per drive-year."""
 VERSION = 4
 
 
@@ -34,12 +34,12 @@ def judge(
     state: State | None = None,
     false_alarms_per_drive_year: float = FALSE_ALARMS,
 ) -> Judgement:
-    """Verdicts on all disks that were seen, now or before.
+    """Returns verdicts on all disks, observed now or earlier.
 
-    ``peers`` says whom a disk is held against: disks of its host and model (``host``), of its model anywhere
-    (``model``), those of its host where there are four and else of its model (``auto``), or nobody. ``twin`` has
-    twins by model. ``state`` is what an earlier judgement left; a log in parts, each with the state of the one
-    before, is judged as it would be in one. The last quarter of an hour is judged when something later is seen.
+    ``peers`` selects the disks to compare with: of the same host and model (``host``), of the same model anywhere
+    (``model``), of the host if there are four and else of the model (``auto``), or none. ``twin`` has twins by model.
+    ``state`` is that of an earlier judgement; a log in parts, each with the state of the previous one, has the same
+    result as the whole. The last quarter of an hour is judged when later data arrive.
     """
     if peers not in PEERS_MODES:
         raise InputError(f"{peers} is unknown; allowed: {', '.join(PEERS_MODES)}", key="peers")
@@ -64,7 +64,7 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
     """Judges a step of all disks."""
     fleet.clock = [*fleet.clock[-LATELY + 1 :], step.number]
     latency, features = step.log_latency, step.features
-    # All requests together are judged where a source does not tell reads from writes.
+    # All requests together are judged if a source does not separate reads from writes.
     latency[np.isfinite(latency[:, :2]).any(axis=1), 2] = math.nan
     found = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
     of_peers = np.full(latency.shape, math.nan)
@@ -90,7 +90,7 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
 
 
 def _of_peers(fleet: Fleet, group: Peers, members: list[int], stream: int, step: Step, budget: float) -> Compared:
-    """A comparison with peers, when what they are in health is known."""
+    """Returns a comparison with peers, once their residuals in health are known."""
     latency, features = step.log_latency[members, stream], step.features[members, stream]
     if not np.isfinite(latency).any():
         return Compared.none(len(members))
@@ -127,7 +127,7 @@ def _compare_alone(
 
 
 def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
-    """Verdicts on all disks, in order of host and disk."""
+    """Returns verdicts on all disks, in order of host and disk."""
     found = []
     stands = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):

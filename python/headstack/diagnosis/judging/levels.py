@@ -1,14 +1,14 @@
-"""Bounds on the slow part of residuals: how far the level of a healthy disk moves in hours and in days.
+"""``Slow``: bounds on the slow part of residuals, the variation of a healthy disk's level over hours and days.
 
-A residual has a slow part, which stays for hours (the load of an evening, the error of a curve at one load), and a fast
+A residual has a slow part, which lasts for hours (the load of an evening, the error of a curve at one load), and a fast
 part. Dividing by the correlation time counts an evening as a few values, however many quarters of an hour it has. Two
 tests bound the size of the slow part instead: a healthy level exceeds ``Slow.bound`` less often than the budget allows.
 
 - The test of *levels* is a CUSUM of residuals minus this bound (at least the tolerance). The rest is the fast part,
   which is nearly independent from quarter to quarter and needs no division: five quarters far above are an alarm.
 - The test of *days* compares the mean of the first ``DAY_SEEN`` quarters of a day with the bound of such means. The
-  tolerance is not subtracted: it stands for differences that the data do not show, and several days show them. This
-  test finds 1.3 times within a day in a log that has few quarters of an hour a day.
+  tolerance is not subtracted: it covers differences that the data do not show, but several days do. This test detects a
+  factor of 1.3 within a day in a log with few quarters of an hour per day.
 
 Both bounds rise where changes from quarter to quarter are larger than usual (``noisier``)."""
 
@@ -27,42 +27,44 @@ Array = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.int64]
 
 SHARES = 8
-"""Shares of the budget: each of the seven tests has one, and what the test of levels supposes has one more."""
+"""Number of shares of the budget: one for each of the seven tests, and one for the assumption of the test of levels."""
 LEVEL_STEPS = 8
-"""Two hours: steps whose mean is a level. Five of them can be an alarm, so what lasts as long must count as slow."""
+"""Number of steps of a level, two hours. Five steps can raise an alarm, so variation of that duration must count as
+slow.
+"""
 DAY_SEEN = 12
-"""Quarters of an hour of a day whose mean is compared. It was chosen knowing that the real disks that this is measured
-on have 13 a day; of a time of correlation of 2 to 3 quarters, 12 are some five values that are independent."""
+"""Number of quarters of an hour of a day whose mean is compared. It was chosen knowing that the real disks of the
+evaluation have 13 per day; with a correlation time of 2 to 3 quarters, 12 are about five independent values."""
 DAY_STEPS = round(86_400 / STEP_S)
 CHANGES = 8
-"""The last changes from quarter to quarter that noise is estimated from, without the largest: that may be the onset."""
+"""Number of last changes from which noise is estimated, without the largest: that may be the onset."""
 NOISIER = 1.5
-"""Noise that is estimated at less than this many times the usual counts as usual: 90 % of estimates from independent
-normal values are below. What is above counts in full. Counting only the part above this found 2 times in 2 h in 72
-of 72 real disks rather than in 66, but had 4 alarms in 450 drive-years of the surrogate, where this has none; it was
-chosen knowing both."""
+"""Noise estimated at less than this multiple of the usual counts as usual: 90 % of estimates from independent normal
+values are below. Noise above it counts completely. Counting only the excess detected a factor of 2 within 2 h for 72 of
+72 real disks instead of 66, but had 4 alarms in 450 drive-years of the surrogate, where this has none; it was chosen
+knowing both."""
 UNLIKE = 3.0
-"""A disk whose levels vary so many times as much as those of half of the disks teaches nothing: one that becomes slow
-while its peers are learnt would teach that slow days are health."""
+"""A disk whose levels vary this many times as much as the median disk is excluded: one that becomes slow during
+learning would make slow days part of health."""
 
 
 @dataclass(frozen=True)
 class Slow:
-    """How much the level of healthy disks changes."""
+    """The variation of healthy disks' level."""
 
     deviation: float = 0.0
-    """Of the logarithm of latency, from the disk's usual level."""
+    """Standard deviation of the logarithm of latency from the disk's usual level."""
     freedom: float = 0.0
-    """Degrees of freedom that it was estimated with; 0 where it is not known."""
+    """Degrees of freedom of the estimate; 0 if unknown."""
 
     def bound(self, chance: float) -> float:
-        """What a level is above with this chance: levels are supposed to be normal, and their deviation is as uncertain
-        as its degrees of freedom say, so Student's distribution."""
+        """Returns the bound that a level exceeds with this probability: levels are assumed to be normal with an
+        estimated deviation, so by Student's distribution."""
         return self.deviation * student_bound(chance, round(self.freedom, 1)) if self.freedom >= 1.0 else math.inf
 
     @staticmethod
     def of(levels: Array) -> Slow:
-        """Of levels of healthy disks (rows), NaN where there is none."""
+        """Estimates the variation from levels of healthy disks (rows), NaN if missing."""
         is_level = np.isfinite(levels)
         of_disk = is_level.sum(axis=1)
         several = of_disk > 1
@@ -73,28 +75,30 @@ class Slow:
         variance = squares / np.maximum(of_disk - 1, 1)
         alike = several & (variance <= UNLIKE**2 * np.median(variance[several]))
         freedom = float((of_disk[alike] - 1).sum())
-        # The usual level is known from as many, so that the next one differs from it by a little more.
+        # The usual level has the same number of samples, so that the next one differs from it slightly more.
         more = 1.0 + 1.0 / float(np.median(of_disk[alike]))
         return Slow(math.sqrt(more * squares[alike].sum() / freedom), freedom)
 
 
 def chance(false_alarms_per_drive_year: float, lanes_per_drive: float, steps: int) -> float:
-    """Of one level to be above its bound, so that levels of so many steps keep to their share of the budget."""
+    """Returns the probability for one level to exceed its bound with which levels of this many steps meet their share
+    of the budget.
+    """
     levels_a_year = 365.25 * DAY_STEPS / steps
     return false_alarms_per_drive_year / (SHARES * lanes_per_drive * levels_a_year)
 
 
 def noisier(changes: Array, usual: Array) -> Array:
-    """How many times the usual noise is, at least 1: an evening three times as noisy moves its level three times as
-    far. ``changes`` are squares (rows of ``CHANGES``), ``usual`` is of ``usual_change``, 0 where it is
-    not known."""
+    """Returns the noise relative to usual, at least 1: an evening with three times the noise has three times the
+    variation of its level. ``changes`` are squares (rows of ``CHANGES``), ``usual`` is from ``usual_change``, 0 if
+    unknown."""
     known = (changes >= 0.0).all(axis=1) & (usual > 0.0)
     ratio = _change(changes) / np.where(known, usual, 1.0)
     return np.where(known & (ratio > NOISIER), ratio, 1.0)
 
 
 def usual_change(residuals: Array) -> float:
-    """The median of changes in health, each estimated as ``noisier`` does; 0 where too few were seen."""
+    """Returns the median of changes in health, each estimated as in ``noisier``; 0 if there are too few."""
     squares = np.diff(residuals, axis=1) ** 2
     if squares.shape[1] < CHANGES:
         return 0.0
@@ -104,20 +108,22 @@ def usual_change(residuals: Array) -> float:
 
 
 def _change(squares: Array) -> Array:
-    """The root of the mean of ``CHANGES`` squares without the largest."""
+    """Returns the root mean square of ``CHANGES`` changes without the largest."""
     rest = squares.sum(axis=1) - squares.max(axis=1)
     return np.asarray(np.sqrt(np.maximum(rest, 0.0) / (CHANGES - 1)))
 
 
 def of_hours(residuals: Array, steps: Steps) -> Slow:
-    """Of residuals of healthy disks (rows) over steps: means of ``LEVEL_STEPS``, of which half were seen."""
+    """Returns the variation of means over ``LEVEL_STEPS`` steps, from residuals of healthy disks (rows), of which half
+    must be present.
+    """
     windows, place = np.unique(steps // LEVEL_STEPS, return_inverse=True)
     levels = [_mean(residuals[:, place == at], LEVEL_STEPS // 2, LEVEL_STEPS) for at in range(len(windows))]
     return Slow.of(np.array(levels).T)
 
 
 def of_days(residuals: Array, steps: Steps) -> Slow:
-    """The same of means over the first ``DAY_SEEN`` steps of each day."""
+    """Returns the variation of means over the first ``DAY_SEEN`` steps of each day."""
     levels, begin = [], 0
     while begin < len(steps):
         end = int(np.searchsorted(steps, steps[begin] + DAY_STEPS))
@@ -127,7 +133,7 @@ def of_days(residuals: Array, steps: Steps) -> Slow:
 
 
 def _mean(residuals: Array, needed: int, most: int) -> Array:
-    """The mean of the first of each row; NaN where fewer than are needed were seen."""
+    """Returns the mean of the first values of each row; NaN if fewer than needed are present."""
     seen = np.isfinite(residuals)
     first = seen & (seen.cumsum(axis=1) <= most)
     count = first.sum(axis=1)
@@ -137,7 +143,7 @@ def _mean(residuals: Array, needed: int, most: int) -> Array:
 
 @cache
 def student_bound(chance: float, freedom: float) -> float:
-    """What Student's distribution exceeds with this chance.
+    """Returns the value that Student's distribution exceeds with this probability.
 
     >>> from headstack.diagnosis.judging.levels import student_bound
     >>> round(student_bound(0.001, 10.0), 2), round(student_bound(0.025, 30.0), 2)
@@ -147,6 +153,6 @@ def student_bound(chance: float, freedom: float) -> float:
     level = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
     density = np.exp(level - (freedom + 1) / 2 * np.log1p(x**2 / freedom)) * x
     parts = (density[1:] + density[:-1]) / 2 * np.diff(np.log(x))
-    # Beyond the last the tail falls as a power.
+    # Above the last point the tail is a power.
     tail = np.concatenate([np.cumsum(parts[::-1])[::-1], [0.0]]) + density[-1] / freedom
     return float(np.interp(-math.log(chance), -np.log(np.maximum(tail, 1e-300)), x))

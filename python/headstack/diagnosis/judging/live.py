@@ -1,4 +1,4 @@
-"""The disks of this machine, looked at again and again."""
+"""Periodic observation of this machine's disks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_S = 1.0
 
 
 def disks_of(named: Sequence[str]) -> list[str]:
-    """Names of disks as the kernel has them; all where none is named. Raises ``InputError`` for what is none."""
+    """Returns the kernel's names of disks; all by default. Raises ``InputError`` for other devices."""
     known = {name for name, _ in counted(DISKSTATS.read_text().splitlines())}
     if not named:
         return sorted(name for name in known if is_disk(name))
@@ -34,7 +34,7 @@ def disks_of(named: Sequence[str]) -> list[str]:
 
 
 def looks(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
-    """Observations of the disks from look to look, without end."""
+    """Yields observations of the disks periodically, without end."""
     if every_s < LEAST_S:
         raise InputError(f"--live: {every_s:g}s is too short; allowed: {LEAST_S:g}s or more")
     disks = disks_of(named)
@@ -53,13 +53,13 @@ def looks(named: Sequence[str], every_s: float, how: How) -> Iterator[Observatio
         ]
         if rows:
             yield observed(rows, "live", (*CAVEATS, *how.caveats()))
-        # Looks that a suspended or busy machine missed are not made up for.
+        # Readings that a suspended or busy machine missed are skipped.
         due_s = max(due_s + every_s, time.monotonic())
         time.sleep(due_s - time.monotonic())
 
 
 def _stated(disk: str, *names: str) -> str | None:
-    """What a disk says of itself; a serial number is its name, since the kernel's may be another's tomorrow."""
+    """Returns an attribute of a disk; its serial number is used as its name, since the kernel's may change."""
     for name in names:
         try:
             text = (SYSFS / disk / "device" / name).read_text(errors="replace").strip()

@@ -1,4 +1,4 @@
-"""What was seen of disks: a row for each disk and interval, whatever source it comes from."""
+"""``Observations`` of disks: a row for each disk and interval, from any source."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "flushes": pl.Float64,
     "flush_latency_s": pl.Float64,
 }
-"""Columns and their types. Counts are of what was completed in the interval, latencies means of those; ``start_s``
-counts from 1970, ``in_flight`` is a mean, ``busy`` a share. What a source does not say is null, never 0."""
+"""Columns and their types. Counts are of completions in the interval, latencies their means; ``start_s`` counts from
+1970, ``in_flight`` is a mean, ``busy`` a share. Missing values are null, never 0."""
 
 ALWAYS = ("host", "disk", "start_s", "length_s")
-"""Never null."""
+"""Columns that are never null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """A table of ``SCHEMA``, by time and then by disk, and what to know of where it comes from."""
+    """A table with ``SCHEMA``, sorted by time and then by disk, with notes on its source."""
 
     frame: pl.DataFrame
     source: str
-    """What kind of source it is, such as ``diskstats``."""
+    """The kind of source, such as ``diskstats``."""
     caveats: tuple[str, ...] = ()
-    """What the source makes of what it saw: smoothed, means over 600 s, the first block dropped."""
+    """Limitations of the source: smoothed values, means over 600 s, the first block dropped."""
 
     @property
     def unsaid(self) -> tuple[str, ...]:
-        """Columns that nothing is said of."""
+        """Columns without values."""
         return tuple(name for name in SCHEMA if self.frame[name].null_count() == self.frame.height)
 
 
 def observed(rows: Sequence[Mapping[str, Any]], source: str, caveats: Sequence[str] = ()) -> Observations:
-    """Observations of rows that name some of the columns."""
+    """Creates observations from rows with some of the columns."""
     frame = pl.DataFrame(
         {name: pl.Series([row.get(name) for row in rows], dtype=kind, strict=False) for name, kind in SCHEMA.items()}
     )
@@ -60,10 +60,10 @@ def observed(rows: Sequence[Mapping[str, Any]], source: str, caveats: Sequence[s
 
 
 def completed(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The table with what follows from the rest of a row, sorted. All kinds together are known where each is.
+    """Returns the table with derived values, sorted. All requests together are known if each kind is.
 
-    A latency of nothing is none: sources write 0 where no request was completed. Where no requests are counted, a
-    latency of 0 says so too.
+    A latency without requests is removed: sources write 0 if no request completed. If requests are not counted, a
+    latency of 0 means the same.
     """
     of = pl.col
     latencies = (("read_latency_s", "reads"), ("write_latency_s", "writes"), ("flush_latency_s", "flushes"))
@@ -84,7 +84,7 @@ def completed(frame: pl.LazyFrame) -> pl.LazyFrame:
     some = (of("requests") > 0) | of("requests").is_null() & (mean > 0)
     return (
         frame.with_columns(latency_s=pl.when(some & mean.is_not_nan()).then(mean))
-        # By Little's law, where the source does not say.
+        # By Little's law, if the source does not report it.
         .with_columns(in_flight=pl.coalesce("in_flight", of("requests") * of("latency_s") / of("length_s")))
         .select(of(name).cast(kind) for name, kind in SCHEMA.items())
         .sort("start_s", "host", "disk")

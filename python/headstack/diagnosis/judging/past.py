@@ -1,9 +1,9 @@
-"""What a disk has shown itself: latency over load, with how far that is known.
+"""``Past``: a disk's own latency over load, with its uncertainty.
 
-Quarters of an hour under a like load are a *spell*. What the curve misses at a load it misses in all of them, so a
-spell is one observation, however long: its variance is that of the misfit, and of the noise over its quarters. The
-curve is a Bayesian regression whose priors are the physics of a queue, not data; where a load lies far from those that
-were seen, its own variance says so, and the disk is not judged there.
+Quarters of an hour under a similar load form a *spell*. The curve's error at a load is the same in all of them, so a
+spell is one observation, however long: its variance is that of the misfit, plus that of the noise over its quarters.
+The curve is a Bayesian regression whose priors are queueing theory, not data; far from observed loads its own variance
+is large, and the disk is not judged there.
 """
 
 from __future__ import annotations
@@ -20,86 +20,86 @@ from headstack.diagnosis.judging.levels import Slow
 from headstack.diagnosis.judging.state import PastState
 
 STEPS_NEEDED = 96
-"""A day, so that day and night are in it."""
+"""A day, so that it includes day and night."""
 LIKE = np.array([math.log(1.1), math.log(1.1), 0.05])
-"""How far rate, size and share of reads of a step may be from those of its spell."""
+"""Maximum differences of rate, size and share of reads between a step and its spell."""
 SPELL = 16
-"""Steps, at most: a load that never changes is to be seen more than once in a day."""
+"""Maximum number of steps: a constant load should give several spells per day."""
 PRIOR = np.array([10.0, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1])
-"""Deviations of the weights of ``_basis``, about 0. The slope over the rate is that of waiting, u / (1 - u) at a
-utilisation u of a third; that over size is between 0 (all setup) and 1 (all transfer), and bends by at most 1/8 of
-its square; the share of reads changes latency by some half. The rest is of second order."""
+"""Standard deviations of the weights of ``_basis``, around 0. The slope over the rate is that of waiting, u / (1 - u),
+at a utilization u of 33 %; that over size is between 0 (all setup) and 1 (all transfer), with a curvature of at most
+1/8 of its square; the share of reads changes latency by about 50 %. The rest is of second order."""
 RATE = (1, 4, 6)
 """The weights of ``_basis`` that belong to the rate."""
 MISFIT, NOISE = 0.06, 0.04
-"""Deviations that are supposed before much was seen: the median over loads of five simulated drives (0.03 to 0.14),
-and of quarters of an hour under one load."""
+"""Initial standard deviations: the median over loads of five simulated drives (0.03 to 0.14), and of quarters of an
+hour under one load."""
 SUPPOSED = 4.0
-"""How many spells or quarters these are worth."""
+"""Weight of these in spells or quarters."""
 MISFITS = np.geomspace(0.01, 1.0, 17)
 BY_BUSY = 1.5
-"""Where latency varies so many times as much as busy time for each request at the same load, the latter is judged."""
+"""If latency varies this many times as much as busy time per request at equal load, the latter is judged."""
 DEEPER = SICK
-"""How much more than ever may be in flight without explaining anything: a slow disk has more in flight, too."""
+"""Excess of the maximum known queue depth that explains nothing: a slow disk has a deeper queue, too."""
 BOUNDS = 13
-"""Rates between the one that is judged and the farthest that was seen, at which a bound is looked for."""
+"""Number of rates between the judged one and the farthest observed one at which a bound is evaluated."""
 KEPT_EVERY = 8
 WEEK = 672
-"""Steps. What is younger is not learnt from: a disk that slowly fails would teach that it is well."""
+"""A week in steps. Younger data are not learned from: a slowly failing disk would make its failure part of health."""
 DRIFT = math.log(1.1)
-"""How far all that is learnt later may move what was expected of the first day."""
+"""Maximum change of the first day's expectation by all later learning."""
 
 
 @dataclass
 class Past:
-    """What a disk has shown of one kind of request, learnt in its first day, and later from health that is a week
-    old."""
+    """A disk's past for one kind of request, learned on its first day, and later from healthy data a week old."""
 
     spells: list[list[float]] = field(default_factory=list)
-    """First step, steps, means of the logarithm of latency and of features, and mean squares of the logarithms of
-    latency and of busy time."""
+    """First step, number of steps, means of the logarithm of latency and of features, and mean squares of the
+    logarithms of latency and of busy time."""
     young: list[list[float]] = field(default_factory=list)
-    """Single steps of the last week, of which one in ``KEPT_EVERY`` is kept."""
+    """Individual steps of the last week, of which one in ``KEPT_EVERY`` is kept."""
     weights: Array = field(default_factory=lambda: np.zeros(len(PRIOR)))
     covariance: Array = field(default_factory=lambda: np.diag(PRIOR**2))
     busy_weights: Array = field(default_factory=lambda: np.zeros(len(PRIOR)))
-    """Weights of the curve of busy time for each request."""
+    """Weights of the curve of busy time per request."""
     centre: Array = field(default_factory=lambda: np.zeros(3))
     rates: Array = field(default_factory=lambda: np.zeros(2))
-    """The logarithms of the lowest and the highest rate that were learnt from."""
+    """Logarithms of the lowest and the highest learned rate."""
     deepest: float = 0.0
-    """The logarithm of most that was in flight while busy."""
+    """Logarithm of the maximum queue depth while busy."""
     by_busy: bool = False
-    """Whether busy time for each request is judged, not latency: by Little's law that is latency over what is in
-    flight. So it is where that changes for other reasons than the load."""
+    """Whether busy time per request is judged instead of latency: by Little's law, that is latency divided by queue
+    depth. This is so if the depth changes for other reasons than the load."""
     deviation: float = NOISE
-    """Standard deviation of steps at a load that is known."""
+    """Standard deviation of steps at a known load."""
     health: Health = field(default_factory=Health)
     anchor: float = 0.0
-    """The expectation of the first day in the middle of its load."""
+    """The first day's expectation in the middle of its load."""
     middle: Array = field(default_factory=lambda: np.zeros(3))
     known: bool = False
 
     @property
     def learnt(self) -> int:
-        """Steps that were learnt from."""
+        """Number of steps that were learned from."""
         return int(sum(spell[1] for spell in self.spells))
 
     def residual(self, latency: float, features: Array) -> tuple[float, float, bool]:
-        """The logarithm of a latency over what is expected; how far it can be trusted, as the deviation at known loads
-        over that at this one; and whether it also proves health. NaN where nothing follows.
+        """Returns the logarithm of latency over the expected one; its trust, as the standard deviation at known loads
+        over that at this one; and whether it also proves health. NaN without a conclusion.
 
-        Under a rate too far from all that were seen, the nearest known rate bounds what a healthy disk takes: less at a
-        lower rate, more at a higher one. Above the first bound a disk is slow, and below the second it is fine."""
+        At a rate too far from all observed ones, the nearest known rate bounds the latency of a healthy disk: lower at
+        a lower rate, higher at a higher one. Above the first bound a disk is slow, and below the second it is fine."""
         load = features[:3]
         busy_s = latency - float(features[3])
-        # No healthy disk takes more than in proportion to what is in flight.
+        # The latency of a healthy disk grows at most in proportion to queue depth.
         deeper = float(features[3]) if self.by_busy else max(float(features[3]) - self.deepest - DEEPER, 0.0)
         if math.sqrt(self._variance(load)) <= SICK:
             expected = min(self._expected(load), self._expected(np.array([max(load[0], self.rates[0]), *load[1:]])))
             residual, trust = latency - deeper - expected, self._trust(load)
             if deeper > 0.0 and not self.by_busy:
-                # The queue may have grown since each request takes longer; then it is busy longer for each.
+                # The queue may have grown because each request takes longer; then the busy time per request is longer,
+                # too.
                 return max(residual, busy_s - float(self._terms(load) @ self.busy_weights)), trust, False
             return residual, trust, True
         for rate in np.linspace(load[0], self.rates[1], BOUNDS)[1:]:
@@ -115,7 +115,7 @@ class Past:
         return math.nan, 1.0, False
 
     def learn(self, step: int, latency: float, features: Array, healthy: bool) -> None:
-        """Takes a step in. What is not healthy teaches nothing."""
+        """Adds a step. Unhealthy steps are not learned from."""
         if not self.known:
             self._join(step, latency, features)
             if self.learnt == STEPS_NEEDED:
@@ -124,7 +124,7 @@ class Past:
                 self.anchor = self._expected(self.middle)
                 self.known = True
         elif not healthy:
-            # It may have begun before it was seen.
+            # The problem may have begun before it was detected.
             self.young = []
         elif step % KEPT_EVERY == 0:
             self.young.append(_spell(step, latency, features))
@@ -137,7 +137,7 @@ class Past:
                 self.weights[0] -= moved - min(max(moved, -DRIFT), DRIFT)
 
     def _join(self, step: int, latency: float, features: Array) -> None:
-        """Adds a step to the spell that lasts, or begins one."""
+        """Adds a step to the current spell, or begins one."""
         new = np.array(_spell(step, latency, features))
         if self.spells:
             last = np.array(self.spells[-1])
@@ -156,8 +156,8 @@ class Past:
         return float(self._terms(load) @ self.weights)
 
     def _variance(self, load: Array) -> float:
-        """The variance of the curve at a load. Where the rate was left out, it is that of any slope over the rate
-        beyond the rates that were seen."""
+        """Returns the variance of the curve at a load. If the rate was left out, it includes any slope over the rate
+        outside of the observed rates."""
         basis = self._terms(load)
         beyond = 0.0
         if not self.covariance[RATE[0], RATE[0]] > 0.0:
@@ -244,7 +244,7 @@ class Curve(NamedTuple):
 
 
 def _regression(basis: Array, mean: Array, square: Array, count: Array) -> Curve:
-    """The curve through means of spells. Latency grows with the rate: where it falls on average, the rate follows from
+    """Fits the curve through means of spells. Latency grows with the rate: if it falls on average, the rate depends on
     the latency (a closed loop), explains nothing, and is left out."""
     curve = _fitted(basis, PRIOR, mean, square, count)
     slopes = curve.weights[1] + 2.0 * curve.weights[4] * basis[:, 1] + curve.weights[6] * basis[:, 2]
@@ -259,7 +259,7 @@ def _regression(basis: Array, mean: Array, square: Array, count: Array) -> Curve
 
 
 def _fitted(basis: Array, prior: Array, mean: Array, square: Array, count: Array) -> Curve:
-    """A curve with the misfit that makes the means of spells likeliest. ``square`` are mean squares."""
+    """Fits a curve with the misfit of maximum likelihood for the means of spells. ``square`` are mean squares."""
     within = float((count * np.maximum(square - mean**2, 0.0)).sum())
     noise = math.sqrt((within + SUPPOSED * NOISE**2) / ((count - 1).sum() + SUPPOSED))
     level = float(np.average(mean, weights=count))
@@ -280,7 +280,7 @@ def _fitted(basis: Array, prior: Array, mean: Array, square: Array, count: Array
 
 
 def _student(freedom: float) -> Array:
-    """Quantiles of Student's distribution, by Cornish and Fisher (Abramowitz and Stegun 26.7.5)."""
+    """Returns quantiles of Student's distribution, by Cornish and Fisher (Abramowitz and Stegun 26.7.5)."""
     z = normal_quantile((np.arange(POOL_MAX) + 0.5) / POOL_MAX)
     third = 3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z
     return np.asarray(

@@ -1,4 +1,4 @@
-"""The page of a fleet: a row for each disk, the slow on top."""
+"""The report of a fleet: a row for each disk, the slow ones on top."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 LEVELS = (1.05, 1.15, 1.3, 1.6, 2.0, 3.0, 5.0)
 BLOCKS = "▁▂▃▄▅▆▇█"
-"""What a row's small curve is made of: up to the first level, between the first and the second, and so on."""
+"""Characters of a row's small curve, by level of slowdown."""
 NOT_SEEN = "·"
 SPARK_PARTS = 24
 DRAWN_MAX = 8
-"""Slow disks whose course is drawn: of more, lines cannot be told apart."""
+"""Maximum number of slow disks whose history is drawn: more lines cannot be distinguished."""
 BREAK = 4
-"""So many times as long as usual nothing was seen, where a line is broken."""
+"""Multiple of the usual interval without data from which a line is interrupted."""
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
 COLUMNS = [
@@ -45,7 +45,7 @@ COLUMNS = [
 
 
 def report_of(session: Session) -> Report:
-    """The verdicts of a session."""
+    """Returns the verdicts of a session as a report."""
     from headstack.diagnosis.judging.session import headline  # start-up time
 
     found = headline(session)
@@ -63,7 +63,7 @@ def report_of(session: Session) -> Report:
 
 
 def spark(course: Sequence[tuple[float, float]], span_s: tuple[float, float]) -> str:
-    """How slow a disk was over time, in a few characters that any table holds; all rows have the same scale."""
+    """Returns a disk's slowdown over time in a few characters for any table; all rows have the same scale."""
     begin_s, end_s = span_s
     part_s = max(end_s - begin_s, 1.0) / SPARK_PARTS
 
@@ -73,13 +73,13 @@ def spark(course: Sequence[tuple[float, float]], span_s: tuple[float, float]) ->
     shown = [NOT_SEEN] * SPARK_PARTS
     for at, points in groupby(course, key=place):
         factors = sorted(factor for _, factor in points)
-        # At a level itself it has not gone beyond it.
+        # A value equal to a level is not above it.
         shown[at] = BLOCKS[bisect_left(LEVELS, factors[len(factors) // 2])]
     return "".join(shown)
 
 
 def span_of(verdicts: Sequence[Verdict]) -> tuple[float, float]:
-    """From when to when anything is known of how slow disks were."""
+    """Returns the time range of all known slowdowns."""
     times = [at_s for one in verdicts for at_s, _ in one.course] or [0.0]
     return min(times), max(times)
 
@@ -97,7 +97,7 @@ def _table(session: Session) -> Table:
             None if one.confidence is None else round(100 * one.confidence, 1),
             one.method,
             None if one.evidence is None else round(100 * one.evidence, 1),
-            # Of hundreds of fine disks the same is to be said.
+            # Hundreds of fine disks have the same text.
             None if one.kind == FINE else one.why,
             None if one.cause is None else f"{one.cause.name}: {one.cause.evidence}",
             None if one.kind == FINE else one.next_step,
@@ -117,7 +117,7 @@ def _table(session: Session) -> Table:
 
 
 def _times(one: Verdict) -> str | None:
-    """How many times as slow a disk is, as a cell."""
+    """Formats the slowdown of a disk as a cell."""
     if one.slower is None:
         return None
     low, high = _short(one.slower.low), _short(one.slower.high)
@@ -125,7 +125,7 @@ def _times(one: Verdict) -> str | None:
 
 
 def _courses(session: Session) -> list[Figure]:
-    """How the slow ones became so."""
+    """Returns the history of the slow disks."""
     slow = [one for one in session.verdicts if one.kind == SLOW and one.course][:DRAWN_MAX]
     if not slow:
         return []
@@ -147,7 +147,7 @@ def _courses(session: Session) -> list[Figure]:
 
 
 def _broken(course: Sequence[tuple[float, float]]) -> list[tuple[float, float | None]]:
-    """A course with a break wherever nothing was seen for much longer than usual."""
+    """Returns a history with a break wherever data are missing for much longer than usual."""
     usual_s = median([after - before for (before, _), (after, _) in pairwise(course)] or [0.0])
     points: list[tuple[float, float | None]] = []
     for at_s, factor in course:
@@ -158,7 +158,7 @@ def _broken(course: Sequence[tuple[float, float]]) -> list[tuple[float, float | 
 
 
 def _groups(verdicts: Sequence[Verdict]) -> list[str]:
-    """What to do, in the order in which it matters."""
+    """Returns recommended actions, the most important first."""
     said = [f"{one.host} {one.disk}: {one.next_step}".strip() for one in verdicts if one.kind == SLOW][:DRAWN_MAX]
     untold = sum(one.kind == CANNOT_TELL for one in verdicts)
     if untold:

@@ -1,4 +1,4 @@
-"""Verdicts in words."""
+"""Formats verdicts in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOK = "Run headstack inspect; take it out of service if its peers can carry the
 
 
 def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
-    """What is said of a disk."""
+    """Returns the verdict on a disk."""
     size = facts.size
     slower = None
     if size is not None:

@@ -1,4 +1,4 @@
-"""Judging that goes on: part after part, and from one run of the command to the next."""
+"""``Session``: continuous judging, part after part, and from one run of the command to the next."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from headstack.io.json_text import read_json
 Judge: TypeAlias = Callable[..., Judgement]
 
 MARK = "headstack_judge"
-"""The key that tells a state file of ours; its value is the version."""
+"""Key that identifies our state files; its value is the version."""
 VERSION = 1
 
 ALL_FINE, SOME_SLOW, NOTHING_TOLD = 0, 1, 4
@@ -50,7 +50,7 @@ class Document(TypedDict):
     """Seconds since 1970."""
     to_s: float | None
     intervals: int
-    """Rows of observations that were judged."""
+    """Number of judged rows of observations."""
     caveats: list[str]
     disks: list[Mapping[str, object]]
     """A ``Verdict`` of each disk."""
@@ -63,7 +63,7 @@ class Kept(TypedDict):
     """The version."""
     state: State | None
     judged_s: dict[str, float]
-    """The end of the last interval that was judged, in seconds since 1970, by host and disk joined by a tab."""
+    """The end of the last judged interval, in seconds since 1970, by host and disk joined by a tab."""
     readings: dict[str, list[Any]]
     """The last time and counts of each disk, by host and disk joined by a tab."""
     verdicts: list[Mapping[str, object]]
@@ -72,7 +72,7 @@ class Kept(TypedDict):
 
 @dataclass
 class Session:
-    """Verdicts so far, and what the next observations go on from."""
+    """Verdicts so far, and the state for the next observations."""
 
     judge: Judge
     how: How
@@ -80,17 +80,17 @@ class Session:
     """Arguments of ``judge`` in addition to observations and state."""
     state: State | None = None
     judged_s: dict[str, float] = field(default_factory=dict)
-    """Until when each disk was judged, host and disk joined by a tab: what is read twice counts once."""
+    """The end of judged data for each disk, host and disk joined by a tab, so that repeated data count once."""
     verdicts: tuple[Verdict, ...] = ()
     sources: list[str] = field(default_factory=list)
     unsaid: set[str] | None = None
-    """Columns that no part has said anything of."""
+    """Columns without values in any part."""
     span_s: tuple[float, float] | None = None
     """Start and end of the observations of this run."""
     rows: int = 0
 
     def take(self, observed: Observations) -> bool:
-        """Judges what was observed, as far as it was not judged before; whether anything was new."""
+        """Judges new observations; returns whether there were any."""
         fresh = replace(observed, frame=self._fresh(observed.frame))
         if fresh.frame.is_empty():
             return False
@@ -115,7 +115,7 @@ class Session:
         known = pl.DataFrame(
             {"host": [key[0] for key in keys], "disk": [key[1] for key in keys], "judged_s": [*self.judged_s.values()]}
         )
-        # Ends are sums of floats: what begins a millisecond before the last end begins there.
+        # Ends are sums of floats: allow a millisecond.
         is_new = pl.col("judged_s").is_null() | (pl.col("start_s") >= pl.col("judged_s") - 1e-3)
         fresh = frame.join(known, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
         if fresh.height < frame.height:
@@ -124,7 +124,7 @@ class Session:
 
     @property
     def caveats(self) -> list[str]:
-        """The limits of the sources."""
+        """The limitations of the sources."""
         unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
         missing = ["requests are not counted: load is known by bytes alone"] if "requests" in unsaid else []
         return [*missing, *self.how.caveats()]
@@ -136,7 +136,7 @@ class Session:
         return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NOTHING_TOLD)
 
     def document(self) -> Document:
-        """Everything that is said, as JSON has it."""
+        """Returns all results in JSON's form."""
         return {
             "headstack_verdicts": VERSION,
             "sources": self.sources,
@@ -148,7 +148,7 @@ class Session:
         }
 
     def kept(self) -> Kept:
-        """The state file from which the next run continues."""
+        """Returns the state file from which the next run continues."""
         return {
             "headstack_judge": VERSION,
             "state": self.state,
@@ -158,11 +158,11 @@ class Session:
         }
 
     def keep(self, path: Path) -> None:
-        """Writes the state file, whole or not at all."""
+        """Writes the state file atomically."""
         write_text(path, json.dumps(self.kept(), allow_nan=False) + "\n")
 
     def go_on(self, path: Path) -> None:
-        """Goes on from a state file, where there is one. Raises ``InputError`` where it is not ours."""
+        """Continues from a state file, if it exists. Raises ``InputError`` if it is not ours."""
         if not path.exists():
             return
         try:
@@ -172,7 +172,7 @@ class Session:
         self.go_on_from(document, str(path))
 
     def go_on_from(self, document: Any, where: str) -> None:
-        """Goes on from what ``kept`` gave; messages call it ``where``."""
+        """Continues from the output of ``kept``; messages call it ``where``."""
         if not isinstance(document, dict) or MARK not in document:
             raise InputError(f"{where}: no state of judge; allowed: what an earlier judgement has kept, or a new name")
         if document[MARK] != VERSION:
@@ -183,7 +183,7 @@ class Session:
 
 
 def exit_code_of(kind: Kind) -> int:
-    """The exit code of the verdict on one disk."""
+    """Returns the exit code of the verdict on one disk."""
     match kind:
         case "slow":
             return SOME_SLOW
@@ -195,7 +195,7 @@ def exit_code_of(kind: Kind) -> int:
 
 
 def headline(session: Session) -> str:
-    """The answer in a sentence."""
+    """Returns the answer in a sentence."""
     count = {kind: sum(one.kind == kind for one in session.verdicts) for kind in KINDS}
     disks = len(session.verdicts)
     if not disks:
@@ -211,7 +211,7 @@ def headline(session: Session) -> str:
 
 
 def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
-    """The slow first, of these the slowest; then those of which nothing can be told."""
+    """Returns the slow disks first, starting with the slowest; then the undecided ones."""
 
     def place(one: Verdict) -> tuple[int, float, list[tuple[int, str]]]:
         numbered = re.findall(r"(\d{1,9})|(\D+|\d+)", f"{one.host}\t{one.disk}")
@@ -222,7 +222,7 @@ def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
 
 
 def verdict_of(data: Mapping[str, Any]) -> Verdict:
-    """A verdict from its JSON form."""
+    """Returns a verdict from its JSON form."""
     slower, cause = data["slower"], data["cause"]
     course = tuple((at_s, factor) for at_s, factor in data["course"])
     return Verdict(

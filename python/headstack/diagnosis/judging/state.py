@@ -1,4 +1,4 @@
-"""The state of a judgement as it is stored: plain data, from which the next judgement continues."""
+"""Types of a judgement's state as plain data, from which the next judgement continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class HealthState(TypedDict):
 
     pool: list[float]
     time: float
-    """Steps that are worth an independent one."""
+    """Correlation time in steps."""
     hours: list[float]
     """Deviation of levels of two hours, and its degrees of freedom."""
     days: list[float]
@@ -28,7 +28,7 @@ class PeersState(HealthState):
     offsets: list[float]
     """By member, a logarithm of latency."""
     slopes: list[float]
-    """Of the logarithm of latency over rate, size and share of reads."""
+    """Slopes of the logarithm of latency over rate, size and share of reads."""
     known: int
     steps: list[list[Any]]
     """Number, latencies and features of each step; null where nothing was seen."""
@@ -60,7 +60,7 @@ class DiskState(TypedDict):
     model: str | None
     group: str | None
     course: list[tuple[float, float]]
-    """Start of a step in seconds since 1970, and how many times as slow the disk was."""
+    """Start of a step in seconds since 1970, and the slowdown of the disk."""
     every: int
     steps: int
     first_s: float
@@ -70,7 +70,7 @@ class DiskState(TypedDict):
     seen: list[int]
     compared: list[list[int]]
     pasts: dict[str, PastState]
-    """By the number of the stream, as text."""
+    """Past by the number of the stream, as text."""
     recent: list[list[float | None]]
 
 
@@ -97,4 +97,4 @@ class State(FleetState):
 
     version: int
     waiting: dict[str, list[Any]]
-    """Rows of observations that are judged when something later is seen, by column."""
+    """Rows of observations that are judged when later data arrive, by column."""

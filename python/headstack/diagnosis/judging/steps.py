@@ -1,7 +1,7 @@
-"""Quarters of an hour: what single intervals come to, so that one of a few requests does not say much.
+"""``Step``: aggregates intervals over quarters of an hour, so that intervals with few requests matter little.
 
-A step is judged when an interval of a later step was seen; until then its rows wait, so that a log in two halves
-gives the same steps as in one.
+A step is judged when an interval of a later step arrives; until then its rows wait, so that a log in two halves gives
+the same steps as in one.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ import polars as pl
 from headstack.diagnosis.judging.observations import SCHEMA
 
 STEP_S = 900.0
-"""Long enough that responses of one step and the next hardly depend on each other, short enough that eight of them are
-the two hours in which a disk at half its speed is to be found."""
+"""Length of a step in seconds: long enough that response times of consecutive steps are nearly independent, short
+enough that eight of them are the two hours in which a disk at half its speed is to be detected."""
 REQUESTS_MIN = 30.0
-"""Of a kind in a step; the mean of fewer says little."""
+"""Minimum requests of a kind in a step; the mean of fewer says little."""
 STREAMS = ("read", "write", "all")
-"""What is judged apart: reads and writes, where a source tells them apart, or all requests."""
+"""Streams judged separately: reads and writes, if a source separates them, or all requests."""
 FEATURES = ("rate", "size", "share", "depth")
-"""What latency depends on: the logarithms of how much is asked for a second (requests, or bytes where requests are
-not counted), of the mean size and of the requests in flight while the disk is busy, and the share of reads. 0 where
-it is not known."""
+"""Variables that determine latency: the logarithms of requests per second (or bytes if requests are not counted), of
+the mean size and of the queue depth while the disk is busy, and the share of reads. 0 if unknown."""
 
 Array = npt.NDArray[np.float64]
 
 
 class Step(NamedTuple):
-    """A step of all disks. Arrays are of disks and ``STREAMS``; what was not seen is NaN."""
+    """A step of all disks. Arrays are over disks and ``STREAMS``; missing values are NaN."""
 
     number: int
     """Steps since 1970."""
     log_latency: Array
-    """The mean over its intervals, weighted by their requests: one interval of a thousand times weighs little."""
+    """The mean of its intervals' logarithms, weighted by their requests: a single interval with 1000 times the latency
+    has little weight.
+    """
     spread: Array
-    """How far that lies above its best tenth of intervals; NaN with less than ten."""
+    """Its distance from the fastest 10 % of intervals; NaN with less than ten."""
     features: Array
-    """Of disks, streams and ``FEATURES``."""
+    """Over disks, streams and ``FEATURES``."""
 
     @property
     def start_s(self) -> float:
@@ -48,7 +49,7 @@ class Step(NamedTuple):
 
 
 def split(frame: pl.DataFrame, waiting: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of steps that are over, and those of the last one, which may go on."""
+    """Splits rows into complete steps, and the last one, which may continue."""
     rows = pl.concat([waiting, frame]).sort("start_s", "host", "disk", maintain_order=True)
     if rows.is_empty():
         return rows, rows
@@ -57,8 +58,8 @@ def split(frame: pl.DataFrame, waiting: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 
 
 def steps_of(rows: pl.DataFrame, places: dict[tuple[str, str], int]) -> list[Step]:
-    """The steps of rows in order of time; ``places`` says where a disk is. A step in which all disks were idle is one,
-    too: silence is not to be taken for health."""
+    """Returns the steps of rows in order of time; ``places`` maps disks to indexes. A step in which all disks were idle
+    counts as well: silence is not health."""
     if rows.is_empty():
         return []
     of = pl.col
@@ -112,10 +113,10 @@ def _of_stream(rows: pl.DataFrame, number: int, stream: str) -> pl.DataFrame:
 
 
 def plain_rows(rows: pl.DataFrame) -> dict[str, list[Any]]:
-    """Rows that wait, as plain data."""
+    """Returns waiting rows as plain data."""
     return rows.to_dict(as_series=False)
 
 
 def rows_of(plain: dict[str, list[Any]] | None) -> pl.DataFrame:
-    """Rows that ``plain_rows`` made plain."""
+    """Returns rows from plain data."""
     return pl.DataFrame(plain, schema=SCHEMA) if plain else pl.DataFrame(schema=SCHEMA)

@@ -1,4 +1,4 @@
-"""What a system of the simulator says of healthy disks: a twin that was learnt of one, or a drive of the catalogue."""
+"""``SystemTwin``: the simulator's latencies of healthy disks, from a calibrated model or a drive of the catalogue."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from headstack.catalogue.system import load_system
 from headstack.simulation.runs import run
 
 REQUESTS, WARM_UP = "2000", "200"
-"""Of a run: means are within some 3 % of those of longer ones."""
+"""Length of a run: means are within about 3 % of those of longer ones."""
 DEPTH_MAX = 256
 
 
 class SystemTwin:
-    """A system that is asked under loads near those that were seen: random requests in a closed loop."""
+    """A system that is simulated under loads near the observed ones: random requests in a closed loop."""
 
     def __init__(self, system: str) -> None:
-        """Raises ``InputError`` where there is no such system."""
+        """Raises ``InputError`` if there is no such system."""
         load_system(system)
         self.system = system
         self._asked = cache(self._mean_s)
 
     def latency_s(self, stream: str, depth: float, size_bytes: float | None, read_share: float) -> float | None:
-        """The mean of a kind of request; ``None`` where size is not known, or the kind does not come.
+        """Returns the mean latency of a kind of request; ``None`` if the size is unknown, or the kind does not occur.
 
-        Between the depths that are powers of two it is interpolated; sizes are rounded to one, shares to a quarter.
+        It is interpolated between depths that are powers of two; sizes are rounded to one, shares to 0.25.
         """
         share = round(4 * read_share) / 4
         never = {"read": 0.0, "write": 1.0}.get(stream)
@@ -57,7 +57,7 @@ class SystemTwin:
                 warm_up=WARM_UP,
             )
         except InputError:
-            # No such request fits it.
+            # No such request fits the system.
             return None
         (row,) = results
         if stream == "all":
@@ -68,7 +68,9 @@ class SystemTwin:
 
 
 def twins_of(named: Sequence[str]) -> dict[str, SystemTwin]:
-    """Twins by model, of texts ``MODEL=SYSTEM``; that of ``SYSTEM`` alone for disks of which no model is known."""
+    """Returns twins by model, from texts ``MODEL=SYSTEM``; a ``SYSTEM`` without model applies to disks of unknown
+    model.
+    """
     found: dict[str, SystemTwin] = {}
     for text in named:
         model, equals, system = text.rpartition("=")

@@ -12,27 +12,27 @@ SLOW: Literal["slow"] = "slow"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 Kind: TypeAlias = Literal["fine", "slow", "cannot tell"]
 KINDS: tuple[Kind, ...] = (SLOW, CANNOT_TELL, FINE)
-"""Those that want attention first."""
+"""Kinds of verdicts, the most urgent first."""
 FALSE_SHARE = 0.05
-"""Of the slow disks that stand over the whole fleet, so many may be false on average."""
+"""Maximum average share of false alarms among the slow disks with ``stands``, over the whole fleet."""
 Method: TypeAlias = Literal["peers", "own past", "twin"]
 
 
 @dataclass(frozen=True, slots=True)
 class Slower:
-    """How many times as long requests take as they should."""
+    """The slowdown of requests, as a factor."""
 
     factor: float
     low: float
     high: float
-    """Ends of its 90 % interval."""
+    """Upper end of its 90 % interval."""
     is_lower_bound: bool = False
-    """Whether the disk is at least so slow: it had less load than what it was compared with."""
+    """Whether it is a lower bound: the disk had less load than its reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The cause that would make a disk slow in this way."""
+    """The cause that would slow a disk in this way."""
 
     name: str
     evidence: str
@@ -50,30 +50,30 @@ class Verdict:
     disk: str
     kind: Kind
     why: str
-    """A sentence with the figures that it rests on."""
+    """A sentence with the figures behind it."""
     next_step: str
     model: str | None = None
     since_s: float | None = None
-    """Seconds since 1970; of a slow disk alone."""
+    """Seconds since 1970; only for a slow disk."""
     slower: Slower | None = None
     confidence: float | None = None
     """Probability that the verdict is right, from 0 to 1."""
     method: Method | None = None
-    """The reference that it was compared with; ``None`` where there was none."""
+    """The reference that it was compared with; ``None`` without one."""
     cause: Cause | None = None
     evidence: float | None = None
-    """How much of the evidence that an alarm takes has come together: 1 is an alarm."""
+    """The evidence as a share of an alarm: 1 is an alarm."""
     stands: bool = False
-    """Whether a slow disk is among those of which at most ``FALSE_SHARE`` are false on average, however many disks
-    are watched; what it is called slow by is a budget for each disk."""
+    """Whether a slow disk is among those of which at most ``FALSE_SHARE`` are false on average, independent of the
+    number of disks; the verdict itself has a budget for each disk."""
     course: tuple[tuple[float, float], ...] = ()
-    """Over time, how many times as slow as it should be it was: (start_s, factor), at most some hundred."""
+    """Slowdown over time: (start_s, factor), at most some hundred values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Verdicts on all disks that were seen, and what the next observations go on from."""
+    """Verdicts on all observed disks, and the state for the next observations."""
 
     verdicts: tuple[Verdict, ...]
     state: State
-    """Plain data, bounded for each disk."""
+    """Plain data of bounded size per disk."""

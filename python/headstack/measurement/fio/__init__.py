@@ -1,1 +1,1 @@
-"""What fio printed, of any of its versions since 2.0: its JSON, and its logs."""
+"""Readers of fio's output since version 2.0: its JSON, and its logs."""

@@ -1,4 +1,4 @@
-"""Everything of fio's that files and folders hold: results, logs, and what could not be read."""
+"""``Collected``: fio's results and logs from files and folders, with the files that could not be read."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from headstack.measurement.fio.collection import Collection
 
 
 class Collected(Collection):
-    """What fio measured, as anybody's files have it."""
+    """Results of fio from any files."""
 
     def report(self) -> Report:
-        """Everything as a report."""
+        """Returns all results as a report."""
         return report_of(self)
 
     def pictures(self, folder: str | os.PathLike[str]) -> list[Figure]:
-        """A picture of each figure of the report, in a folder. Needs the extra ``headstack[plot]``."""
+        """Writes a picture of each figure of the report to a folder. Needs the extra ``headstack[plot]``."""
         from headstack.report.draw import draw  # start-up time
 
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -38,10 +38,10 @@ class Collected(Collection):
 
 
 def fio_results(*sources: str | os.PathLike[str]) -> Collected:
-    """What fio printed and logged, of any version from 2.0 on: files of its JSON, its logs, folders of both.
+    """Reads results and logs of fio 2.0 or later: JSON files, logs, and folders of both.
 
-    A file that is named must be readable; of a folder, what cannot be read is named and left out. Raises
-    ``InputError`` where nothing is left.
+    A file given by name must be readable; unreadable files in folders are listed and skipped. Raises ``InputError`` if
+    nothing can be read.
 
     >>> _ = open("w_bw.1.log", "w").write("500, 2000, 0, 0, 0\\n1000, 1000, 0, 0, 0\\n")
     >>> [log.unit for log in hs.fio_results("w_bw.1.log").logs]
@@ -68,5 +68,5 @@ def fio_results(*sources: str | os.PathLike[str]) -> Collected:
     if not loads and not logs:
         why = f": {'; '.join(bad[:3])}" if bad else ""
         raise InputError(f"no results or logs of fio are in there{why}", file=name)
-    # Engines that wait leave empty logs of submission.
+    # Synchronous engines leave empty logs of submission latency.
     return Collected(name, tuple(loads), tuple(log for log in logs if log.entries), tuple(bad))

@@ -1,4 +1,4 @@
-"""The data of results of fio that were collected: loads, logs and their figures."""
+"""``Collection``, the data of collected fio results: loads, logs and their figures."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ STORED = Stored("fio results")
 
 @dataclass(frozen=True, repr=False)
 class Collection(Tabular):
-    """Results and logs of fio that were collected, with their figures. ``Collected`` draws and writes them."""
+    """Collected results and logs of fio, with their figures. ``Collected`` draws and writes them."""
 
     name: str
     loads: tuple[Load, ...]
     logs: tuple[Log, ...]
     bad: tuple[str, ...]
-    """Files that could not be read, each with why."""
+    """Files that could not be read, each with the reason."""
 
     fields = FIELDS
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row for each result."""
+        """Returns a row for each result."""
         return self.figures()
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Collection(Tabular):
         return f"{', '.join(parts)}.{most}"
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """The columns, and the cells as text."""
+        """Returns the columns, and the cells as text."""
         columns = [
             Words("folder", 4),
             Names("load"),
@@ -80,11 +80,11 @@ class Collection(Tabular):
         return columns, rows
 
     def figures(self) -> list[dict[str, object]]:
-        """A row for each result, by the names of the columns."""
+        """Returns a row for each result, by the names of the columns."""
         return [dict(load.row) for load in self.loads]
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything but the logs, as one JSON object, with percentiles and bins."""
+        """Returns everything except the logs as one JSON object, with percentiles and bins."""
         loads = [
             load.row
             | {

@@ -1,4 +1,4 @@
-"""The JSON objects in what fio printed: with notes round them, and numbers that JSON does not have."""
+"""Extracts JSON objects from fio's output, which may contain notes, and numbers that JSON lacks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from headstack._native import InputError
 Fields = dict[str, Any]
 
 NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b", re.IGNORECASE)
-"""What C prints of 0/0 and 1/0: figures that are not known."""
+"""The output of C for 0/0 and 1/0: unknown figures."""
 OPENING = re.compile(r"^[ \t]*(\{)", re.MULTILINE)
 CLIENT = ("hostname", "port")
-"""What tells a client from others."""
+"""Fields that distinguish clients."""
 HOW = "fio --output-format=json writes one"
 STEP_S = 1.5
-"""fio tells how long it has been running in whole seconds."""
+"""Tolerance in seconds, since fio reports its run time in whole seconds."""
 
 
 def read(path: str | os.PathLike[str]) -> list[Fields]:
-    """The documents of a file, each of a run: of those that ``--status-interval`` prints of one run, the last.
+    """Returns the documents of a file, one for each run: of those that ``--status-interval`` prints for one run, the
+    last.
 
-    Raises ``InputError`` where it holds none, or one is cut off.
+    Raises ``InputError`` if there is none, or one is truncated.
     """
     name = os.fspath(path)
     try:
@@ -38,7 +39,7 @@ def read(path: str | os.PathLike[str]) -> list[Fields]:
 
 
 def documents(text: str) -> list[Fields]:
-    """The same of a text.
+    """Returns the documents of a text.
 
     >>> [one["jobs"] for one in documents('fio: a note\\n{"jobs": []}\\nmore {text}\\n')]
     [[]]
@@ -56,7 +57,7 @@ def documents(text: str) -> list[Fields]:
 
 
 def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
-    """The jobs of a document; those of a server's clients stand under another name, with their sum at the end."""
+    """Returns the jobs of a document; those of a server's clients have another key, with their sum at the end."""
     jobs = document.get("jobs")
     if jobs is None and isinstance(document.get("client_stats"), list):
         jobs = [job for job in document["client_stats"] if job.get("jobname") != "All clients"]
@@ -64,7 +65,9 @@ def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
 
 
 def shared_of(document: Mapping[str, Any], job: Mapping[str, Any]) -> Fields:
-    """The options that stand once for all jobs; of several clients, later versions have a list of them by client."""
+    """Returns the options that are stated once for all jobs; for several clients, later versions have a list of them by
+    client.
+    """
     shared = document.get("global options") or {}
     if isinstance(shared, list):
         own = [one for one in shared if all(one.get(name) == job.get(name) for name in CLIENT)]
@@ -73,7 +76,7 @@ def shared_of(document: Mapping[str, Any], job: Mapping[str, Any]) -> Fields:
 
 
 def _objects(text: str) -> Iterator[Fields]:
-    # Names of files may hold anything.
+    # File names may contain any characters.
     decoder = json.JSONDecoder(strict=False)
     at = 0
     while opening := OPENING.search(text, at):
@@ -82,7 +85,7 @@ def _objects(text: str) -> Iterator[Fields]:
             found, at = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not re.match(r"\{\s*(\"|\})", text[start:]):
-                # A brace of somebody's note.
+                # A brace within a note.
                 at = start + 1
                 continue
             raise InputError(f"line {error.lineno}: the JSON is cut off or damaged: {error.msg}") from None
@@ -91,9 +94,10 @@ def _objects(text: str) -> Iterator[Fields]:
 
 
 def _is_later(document: Fields, before: Fields) -> bool:
-    """Whether a document tells of the run that the one before told of, a while later.
+    """Whether a document is a later status of the run of the document before.
 
-    Another run begins after the one before was told of; and of one run, as much time has passed as it says.
+    Another run starts after the time of the earlier document; within one run, the time between documents equals the
+    difference of their run times.
     """
     jobs, jobs_before = jobs_of(document) or [], jobs_of(before) or []
     told = [[(job.get("jobname"), *(job.get(name) for name in CLIENT)) for job in one] for one in (jobs, jobs_before)]
@@ -104,14 +108,14 @@ def _is_later(document: Fields, before: Fields) -> bool:
         return False
     grown_s = lasted[1] - lasted[0]
     runtimes = [float(_of(job, kind).get("runtime") or 0) for job in jobs for kind in ("read", "write")]
-    # Without milliseconds, as of clients, a time may be a second early.
+    # Without milliseconds, as for clients, a time may be a second early.
     coarse_s = 1e-3 if "timestamp_ms" in document else 1.0
     has_begun_before = times[1] - max(runtimes, default=0.0) / 1e3 < times[0] - coarse_s
     return has_begun_before or (grown_s >= 1 and abs(times[1] - times[0] - grown_s) <= STEP_S)
 
 
 def ended_s(document: Mapping[str, Any]) -> float | None:
-    """When it was printed, in seconds of the epoch."""
+    """Returns the time at which a document was printed, in seconds of the epoch."""
     if isinstance(document.get("timestamp_ms"), int | float):
         return float(document["timestamp_ms"]) / 1e3
     return float(document["timestamp"]) if isinstance(document.get("timestamp"), int | float) else None

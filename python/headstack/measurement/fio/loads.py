@@ -1,7 +1,7 @@
-"""What fio measured, load by load: jobs of one load are joined, and fields that moved between versions have one name.
+"""``Load``: fio's results for one load, with its jobs joined and one name for fields that moved between versions.
 
-As seen of versions that were run: 2.2 has latencies in microseconds (``lat``), no options of jobs, and lists of
-percentiles filled up with zeros; 3.1 has ``lat_ns``, but no ``bw_bytes`` and no ``sync``, which 3.16 has; ``N`` came
+Observed in versions that were run: 2.2 has latencies in microseconds (``lat``), no options of jobs, and lists of
+percentiles padded with zeros; 3.1 has ``lat_ns``, but no ``bw_bytes`` and no ``sync``, which 3.16 has; ``N`` came
 between 3.16 and 3.25, ``job_start`` between 3.33 and 3.36.
 """
 
@@ -19,11 +19,11 @@ from headstack._native import Field, InputError
 from headstack.measurement.fio.documents import CLIENT, Fields, documents, ended_s, jobs_of, read, shared_of
 
 KINDS = ("read", "write", "trim", "mixed")
-"""``mixed`` is all of them together, where ``unified_rw_reporting`` asks for that."""
+"""Kinds of requests; ``mixed`` is all of them together, as reported with ``unified_rw_reporting``."""
 BIN_SHARE = 1 / 64
-"""fio's histogram has 64 bins for each power of two: so much of its value a percentile is not known closer than."""
+"""Resolution of a percentile as a share of its value: fio's histogram has 64 bins per power of two."""
 BY_NAME = re.compile(r"^(?P<rw>(?:rand)?(?:read|write|rw|trim)|readwrite)(?P<mix>\d*)-(?P<depth>\d+)-(?P<jobs>\d+)$")
-"""What bench-fio, whose files fio-plot draws, calls them."""
+"""File names of bench-fio, whose files fio-plot draws."""
 SUFFIXES = (".json", ".txt", ".out", ".log")
 
 FIELDS = (
@@ -71,13 +71,13 @@ FIELDS = (
     Field("sys_cpu", "figure", "%", "processor time of the kernel"),
     Field("disk_util", "text", "", "of each disk: name, requests read and written, busy in %"),
 )
-"""The columns of a table of loads."""
+"""Columns of a table of loads."""
 PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9}
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Of one kind of request."""
+    """Latency of one kind of request."""
 
     count: int
     mean_ms: float
@@ -85,17 +85,17 @@ class Latency:
     min_ms: float
     max_ms: float
     percentiles: Mapping[float, float] = field(default_factory=dict)
-    """Milliseconds by percent."""
+    """Percentiles in milliseconds by percent."""
     bins: Mapping[float, int] = field(default_factory=dict)
-    """Requests by the middle of their bin in milliseconds, of json+."""
+    """Number of requests by the middle of their bin in milliseconds, from json+."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one load came to in one run."""
+    """The results of one load in one run."""
 
     row: Fields
-    """By the names of ``FIELDS``."""
+    """Values by the names of ``FIELDS``."""
     latency: Latency
     shares: Mapping[float, float]
     """Share of all requests of the job in %, by the upper end of a bucket in milliseconds; infinite for the last."""
@@ -103,7 +103,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """What tells it from others, but for the name of the job."""
+        """The properties that distinguish it from others, except for the name of the job."""
         row = self.row
         return f"{row['host']}: {self._load}" if row["host"] else self._load
 
@@ -122,12 +122,12 @@ MIXING = ("rw", "readwrite", "randrw", "trimwrite", "randtrimwrite")
 
 
 def loads_of(path: str | os.PathLike[str], name: str = "", folder: str = "") -> list[Load]:
-    """What a file tells of, run after run. Raises ``InputError`` where it holds no JSON of fio."""
+    """Returns the loads of a file, run after run. Raises ``InputError`` if it contains no JSON of fio."""
     return loads_in(read(path), name or os.fspath(path), folder)
 
 
 def loads_in_text(text: str, name: str) -> list[Load]:
-    """The same of what was printed."""
+    """Returns the loads of fio's printed output."""
     try:
         found = documents(text)
     except InputError as error:
@@ -136,7 +136,7 @@ def loads_in_text(text: str, name: str) -> list[Load]:
 
 
 def loads_in(found: Sequence[Fields], name: str, folder: str) -> list[Load]:
-    """The same of documents."""
+    """Returns the loads of documents."""
     try:
         return [load for run, document in enumerate(found, 1) for load in _loads(document, name, folder, run)]
     except (TypeError, ValueError, AttributeError) as error:
@@ -144,7 +144,7 @@ def loads_in(found: Sequence[Fields], name: str, folder: str) -> list[Load]:
 
 
 def folder_of(path: str | os.PathLike[str]) -> tuple[list[Load], list[str]]:
-    """What all files below a folder tell of, and which could not be read, with why."""
+    """Returns the loads of all files below a folder, and the files that could not be read, with the reasons."""
     loads, bad = [], []
     top = Path(path)
     files = sorted(file for file in top.rglob("*") if file.suffix in SUFFIXES and file.is_file())
@@ -153,13 +153,13 @@ def folder_of(path: str | os.PathLike[str]) -> tuple[list[Load], list[str]]:
         try:
             loads += loads_of(file, os.fspath(file), top.name if folder == "." else folder)
         except InputError as error:
-            # Logs lie beside results.
+            # Logs are in the same folder as results.
             bad += [str(error)] if file.suffix != ".log" else []
     return loads, bad
 
 
 def _loads(document: Fields, name: str, folder: str, run: int) -> Iterator[Load]:
-    """Each kind of request of the jobs that have one load. Copies of a job have its name and group."""
+    """Yields each kind of request of jobs with the same load. Copies of a job have its name and group."""
     joined: dict[tuple[Any, ...], list[tuple[Fields, Fields]]] = {}
     for job in jobs_of(document) or []:
         options = {**shared_of(document, job), **(job.get("job options") or {})}
@@ -178,7 +178,7 @@ def _loads(document: Fields, name: str, folder: str, run: int) -> Iterator[Load]
 
 
 def _named(stem: str) -> Fields:
-    """What the name of a file says, as bench-fio writes it."""
+    """Parses the options in a file name of bench-fio."""
     found = BY_NAME.match(stem)
     if found is None:
         return {}
@@ -233,7 +233,7 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
         "requests": sum(int(part.get("total_ios") or 0) for part in parts),
         "errors": sum(int(job.get("total_err") or bool(job.get("error"))) for job in jobs),
         "iops": math.fsum(_number(part, "iops") for part in parts),
-        # Copies of a job stray on their own.
+        # Copies of a job vary independently.
         "iops_sd": math.sqrt(sum(one * one for one in deviations)) if min(samples) > 1 else None,
         "iops_samples": int(min(samples)),
         "mb_per_s": math.fsum(_bytes_per_s(part) for part in parts) / 1e6,
@@ -253,7 +253,7 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
 
 
 def _number(of: Mapping[str, Any], name: str) -> float:
-    """A figure; 0 where this version has none, or had nothing to divide."""
+    """Returns a figure; 0 if this version lacks it, or divided by zero."""
     value = of.get(name)
     return 0.0 if value is None else float(value)
 
@@ -263,7 +263,7 @@ def _bytes_per_s(part: Fields) -> float:
 
 
 def _latency(part: Fields, names: Sequence[str], version: str | None) -> Latency:
-    """The first of these that was measured; its percentiles may be those of the next."""
+    """Returns the first of these latencies that was measured, if needed with the percentiles of the next."""
     known: list[tuple[Fields, float]] = []
     for name in names:
         for key, unit in ((f"{name}_ns", 1e-6), (f"{name}_us", 1e-3), (name, 1e-3), (f"{name}_ms", 1.0)):
@@ -277,7 +277,7 @@ def _latency(part: Fields, names: Sequence[str], version: str | None) -> Latency
     stated = {
         float(p): unit_ms * of for p, unit_ms in (detailed.get("percentile") or {}).items() if unit_ms is not None
     }
-    # Version 2 filled its list up with zeros.
+    # Version 2 padded its list with zeros.
     percentiles = {percent: ms for percent, ms in stated.items() if percent > 0}
     bins = {float(middle) * of: int(count) for middle, count in (detailed.get("bins") or {}).items()}
     mean_ms, sd_ms, min_ms, max_ms = (_number(told, name) * unit for name in ("mean", "stddev", "min", "max"))
@@ -289,7 +289,7 @@ NOTHING = Latency(0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _joined(parts: Sequence[Latency]) -> Latency:
-    """Of several jobs together. Their percentiles follow from their bins alone: without, nobody knows them."""
+    """Returns the latency of several jobs together. Percentiles can only be computed from bins."""
     known = [part for part in parts if part.count]
     if len(known) < 2:
         return known[0] if known else NOTHING
@@ -317,7 +317,7 @@ def _percentile(bins: Mapping[float, int], percent: float) -> float:
 
 
 def _shares(jobs: Sequence[Fields]) -> dict[float, float]:
-    """Buckets of all requests of the jobs, which fio has in any format."""
+    """Returns the latency buckets of all requests of the jobs, which any output format of fio contains."""
     found: dict[float, float] = {}
     for job in jobs:
         for unit, ms in (("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)):

@@ -1,8 +1,8 @@
-"""The logs that fio writes beside its results: latency, bandwidth and IOPS over time, a file for each job.
+"""Readers of the logs that fio writes in addition to its results: latency, bandwidth and IOPS over time, one file per
+job.
 
-As ``iolog.c`` writes them: ``ms, value, direction, size``, then, where they were asked for, offset, priority and, in
-late versions, the time of issue. Latencies are in nanoseconds from version 3 on, in microseconds before: the log does
-not say.
+The format of ``iolog.c``: ``ms, value, direction, size``, then, if requested, offset, priority and, in late versions,
+the issue time. Latencies are in nanoseconds from version 3 on, in microseconds before: the log does not say which.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MEASURES = {
     "clat": ("ms", 1e-6),
     "slat": ("ms", 1e-6),
 }
-"""What each is told in, and its share of what stands in the log: KiB/s and nanoseconds."""
+"""The unit of each measure, and the factor from the log's KiB/s or nanoseconds."""
 DIRECTIONS = ("read", "write", "trim")
 WINDOWS = 300
-"""So many points a line: of more entries, the means of windows are drawn."""
+"""Maximum number of points per line; if there are more entries, the means of windows are drawn."""
 
 
 @dataclass(frozen=True)
@@ -33,26 +33,26 @@ class Log:
     """One measure of one job."""
 
     name: str
-    """What the files of a job have in common."""
+    """The common part of a job's file names."""
     measure: str
     job: int
-    """From 1; 0 where all jobs share a log."""
+    """Number of the job, from 1; 0 if all jobs share a log."""
     entries: dict[str, list[tuple[float, float]]]
-    """By direction: seconds, and the value in its unit."""
+    """Seconds and values in the log's unit, by direction."""
 
     @property
     def unit(self) -> str:
-        """Of the values."""
+        """The unit of the values."""
         return MEASURES[self.measure][0]
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is called as fio calls its logs."""
+    """Whether a file has the name of one of fio's logs."""
     return NAME.match(os.path.basename(path)) is not None
 
 
 def read(path: str | os.PathLike[str]) -> Log:
-    """One log. Raises ``InputError`` where it is none."""
+    """Reads one log. Raises ``InputError`` if it is not one."""
     name = os.fspath(path)
     found = NAME.match(os.path.basename(name))
     if found is None or found["measure"] not in MEASURES:
@@ -79,7 +79,7 @@ def _lines(name: str, lines: Iterator[str]) -> Iterator[tuple[str, float, float]
 
 
 def windowed(entries: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The entries, or means of so many windows of equal length."""
+    """Returns the entries, or the means of ``WINDOWS`` windows of equal length."""
     if len(entries) <= WINDOWS:
         return list(entries)
     end_s = entries[-1][0] or 1.0

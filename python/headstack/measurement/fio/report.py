@@ -1,5 +1,5 @@
-"""The report of what fio printed: throughput and latency over depth and jobs, their distributions, logs over time, and
-folders side by side."""
+"""The report of fio's results: throughput and latency by queue depth and jobs, distributions, logs over time, and a
+comparison of folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headstack.measurement.fio.logs import Log
 
 LINES_MAX = 12
-"""More lines than this are not told apart."""
+"""Maximum number of lines that can be distinguished."""
 LOADS_MAX = 8
 """The number of loads whose distributions are drawn, beginning with the first."""
 MEASURES = {"iops": "IOPS", "bw": "Bandwidth", "lat": "Latency", "clat": "Completion latency", "slat": "Submission"}
@@ -39,10 +39,10 @@ WORDS = ("folder", "job", "kind", "rw", "bs", "depth", "jobs", "IOPS", "MB/s", "
 
 
 def report_of(found: Collection) -> Report:
-    """Everything, as a report."""
+    """Returns all results as a report."""
     sections = [
         Section("Over depth and jobs", "", [figure for group in groups(found.loads) for figure in _over(*group)]),
-        Section("Side by side", "", list(_beside(found.loads))),
+        Section("Side by side", "", list(_folder_bars(found.loads))),
         Section("Distributions", "", list(_distributions(found.loads))),
         Section("Over time", "", list(_courses(found.logs))),
         Section("Results", "", [_table(found.loads)] if found.loads else []),
@@ -56,7 +56,7 @@ def report_of(found: Collection) -> Report:
 
 
 def groups(loads: Iterable[Load]) -> list[tuple[str, list[Load]]]:
-    """Loads that differ in depth and jobs alone, each with their name."""
+    """Returns groups of loads that differ only in queue depth and jobs, each with a name."""
     by: dict[str, list[Load]] = {}
     for load in loads:
         row = load.row
@@ -72,12 +72,12 @@ def _slug(text: str) -> str:
 
 
 def _by_place(loads: Sequence[Load]) -> dict[tuple[int, int], Load]:
-    """The last run of each depth and number of jobs."""
+    """Returns the last run of each queue depth and number of jobs."""
     return {(load.row["iodepth"], load.row["numjobs"]): load for load in loads}
 
 
 def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
-    """Throughput and latency over depth: a line for each number of jobs, and a map where both vary."""
+    """Yields throughput and latency over queue depth: a line for each number of jobs, and a map if both vary."""
     by = _by_place(loads)
     depths, jobs = (sorted({place[n] for place in by}) for n in (0, 1))
     if len(by) < 2:
@@ -97,7 +97,7 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
                 unit,
                 says=_most(by, "iops", "IOPS") if figure == "iops" else "",
             )
-    # Over what varies more.
+    # The x axis is the one with more values.
     along, rest = (0, 1) if len(depths) >= len(jobs) else (1, 0)
     words = ("Depth of each job", "Jobs")
     for figure, axis in (("iops", Axis("IOPS")), ("mean_ms", Axis("Latency (ms)"))):
@@ -120,8 +120,8 @@ def _most(by: dict[tuple[int, int], Load], figure: str, unit: str) -> str:
     return f"The most is {load.row[figure]:,.0f} {unit}, at depth {depth} of {jobs} job{'s' * (jobs > 1)}."
 
 
-def _beside(loads: Sequence[Load]) -> Iterable[Bars]:
-    """Folders side by side, load by load; runs of the same load stray by their deviation."""
+def _folder_bars(loads: Sequence[Load]) -> Iterable[Bars]:
+    """Yields folders next to each other, load by load; error bars are the deviation between runs of the same load."""
     folders = list(dict.fromkeys(load.row["folder"] for load in loads))
     names = list(dict.fromkeys(load.name for load in sorted(loads, key=_place)))
     if len(folders) < 2 or not names:
@@ -135,7 +135,7 @@ def _beside(loads: Sequence[Load]) -> Iterable[Bars]:
             _side(
                 folder,
                 [
-                    [_of(load, figure) for load in loads if (load.row["folder"], load.name) == (folder, name)]
+                    [_figure_of(load, figure) for load in loads if (load.row["folder"], load.name) == (folder, name)]
                     for name in shown
                 ],
             )
@@ -151,12 +151,12 @@ def _place(load: Load) -> tuple[str, int, int]:
     return load.name.partition(", depth")[0], load.row["numjobs"], load.row["iodepth"]
 
 
-def _of(load: Load, figure: str) -> tuple[float, float | None]:
+def _figure_of(load: Load, figure: str) -> tuple[float, float | None]:
     return load.row[figure], load.row["iops_sd" if figure == "iops" else "sd_ms"]
 
 
 def _side(folder: str, found: Sequence[Sequence[tuple[float, float | None]]]) -> Series:
-    """The means of a folder's runs, and how far they stray."""
+    """Returns the means of a folder's runs, and their deviation."""
     means: list[float | None] = []
     apart: list[float | None] = []
     for runs in found:
@@ -176,13 +176,13 @@ def _side(folder: str, found: Sequence[Sequence[tuple[float, float | None]]]) ->
 
 
 def _distributions(loads: Sequence[Load]) -> Iterable[Figure]:
-    """Percentiles, and shares of requests by latency."""
+    """Yields percentiles, and shares of requests by latency."""
     many = len({load.row["folder"] for load in loads}) > 1
 
     def name(load: Load) -> str:
         return f"{load.row['folder']}: {load.name}" if many else load.name
 
-    # Each load once, the last of its runs.
+    # Each load once, with its last run.
     chosen = list({name(load): load for load in loads}.items())[:LOADS_MAX]
     known = [(told, load) for told, load in chosen if load.latency.percentiles]
     if known:
@@ -218,7 +218,7 @@ def _bound(end_ms: float) -> str:
 
 
 def _courses(logs: Sequence[Log]) -> Iterable[Lines]:
-    """Each measure over time, a line for each job and direction."""
+    """Yields each measure over time, a line for each job and direction."""
     for measure, what in MEASURES.items():
         own = [log for log in logs if log.measure == measure]
         series = []

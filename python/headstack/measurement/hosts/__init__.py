@@ -1,1 +1,1 @@
-"""One system measured from many hosts at the same time: an agent on each, one clock, one result."""
+"""Measurements of one system from many hosts at the same time: an agent on each, one clock, one result."""

@@ -1,7 +1,7 @@
-"""The far side of ``headstack measure --hosts``: measures what it is told to, when it is told to.
+"""The agent of ``headstack measure --hosts``, which measures on its host when the controller requests it.
 
-It speaks lines of JSON on stdin and stdout, and listens on no port. When stdin ends, or nobody has said anything for a
-while, whoever asked is gone: it ends what it measures and itself.
+It exchanges lines of JSON on stdin and stdout, and listens on no port. When stdin ends, or the controller has been
+silent for a while, it ends its measurement and exits.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from headstack.measurement.specs import ProgressReport
 
 PROTOCOL = 2
-"""The version of the messages; both sides have the same, or do not begin."""
+"""Version of the messages; both sides must have the same one."""
 TELL_EVERY_S = 0.2
 SILENCE_S = 30.0
 """The controller sends a message every few seconds; a silence of this length ends the session."""
 LEAVE_S = 5.0
-"""So long may what is under way take to end when whoever asked is gone."""
+"""Time in seconds for requests in progress to end after the controller is gone."""
 EXIT_GONE = 3
-"""The exit code where requests under way did not end: a failed run, as in docs/results.md."""
+"""Exit code if requests in progress did not end: a failed run, as in docs/results.md."""
 
 
 def hello() -> Hello:
-    """The build of this process."""
+    """Returns the build of this process."""
     return {"protocol": PROTOCOL, "schema": _native.RESULT_SCHEMA, "version": _native.version()}
 
 
 class Agent:
-    """One session, on two descriptors."""
+    """One session on two file descriptors."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
@@ -61,7 +61,7 @@ class Agent:
         self._told_s = 0.0
 
     def serve(self) -> None:
-        """Carries out one measurement, and returns when whoever asked has said goodbye."""
+        """Runs one measurement, and returns when the controller has said goodbye."""
         _native.begin_together(self._ready, self._began.append)
         threading.Thread(target=self._listen, daemon=True).start()
         self._tell({"hello": hello()})
@@ -76,7 +76,7 @@ class Agent:
             self._tell({"failed": {"kind": "input", "message": str(error)}})
         except (RunError, OSError) as error:
             self._tell({"failed": {"kind": "run", "message": str(error)}})
-        # Its clock is asked once more.
+        # A further reading of the clock.
         self._asked.get()
 
     def _tell(self, said: FromAgent) -> None:
@@ -86,7 +86,7 @@ class Agent:
                 while line:
                     line = line[os.write(self._sink, line) :]
             except OSError:
-                # Nobody reads any more; that stdin ends as well is seen in a moment.
+                # The reader is gone; stdin will end in a moment.
                 self._is_alone = True
 
     # What is heard.
@@ -126,13 +126,13 @@ class Agent:
         self._starts.put(None)
 
     def _leave(self) -> None:
-        """Nobody is there any more."""
+        """Ends the measurement after the controller is gone."""
         self._is_alone = True
         self._end()
         self._asked.put(None)
         self._asked.put(None)
         time.sleep(LEAVE_S / 2)
-        # What does not come back is left.
+        # Requests that do not complete are abandoned.
         _native.ask_to_end()
         time.sleep(LEAVE_S / 2)
         os._exit(EXIT_GONE)
@@ -152,7 +152,7 @@ class Agent:
             self._tell({"progress": now})
 
     def _keep(self, results: Results) -> None:
-        """Tells what is measured, as soon as it is."""
+        """Sends each result as soon as its measurement ends."""
         columns = _columns()
         for index in range(len(results)):
             row = results[index]
@@ -183,12 +183,12 @@ class Agent:
 
 
 def _columns() -> set[str]:
-    """Columns of any result; others are labels of a sweep."""
+    """Returns the columns of any result; others are labels of a sweep."""
     return {field.name for table, fields in _native.result_fields() if table == "results" for field in fields}
 
 
 def serve() -> None:
-    """Serves on stdin and stdout; what anybody else prints goes to stderr."""
+    """Serves on stdin and stdout; other output of the process goes to stderr."""
     sink = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr

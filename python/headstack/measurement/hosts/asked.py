@@ -1,4 +1,4 @@
-"""Requests to the hosts of a measurement."""
+"""``Asked``: the requests to the hosts of a measurement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headstack.measurement.hosts.messages import HostRequest
 
 INTERVAL = "1s"
-"""Without a series of each host, nobody could tell what they did while all of them measured."""
+"""Default interval: without a time series per host, their concurrent activity would be unknown."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,13 @@ class Asked:
     """Job files of single hosts, by the host's name."""
 
     def file_of(self, host: Host) -> JobFile | None:
-        """The job file that a host carries out."""
+        """Returns the job file that a host runs."""
         return (self.files or {}).get(host.name, self.file)
 
     def of_each(self, hosts: Sequence[Host]) -> dict[str, HostRequest]:
-        """The request to each host, by its name. Raises ``InputError`` for what no host could do."""
+        """Returns the request to each host, by its name. Raises ``InputError`` for requests that are impossible on any
+        host.
+        """
         given = several(self.demands)
         scenario = scenario_of(given)
         workloads: list[Mapping[str, Any]] | None = None

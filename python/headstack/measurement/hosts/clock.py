@@ -1,7 +1,7 @@
-"""What other hosts' clocks say when ours says something, and how far that may be wrong.
+"""Offsets between our clock and those of other hosts, with bounds on their errors.
 
-As in NTP, a message goes there and comes back: the other clock was read somewhere between the two ends, and nobody
-knows where, so that half of the way's length is how far the middle may be off. Of many trips the shortest says most.
+As in NTP, a message makes a round trip: the other clock was read at an unknown time between its ends, so that the
+midpoint is wrong by at most half of the round trip. The shortest of many round trips gives the best bound.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 TRIPS = 24
-"""So many there and back: the shortest of them had to wait for nobody."""
+"""Number of round trips: the shortest of them did not wait in a queue."""
 
 
 @dataclass(frozen=True)
 class Trip:
-    """A message there and back, in ns."""
+    """A round trip of a message, with times in ns."""
 
     sent_ns: int
-    """By our clock."""
+    """Time of sending, by our clock."""
     came_ns: int
-    """By theirs, the one that measurements go by."""
+    """Time of arrival, by the other host's clock of measurements."""
     left_ns: int
-    """By theirs: when the answer went off."""
+    """Time of the answer, by the other host's clock."""
     back_ns: int
-    """By ours."""
+    """Time of the answer's arrival, by our clock."""
     our_wall_ns: int
     """Our time of day when it was sent."""
     their_wall_ns: int
-    """Their time of day when it came."""
+    """Their time of day when it arrived."""
     looking_ns: int = 0
-    """How long it took both to look at their two clocks one after the other."""
+    """Total time that both hosts took to read their two clocks one after the other."""
 
     @property
     def way_ns(self) -> int:
-        """There and back, without the time that they took to answer.
+        """The round trip without the time between arrival and answer.
 
         >>> Trip(0, 1_050, 1_060, 110, 0, 0).way_ns
         100
@@ -44,20 +44,20 @@ class Trip:
 
 @dataclass(frozen=True)
 class Reading:
-    """What another host's clocks were found to say."""
+    """A reading of another host's clocks."""
 
     at_ns: int
-    """When, by our clock."""
+    """Time of the reading, by our clock."""
     ahead_ns: int
-    """Their clock of measurements less ours: of any size, since each counts from its own start."""
+    """Their clock of measurements minus ours: of any size, since each counts from its own start."""
     error_ns: int
-    """By how much that may be wrong either way, and ``wall_ahead_ns`` too."""
+    """Maximum error of this, and of ``wall_ahead_ns``, in either direction."""
     wall_ahead_ns: int
-    """Their time of day less ours."""
+    """Their time of day minus ours."""
 
 
 def reading_of(trips: Sequence[Trip]) -> Reading:
-    """What the shortest of several trips says.
+    """Returns the reading of the shortest of several round trips.
 
     >>> reading_of([Trip(0, 1_050, 1_060, 110, 0, 7_050), Trip(0, 1_500, 1_510, 1_010, 0, 0)])
     Reading(at_ns=55, ahead_ns=1000, error_ns=50, wall_ahead_ns=7000)
@@ -74,15 +74,15 @@ def reading_of(trips: Sequence[Trip]) -> Reading:
 
 @dataclass(frozen=True)
 class Ahead:
-    """How far another clock was ahead of ours at a moment."""
+    """The offset of another clock at a moment."""
 
     ns: int
     error_ns: int
 
 
 def ahead_at(readings: Sequence[Reading], their_ns: int) -> Ahead:
-    """How far a clock was ahead when it said ``their_ns``, between the readings before and after that, or as the one
-    reading there is says. Clocks drift evenly, as far as anybody can tell from two readings.
+    """Returns the offset of a clock at ``their_ns``, interpolated between the readings before and after, or taken from
+    the only one. Drift is assumed to be linear between two readings.
 
     >>> ahead_at([Reading(0, 100, 5, 0), Reading(1_000, 140, 7, 0)], 620)
     Ahead(ns=120, error_ns=7)

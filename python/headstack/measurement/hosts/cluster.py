@@ -1,7 +1,7 @@
-"""Hosts that are the workers of a Dask cluster: each runs one agent, and hands on what is said.
+"""Workers of a Dask cluster as hosts: each runs one agent and relays its messages.
 
-Every line goes through the scheduler, which takes milliseconds; what that leaves unknown of the clocks is told as for
-any other way.
+Every line passes through the scheduler, which takes milliseconds; the resulting clock error is reported as for any
+other link.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from headstack.measurement.hosts.messages import ToAgent
 
 LOOK_S = 2.0
-"""How often it is looked whether a worker is there that says nothing."""
+"""Interval in seconds at which a silent worker is checked."""
 
 
 def relay(session: str) -> str:
-    """On a worker: runs an agent until nobody wants it any more; returns its last word on stderr."""
+    """Runs an agent on a worker until the session ends; returns its last line on stderr."""
     distributed: Any = import_module("distributed")
     client = distributed.get_client()
     there, back = (distributed.Queue(f"{session}-{way}", client=client) for way in ("there", "back"))
@@ -55,7 +55,7 @@ def relay(session: str) -> str:
     handing_on.start()
     while agent.poll() is None:
         try:
-            # An agent that hears nothing for long ends itself, and this with it.
+            # An agent without messages for long ends itself, and this relay with it.
             line = there.get(timeout=1)
         except TimeoutError:
             continue
@@ -74,7 +74,7 @@ def relay(session: str) -> str:
 
 
 class WorkerLink:
-    """The way to the agent of one worker."""
+    """The link to the agent of one worker."""
 
     def __init__(self, distributed: Any, client: Any, host: Host, heard: queue.SimpleQueue[Heard]) -> None:
         self._distributed, self._client, self._host, self._heard = distributed, client, host, heard
@@ -94,7 +94,7 @@ class WorkerLink:
                     continue
                 line = None
             except Exception:
-                # The scheduler is gone, or the measurement over.
+                # The scheduler is gone, or the measurement has ended.
                 line = None
             if line is None:
                 break
@@ -113,7 +113,7 @@ class WorkerLink:
             self._there.put(line_of(said).decode())
 
     def why(self) -> str:
-        """How the agent ended, or its worker."""
+        """Returns how the agent, or its worker, ended."""
         try:
             return str(self._future.result(timeout=GOODBYE_S))
         except TimeoutError:
@@ -122,7 +122,7 @@ class WorkerLink:
             return f"the worker failed: {error}"
 
     def hang_up(self) -> None:
-        """Has the relay close the agent's stdin."""
+        """Makes the relay close the agent's stdin."""
         if not self._is_closed:
             self._there.put(None)
             self._is_closed = True
@@ -132,15 +132,16 @@ class WorkerLink:
         try:
             self._future.result(timeout=GOODBYE_S)
         except Exception:
-            # It is gone already, or will hear nothing any more and end.
+            # It is already gone, or will end without further messages.
             self._future.cancel()
 
 
 @contextmanager
 def workers(name: str) -> Iterator[tuple[list[Host], Open]]:
-    """The workers of ``dask://HOST:PORT``, each a host by its address, and what opens a way to one.
+    """Yields the workers of ``dask://HOST:PORT``, each a host with its address, and a function that opens a link to
+    one.
 
-    Raises ``InputError`` when nobody answers there, it has no worker, or one of another build than this process.
+    Raises ``InputError`` if there is no scheduler, it has no worker, or a worker runs another build than this process.
     """
     with client_of(name) as (distributed, client):
         addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])

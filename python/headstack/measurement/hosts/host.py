@@ -1,4 +1,4 @@
-"""Which hosts measure, and what each of them does."""
+"""``Host``: the hosts of a measurement, and the targets and job files of each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from headstack._native import InputError
 
 @dataclass(frozen=True)
 class Host:
-    """A host as somebody names it."""
+    """A host as given by the user."""
 
     name: str
-    """What results call it: as ssh does, without the user and the port."""
+    """Its name in results: as for ssh, without user and port."""
     address: str
     """``host`` or ``user@host``, or a worker of a cluster."""
     port: int | None = None
@@ -25,7 +25,7 @@ class Host:
 
 
 def host_of(text: str) -> Host:
-    """A host of ``[USER@]HOST[:PORT][=FILE.fio]``; an address of IPv6 stands in brackets.
+    """Parses a host of the form ``[USER@]HOST[:PORT][=FILE.fio]``; an IPv6 address is in brackets.
 
     >>> host_of("root@a:2222=reads.fio")
     Host(name='a', address='root@a', port=2222, job_file='reads.fio', targets=())
@@ -43,7 +43,7 @@ def host_of(text: str) -> Host:
         name, port = rest, ""
     else:
         name, _, port = rest.partition(":")
-    # What begins with a dash would be an option of ssh.
+    # ssh would take a name that begins with a dash as an option.
     is_wrong = not name or place.startswith("-") or any(letter.isspace() for letter in place)
     if is_wrong or (port and not (port.isdigit() and 0 < int(port) < 65536)) or (has_file and not job_file):
         raise InputError(f"--hosts: {text!r} is no host; write HOST, USER@HOST:PORT or HOST=FILE.fio")
@@ -51,7 +51,8 @@ def host_of(text: str) -> Host:
 
 
 def hosts_of(text: str) -> list[Host]:
-    """The hosts of a comma list, or with ``@LIST`` of a file with one a line, as fio's are; ``#`` begins a remark.
+    """Parses a comma-separated list of hosts, or with ``@LIST`` a file with one per line, as in fio; ``#`` begins a
+    remark.
 
     >>> _ = Path("hosts.list").write_text("a\\nroot@b:22  # the other one\\n")
     >>> [host.name for host in hosts_of("@hosts.list")]
@@ -65,7 +66,7 @@ def hosts_of(text: str) -> list[Host]:
 
 
 def named_apart(hosts: Sequence[Host]) -> list[Host]:
-    """The same, none with the name of another: two on one host are told apart by port, then by number."""
+    """Returns the hosts with distinct names: several on one host are distinguished by port, then by number."""
     if not hosts:
         raise InputError("--hosts: no host is named")
     taken: set[str] = set()
@@ -82,7 +83,7 @@ def named_apart(hosts: Sequence[Host]) -> list[Host]:
 
 
 def with_targets(hosts: Sequence[Host], texts: Iterable[str]) -> list[Host]:
-    """The hosts, each with the targets that ``HOST=PATH`` gives it.
+    """Returns the hosts, each with the targets that ``HOST=PATH`` assigns to it.
 
     >>> with_targets([Host("a", "a")], ["a=/dev/sdb", "a=/dev/sdc"])[0].targets
     ('/dev/sdb', '/dev/sdc')
@@ -99,8 +100,8 @@ def with_targets(hosts: Sequence[Host], texts: Iterable[str]) -> list[Host]:
 
 
 def fio_clients(arguments: Sequence[str]) -> tuple[list[Host], list[str]]:
-    """The hosts of fio's ``--client=HOST JOBFILE...``, each with the file that follows it or the one of all, and what
-    else is among the arguments. A client that is a file lists hosts.
+    """Parses the hosts of fio's ``--client=HOST JOBFILE...``, each with the file that follows it or the common one;
+    returns them with the other arguments. A client that is a file lists hosts.
 
     >>> [(host.name, host.job_file) for host in fio_clients(["--client=a", "x.fio", "--client=b", "y.fio"])[0]]
     [('a', 'x.fio'), ('b', 'y.fio')]

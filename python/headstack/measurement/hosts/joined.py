@@ -1,4 +1,4 @@
-"""Results of several hosts on one time scale, with the errors of their clocks and the hosts that are missing."""
+"""``HostResults``: results of several hosts on one time scale, with clock errors and missing hosts."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from headstack.measurement.jobfiles.phases import DiskUse
 
 HOSTS_TOLD = 8
-"""So many hosts have a remark of their own on their clocks."""
+"""Maximum number of hosts with a remark of their own on their clocks."""
 SSH_PORT = 22
 WRONG_NS = 1_000_000
-"""A clock that is wrong by less is as right as NTP makes it on most networks."""
+"""Errors of the time of day below this are as small as NTP achieves on most networks."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Part:
     """The result of one host in one round."""
 
     began_ns: int
-    """When, by its own clock."""
+    """Start, by its own clock."""
     whole: str
     """The result as JSON."""
     labels: dict[str, str]
 
     @cached_property
     def result(self) -> Mapping[str, Any]:
-        """The result, as ``Results.whole`` has it."""
+        """The result, in the form of ``Results.whole``."""
         result: Mapping[str, Any] = json.loads(self.whole)
         return result
 
@@ -55,30 +55,30 @@ class Round:
     """A run that begins on all hosts at one moment."""
 
     start_ns: int
-    """The moment, by our clock."""
+    """The start, by our clock."""
     ended_early: str | None = None
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Since when a host is missing, and why."""
+    """When and why a host went missing."""
 
     why: str
     round: int
-    """The first run that it has not measured, or not to its end."""
+    """The first run that it did not complete."""
     since_s: float | None
-    """After the start of that; absent where it did not begin it."""
+    """Time after the start of that run; ``None`` if it did not begin it."""
     completed: int
-    """Requests that it had completed in that, as far as it had said."""
+    """Requests that it had completed in that run by its last report."""
 
     def told(self, host: str, number: int) -> str:
-        """In words, of the run of that number."""
+        """Describes the loss in words, for the run with that number."""
         if self.since_s is None or number > self.round:
             return f"{host}: missing from the start: {self.why}"
         return f"{host}: missing since {self.since_s:.2f} s after the start: {self.why}"
 
     def facts(self, number: int) -> list[tuple[str, float]]:
-        """As figures of the host."""
+        """Returns the loss as figures of the host."""
         if self.since_s is None or number > self.round:
             return [("missing_since_s", 0.0)]
         return [("missing_since_s", round(self.since_s, 6)), ("requests_lost", float(self.completed))]
@@ -86,15 +86,15 @@ class Lost:
 
 @dataclass(frozen=True)
 class Measured:
-    """A host with all that it has measured."""
+    """A host with all its results."""
 
     place: Host
     parts: Sequence[tuple[int, Part]]
-    """Each with the number of its round."""
+    """Each result with the number of its round."""
     readings: Sequence[Reading]
     lost: Lost | None
     disks: Sequence[DiskUse] = ()
-    """The use of the disks below its targets, where it carried out a job file."""
+    """Use of the disks below its targets, if it ran a job file."""
 
     @property
     def host(self) -> str:
@@ -104,14 +104,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class _Placed:
-    """A part on our time."""
+    """A part on our time scale."""
 
     host: str
     part: Part
     began_ns: int
     error_ns: int
     late_ns: int
-    """When it began, after the moment that was agreed."""
+    """Delay of its start after the agreed moment."""
     before: Reading
     after: Reading
 
@@ -125,11 +125,11 @@ class _Placed:
 
     @property
     def drift_ns(self) -> int | None:
-        """How far its clock went away from ours from before the run to behind it."""
+        """Drift between its clock and ours from before the run to after it."""
         return None if self.after is self.before else self.after.ahead_ns - self.before.ahead_ns
 
     def facts(self) -> list[tuple[str, float]]:
-        """Facts about its clock, as figures."""
+        """Returns facts about its clock, as figures."""
         whole = self.part.result
         found = [
             ("measured_s", whole["duration_ns"] / 1e9),
@@ -141,7 +141,7 @@ class _Placed:
         return found if drift_ns is None else [*found, ("clock_drift_us", drift_ns / 1e3)]
 
     def told(self) -> str | None:
-        """A note where its time of day differs from ours."""
+        """Returns a note if its time of day differs from ours."""
         ahead_ns = self.before.wall_ahead_ns
         if abs(ahead_ns) < max(WRONG_NS, 2 * self.before.error_ns):
             return None
@@ -158,23 +158,23 @@ class SeenHost:
 
     host: str
     began_after_us: float | None
-    """When it began, after the agreed moment; absent where it did not."""
+    """Its start after the agreed moment; ``None`` if it did not start."""
     clock_within_us: float | None
     """Bound on the error of that."""
     clock_ahead_ms: float | None
-    """How far its time of day is ahead of ours."""
+    """Its time of day minus ours."""
     clock_drift_us: float | None
-    """How far its clock went away from ours meanwhile."""
+    """Drift between its clock and ours during the run."""
     missing_since_s: float | None
-    """Since when it is missing, after the start of the round: 0 where it never began; absent where it is not."""
+    """Time of its loss after the start of the round: 0 if it never started, ``None`` if it is not missing."""
     requests_lost: int
-    """Requests that it had completed until then, which are in no other figure."""
+    """Requests that it had completed before its loss, which are in no other figure."""
     why: str | None
-    """Why it is missing."""
+    """Reason of its loss."""
 
 
 class HostResults(Results):
-    """For each round a run of all hosts together, whose streams are the hosts, and then that of each."""
+    """Results of each round: a run of all hosts together, with the hosts as its streams, and then that of each host."""
 
     def __init__(
         self, native: _native.Results, swept: Sequence[str], rounds: Sequence[int], measured: Sequence[Measured]
@@ -184,13 +184,13 @@ class HostResults(Results):
         """The runs of all hosts together."""
         self._measured = list(measured)
         self.remarks: list[str] = []
-        """Remarks of hosts, such as what they do not do as job files ask."""
+        """Remarks of hosts, such as options of job files that are not supported."""
         self.files: dict[str, JobFile] = {}
-        """The job file of each host that carried out one, by the host's name."""
+        """The job file of each host that ran one, by the host's name."""
 
     @property
     def rounds(self) -> int:
-        """How many runs all hosts had together.
+        """The number of runs of all hosts together.
 
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
         >>> hs.measure_hosts("a,b", "null:1ms", depth=[1, 2], time="200ms", ssh_command=shell).rounds
@@ -200,7 +200,7 @@ class HostResults(Results):
 
     @property
     def missing(self) -> dict[str, str]:
-        """The hosts that failed, each with why.
+        """The hosts that failed, each with the reason.
 
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
         >>> hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell).missing
@@ -209,7 +209,7 @@ class HostResults(Results):
         return {one.host: one.lost.why for one in self._measured if one.lost is not None}
 
     def hosts(self, number: int = 0) -> tuple[SeenHost, ...]:
-        """What is known of the hosts in a round, the first unless another is named: their clocks, and who is missing.
+        """Returns the clocks and losses of the hosts in a round, the first by default.
 
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
         >>> results = hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell)
@@ -220,7 +220,7 @@ class HostResults(Results):
         seen = []
         for one in self._measured:
             facts = streams.get(one.host, {})
-            # A host that went missing in a later round was still there in this.
+            # A host that went missing in a later round was still present in this one.
             is_missing = "missing_since_s" in facts or (one.lost is not None and one.lost.round <= number)
             seen.append(
                 SeenHost(
@@ -237,8 +237,8 @@ class HostResults(Results):
         return tuple(seen)
 
     def fio_json(self, plus: bool = False) -> Fields:
-        """What ``fio --client=... --output-format=json`` prints: an entry for each job of each host, and one of all
-        clients; with ``plus`` that of ``json+``. Raises ``InputError`` where hosts carried out no job files of fio.
+        """Returns the output of ``fio --client=... --output-format=json``: an entry for each job of each host, and one
+        for all clients; with ``plus`` that of ``json+``. Raises ``InputError`` if hosts did not run job files of fio.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
@@ -262,7 +262,7 @@ class HostResults(Results):
         return fio_clients(clients, plus)
 
     def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
-        """The same as text, written to ``path`` where one is given.
+        """Returns ``fio_json`` as text and, if ``path`` is given, writes it there.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
@@ -273,7 +273,7 @@ class HostResults(Results):
         return tables.written(page_of(self.fio_json(plus)), path)
 
     def together(self) -> Results:
-        """The runs of all hosts together, which say what any of them failed in.
+        """Returns the runs of all hosts together, including their failures.
 
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
         >>> results = hs.measure_hosts("a,b", "null:1ms", depth=[1, 2], time="200ms", ssh_command=shell)
@@ -283,7 +283,7 @@ class HostResults(Results):
         return self.chosen(self._rounds)
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """The hosts of each run of all together, with what is known of their clocks: columns, and rows of text.
+        """Returns the hosts of each joint run with the state of their clocks, as columns and rows of text.
 
         >>> shell = "sh -c 'exec headstack measure-agent' ssh"
         >>> results = hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell)
@@ -302,7 +302,7 @@ class HostResults(Results):
 
 
 def joined(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequence[str]) -> HostResults:
-    """The results of all rounds."""
+    """Returns the results of all rounds."""
     results: _native.Results | None = None
     together = []
     for number, one in enumerate(rounds):
@@ -344,7 +344,7 @@ def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Res
 
 
 def _of_clocks(placed: Sequence[_Placed]) -> list[str]:
-    """Whose clock is wrong, and when all began."""
+    """Returns remarks on wrong clocks, and on the start times of the hosts."""
     wrong = [words for part in placed if (words := part.told()) is not None]
     if len(wrong) > HOSTS_TOLD:
         wrong = [

@@ -1,4 +1,4 @@
-"""The way to an agent: a program whose stdin and stdout are the agent's, mostly ssh."""
+"""``Link``: the connection to an agent through a program's stdin and stdout, usually ssh."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from headstack.measurement.hosts.messages import FromAgent, ToAgent
 
 SOCKET_PATH_MAX = 107
-"""Bytes of the path of a Unix socket (`sun_path`), without the zero at its end."""
+"""Maximum length of the path of a Unix socket (`sun_path`) in bytes, without the terminating zero."""
 AGENT = "measure-agent"
-"""The hidden command of the far side."""
+"""The hidden command that starts the agent."""
 SSH_OPTIONS = (
     "-T",
     "-oBatchMode=yes",
     "-oConnectTimeout=15",
-    # A network that is gone is noticed within 15 s.
+    # A lost network is detected within 15 s.
     "-oServerAliveInterval=5",
     "-oServerAliveCountMax=3",
 )
 KEPT_S = 60
-"""So long ssh keeps a connection for the next measurement."""
+"""Seconds for which ssh keeps a connection for the next measurement."""
 GOODBYE_S = 5.0
 
 
@@ -47,36 +47,39 @@ class Heard:
 
     host: str
     at_ns: int
-    """By our clock of measurements."""
+    """Time of arrival, by our clock of measurements."""
     said: FromAgent | None
-    """``None`` where nothing will come any more."""
+    """The message; ``None`` at the end of the connection."""
 
 
 class Link(Protocol):
-    """A way to an agent."""
+    """A connection to an agent."""
 
     def say(self, said: ToAgent) -> None:
-        """Sends a line; one that cannot be sent is followed by an end of what comes."""
+        """Sends a line; if that fails, the end of the connection is received."""
 
     def why(self) -> str:
-        """Why nothing comes any more, in a line."""
+        """Returns why the connection ended, in a line."""
 
     def hang_up(self) -> None:
-        """Says goodbye: the agent is to end."""
+        """Says goodbye, so that the agent ends."""
 
     def close(self) -> None:
-        """Waits until the way is gone, and ends it where that takes long."""
+        """Waits until the connection is closed, and kills it if that takes long."""
 
 
 class ProgramLink:
-    """A program that leads to an agent. Whatever ends this process closes the program's stdin, and the agent's too."""
+    """A program that connects to an agent. If this process ends in any way, the program's stdin closes, and the agent's
+    too.
+    """
 
     def __init__(self, host: str, command: Sequence[str], heard: queue.SimpleQueue[Heard]) -> None:
         self._host, self._heard = host, heard
         self._program = command[0]
-        # ssh that goes on in the background for the next measurement keeps its stderr; a pipe would never end.
+        # An ssh master that stays in the background for the next measurement keeps its stderr open; a pipe would never
+        # end.
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        # Ctrl-C on the terminal is for us alone: what was measured is still to come.
+        # Ctrl-C on the terminal is handled only by this process: results are still to come.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -93,7 +96,7 @@ class ProgramLink:
             try:
                 said = json.loads(line)
             except ValueError:
-                # A shell that greets.
+                # Output of a login shell.
                 continue
             self._heard.put(Heard(self._host, at_ns, said))
         self._heard.put(Heard(self._host, time.monotonic_ns(), None))
@@ -105,11 +108,11 @@ class ProgramLink:
             self._process.stdin.write(line_of(said))
             self._process.stdin.flush()
         except (OSError, ValueError):
-            # The reader will hear of the end.
+            # The reader will notice the end.
             pass
 
     def why(self) -> str:
-        """How the program ended, and its last word."""
+        """Returns how the program ended, and its last line of output."""
         try:
             code = self._process.wait(GOODBYE_S)
         except subprocess.TimeoutExpired:
@@ -123,12 +126,12 @@ class ProgramLink:
     def hang_up(self) -> None:
         """Closes the agent's stdin."""
         assert self._process.stdin is not None
-        # What was to be sent still may have nobody to go to.
+        # The receiver of buffered data may be gone.
         with suppress(OSError):
             self._process.stdin.close()
 
     def close(self) -> None:
-        """Waits for the program, and ends it and all that it began where it does not end by itself."""
+        """Waits for the program, and kills it with all its children if it does not end."""
         try:
             self._process.wait(GOODBYE_S)
         except subprocess.TimeoutExpired:
@@ -138,7 +141,7 @@ class ProgramLink:
 
 
 def ssh_link(host: Host, ssh: str, remote: str, heard: queue.SimpleQueue[Heard]) -> ProgramLink:
-    """The way to a host by ssh. Raises ``InputError`` where there is no such program."""
+    """Connects to a host by ssh. Raises ``InputError`` if there is no such program."""
     command = ssh_command(host, ssh, remote)
     try:
         return ProgramLink(host.name, command, heard)
@@ -147,7 +150,7 @@ def ssh_link(host: Host, ssh: str, remote: str, heard: queue.SimpleQueue[Heard])
 
 
 def ssh_command(host: Host, ssh: str, remote: str) -> list[str]:
-    """What leads to the agent of a host; options of ``ssh`` itself go before ours.
+    """Returns the command that starts the agent of a host; options in ``ssh`` precede ours.
 
     >>> ssh_command(Host("a", "root@a", 2222), "ssh -4", "headstack")[-5:]
     ['-p', '2222', '--', 'root@a', 'headstack measure-agent']
@@ -159,13 +162,16 @@ def ssh_command(host: Host, ssh: str, remote: str) -> list[str]:
 
 
 def _kept_connection() -> list[str]:
-    """Where ssh keeps the connection to a host for the next time, if there is a folder of nobody else's."""
+    """Returns options that keep ssh's connection to a host for the next measurement, if there is a private folder for
+    its socket.
+    """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(runtime) if runtime else Path.home() / ".ssh"
     if not folder.is_dir():
         return []
     path = f"{folder}/headstack-%C"
-    # ssh has 40 digits for %C, and while it begins to listen 17 characters more; a socket's path is of at most 107.
+    # For %C, ssh inserts 40 digits, and 17 more characters while it begins to listen; the path of a socket has at most
+    # 107.
     if len(os.fsencode(path)) + 38 + 17 > SOCKET_PATH_MAX:
         return []
     return ["-oControlMaster=auto", f"-oControlPath={path}", f"-oControlPersist={KEPT_S}"]

@@ -1,4 +1,4 @@
-"""One measurement from many hosts, as Python and the command line ask for it."""
+"""``measure_hosts``: one measurement from many hosts, for Python and the command line."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Ways:
     """How hosts are reached."""
 
     ssh: str = SSH
-    """What leads to a host."""
+    """The command that connects to a host."""
     remote: str = REMOTE
-    """What headstack is called there."""
+    """The command that starts headstack on a host."""
     ready_within: str = READY_WITHIN
-    """A host that is not ready by then stays out."""
+    """Time limit for hosts to become ready; later ones are left out."""
 
     @property
     def ready_within_s(self) -> float:
-        """The same in seconds. Raises ``InputError`` where it is no time."""
+        """The limit in seconds. Raises ``InputError`` if it is not a time."""
         return duration_ns("--ready-within", self.ready_within) / 1e9
 
     @contextmanager
     def to(self, hosts: Sequence[Host] | str, own_targets: Iterable[str]) -> Iterator[tuple[Sequence[Host], Open]]:
-        """The hosts, or the workers of a cluster, and what opens a way to one."""
+        """Yields the hosts, or the workers of a cluster, and a function that opens a link to one."""
         if not isinstance(hosts, str):
             yield hosts, lambda host, heard: ssh_link(host, self.ssh, self.remote, heard)
             return
@@ -62,8 +62,8 @@ def measured_from(
     progress: Progress | None,
     tell: Remark,
 ) -> HostResults:
-    """Measures what is asked from hosts, or from the workers of a cluster (``dask://HOST:PORT``); ``tell`` is given
-    what happens meanwhile, a line each."""
+    """Measures from hosts, or from the workers of a cluster (``dask://HOST:PORT``); ``tell`` is called with a line for
+    each event."""
     with ways.to(hosts, own_targets) as (found, open_link):
         told = asked.of_each(found)
         session = Session(found, open_link, tell)
@@ -102,18 +102,18 @@ def measure_hosts(
     tell: Remark = lambda remark: None,
     **options: Unpack[Options],
 ) -> HostResults:
-    """Measures from many hosts at the same time, each of them on its own ``target``, or the one that ``targets`` gives
-    it by its name; the rest as in ``measure``. Every host needs headstack of the same version.
+    """Measures from many hosts at the same time, each on its own ``target``, or on the ones that ``targets`` assigns to
+    it by name; the rest is as in ``measure``. Every host needs headstack of the same version.
 
-    ``hosts`` are names as ``ssh`` has them (``["a", "root@b:2222"]``, ``"a,b"``, or ``"@LIST"``, a file with one a
-    line), or the workers of a Dask cluster (``"dask://10.0.0.1:8786"``). ``file`` is a job file that all of them carry
-    out, or one of each host's own by its name, in place of a workload.
+    ``hosts`` are names for ``ssh`` (``["a", "root@b:2222"]``, ``"a,b"``, or ``"@LIST"``, a file with one per line), or
+    the workers of a Dask cluster (``"dask://10.0.0.1:8786"``). ``file`` is a job file that all of them run, or a
+    mapping from hosts' names to their own files, instead of a workload.
 
-    Runs begin on all hosts at one moment. Of each there is a row of all together and one for each host;
-    ``HostResults.hosts()`` has what is known of their clocks. A host that fails is left behind and named in ``missing``
-    and in the notes, and ``tell`` hears of it at once. An interruption ends all of them.
+    Runs begin on all hosts at one moment. Each run has a row for all hosts together and one for each host;
+    ``HostResults.hosts()`` describes their clocks. A host that fails is left out, named in ``missing`` and in the
+    notes, and reported through ``tell`` at once. An interruption ends all of them.
 
-    Raises ``InputError`` or ``RunError`` where no host could measure anything, with the reason of the first.
+    Raises ``InputError`` or ``RunError`` if no host could measure, with the reason of the first.
 
     >>> shell = "sh -c 'exec headstack measure-agent' ssh"
     >>> results = hs.measure_hosts(["a", "b"], "null:1ms", depth=4, time="200ms", ssh_command=shell)

@@ -1,4 +1,4 @@
-"""Messages between a measurement and the agents on its hosts: JSON objects, each with one of the keys."""
+"""Messages between a measurement and the agents on its hosts: JSON objects with one of the keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Hello(TypedDict):
 
 
 class HostRequest(TypedDict):
-    """The measurement that a host carries out."""
+    """The measurement that a host runs."""
 
     access: Mapping[str, Any]
     """The fields of an ``Access``."""
@@ -40,7 +40,7 @@ class MeasuredRun(TypedDict):
     """A run that a host has measured."""
 
     began_ns: int
-    """By the host's own clock of measurements."""
+    """Start, by the host's own clock of measurements."""
     labels: dict[str, str]
     whole: str
     """The result as JSON."""

@@ -1,4 +1,6 @@
-"""One measurement from many hosts: it begins on all of them at one moment, and goes on while there is one of them."""
+"""``Session``: one measurement from many hosts, which begins on all of them at one moment and continues while at least
+one is left.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,15 @@ if TYPE_CHECKING:
     from headstack.measurement.specs import ProgressReport
 
 HELLO_S = 60.0
-"""So long may it take until an agent says hello: ssh gives up sooner, and a slow machine loads Python."""
+"""Time limit in seconds for an agent's hello: ssh times out sooner, and a slow machine has to load Python."""
 TRIPS_S = 5.0
 LEAD_S = 0.25
-"""Between saying when a run begins and that moment; more where the ways are long."""
+"""Time in seconds between announcing the start of a run and the start; longer for slow connections."""
 ALIVE_EVERY_S = 2.0
 SILENT_S = 20.0
-"""A host that has said nothing for so long is gone."""
+"""Silence in seconds after which a host is considered lost."""
 END_S = 20.0
-"""So long after an interruption, what hosts have measured is waited for."""
+"""Time in seconds to wait for results after an interruption."""
 LOOK_S = 0.05
 
 Open = Callable[[Host, "queue.SimpleQueue[Heard]"], Link]
@@ -41,7 +43,7 @@ Remark = Callable[[str], object]
 
 
 class State(Enum):
-    """How far a host is."""
+    """Progress of a host through the protocol."""
 
     CALLED = "has not answered"
     PREPARING = "prepares"
@@ -53,7 +55,7 @@ class State(Enum):
 
 @dataclass
 class Far:
-    """A host, as it is seen from here."""
+    """A host as seen from the controller."""
 
     host: Host
     link: Link
@@ -62,7 +64,7 @@ class Far:
     readings: list[Reading] = field(default_factory=list)
     trips: list[Trip] = field(default_factory=list)
     parts: list[tuple[int, Part]] = field(default_factory=list)
-    """Its results, each with the number of its round: it takes part in all of them until it is missing."""
+    """Its results, each with the number of its round: it takes part in all rounds until it is missing."""
     now: ProgressReport | None = None
     """Its progress in this round."""
     lost: Lost | None = None
@@ -70,11 +72,11 @@ class Far:
     """Whether it is missing because of bad input."""
     remarks: list[str] = field(default_factory=list)
     disks: list[DiskUse] = field(default_factory=list)
-    """The use of the disks below its targets, where it carried out a job file."""
+    """Use of the disks below its targets, if it ran a job file."""
 
     @property
     def is_there(self) -> bool:
-        """Whether it can still be heard."""
+        """Whether it is still connected."""
         return self.state is not State.MISSING
 
 
@@ -82,7 +84,7 @@ class Session:
     """Hosts that measure together."""
 
     def __init__(self, hosts: Sequence[Host], open_link: Open, tell: Remark) -> None:
-        """``tell`` is given what happens meanwhile, a line each."""
+        """``tell`` is called with a line for each event."""
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._tell = tell
         self._fars: dict[str, Far] = {}
@@ -112,10 +114,10 @@ class Session:
         ready_within_s: float,
         swept: Sequence[str] = (),
     ) -> HostResults:
-        """Measures what is asked of each host, by its name.
+        """Sends each host its request, by its name, and measures.
 
-        A host that fails is told of, and left behind. Raises ``InputError`` where one is of another build, and where
-        none is left before anything was measured; ``RunError`` likewise.
+        A host that fails is reported and left out. Raises ``InputError`` if one runs another build, or if none is left
+        before a result; ``RunError`` likewise.
         """
         self._progress = progress
         self._wait(State.CALLED, min(HELLO_S, ready_within_s), "did not answer in time")
@@ -148,7 +150,7 @@ class Session:
         self._wait(State.RUNNING, None, "")
 
     def _read_clocks(self, fars: Sequence[Far]) -> None:
-        """One host after the other, so that no answer waits for another's."""
+        """Reads the clocks of one host after the other, so that no answer waits for another."""
         for far in fars:
             far.trips = []
             until_s = time.monotonic() + TRIPS_S
@@ -163,7 +165,7 @@ class Session:
                 self._lose(far, "did not say what its clock says")
 
     def _refuse_nothing(self) -> None:
-        """Raises what kept all hosts from measuring anything."""
+        """Raises the error that kept all hosts from measuring anything."""
         if any(far.parts for far in self._fars.values()):
             return
         if self._wishes:
@@ -180,8 +182,8 @@ class Session:
         return [far for far in self._fars.values() if far.state is state]
 
     def _wait(self, state: State, within_s: float | None, late: str) -> None:
-        """Hears until no host is in a state any more; who is not in time is left behind. An interruption ends it, but
-        for hosts that measure, which are to say what they have."""
+        """Processes messages until no host is in a state any more; late hosts are left out. An interruption ends the
+        wait, except for hosts that measure, which still send their results."""
         until_s = None if within_s is None else time.monotonic() + within_s
         while waited_for := self._in(state):
             self._hear(LOOK_S)
@@ -242,15 +244,15 @@ class Session:
             )
 
     def _lose(self, far: Far, why: str, at_ns: int | None = None) -> None:
-        """A host is given up; the others go on."""
+        """Gives up a host; the others continue."""
         was, far.state = far.state, State.MISSING
         if was is not State.OVER and far.lost is None:
             self._note_loss(far, why, at_ns or time.monotonic_ns(), is_running=was is State.RUNNING)
-        # An agent that is there still, and only cannot be heard, is to end too.
+        # An agent that is running but unreachable should end too.
         far.link.hang_up()
 
     def _note_loss(self, far: Far, why: str, at_ns: int, is_running: bool) -> None:
-        """Remembers since when a host is missing, and says so at once."""
+        """Records when a host went missing, and reports it at once."""
         if is_running:
             since_s = (at_ns - self._rounds[-1].start_ns) / 1e9
             far.lost = Lost(why, len(self._rounds) - 1, since_s, 0 if far.now is None else far.now["completed"])
@@ -260,7 +262,7 @@ class Session:
             self._tell(f"{far.host.name}: missing before the start: {why}")
 
     def _look_after(self) -> None:
-        """Silence, signs of life, and what somebody at this end wishes."""
+        """Handles silent hosts, keep-alive messages and interruptions."""
         now_s = time.monotonic()
         if now_s - self._alive_s >= ALIVE_EVERY_S:
             self._alive_s = now_s
@@ -284,14 +286,14 @@ class Session:
                 self._lose(far, "did not end when it was asked to")
 
     def _show(self) -> None:
-        """All hosts in one view: the sum of their counts, and what each has done."""
+        """Shows all hosts in one view: the sum of their counts, and the progress of each."""
         if self._progress is None:
             return
         hosts = [far for far in self._fars.values() if far.now is not None or not far.is_there]
         there = [far.now for far in hosts if far.now is not None and far.is_there]
         if not there:
             return
-        # What a host had done before it was missing stays done.
+        # Requests of a host before its loss still count.
         done = [far.now for far in hosts if far.now is not None]
         self._progress(
             {

@@ -1,1 +1,1 @@
-"""Job files of fio, Iometer and vdbench: measured, simulated, and answered in fio's own JSON."""
+"""Job files of fio, Iometer and vdbench: measured, simulated, and reported in fio's own JSON."""

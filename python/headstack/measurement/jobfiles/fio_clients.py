@@ -1,8 +1,8 @@
-"""Results of job files on several hosts, in the form that ``fio --client=a --client=b --output-format=json`` prints.
+"""Results of job files on several hosts in the form of ``fio --client=a --client=b --output-format=json``.
 
 As fio 3.33 prints it (``client.c``): ``client_stats`` in place of ``jobs``, each entry with its ``hostname`` and
-``port``, and where there are several, one of ``All clients``, without options. Options of all jobs stand there once, as
-an object; where clients have job files of their own, they are a list by client, as later versions of fio have them.
+``port``, and for several clients one entry ``All clients``, without options. Options of all jobs are stated once, as an
+object; if clients have job files of their own, they are a list by client, as in later versions of fio.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from headstack.measurement.jobfiles.phases import DiskUse, PhaseJob
 
 ALL = "All clients"
 OF_BACKENDS = ("eta", "elapsed")
-"""Fields that fio prints only of jobs of its own process,"""
+"""Fields that fio prints only for jobs of its own process,"""
 OF_JOBS = ("job options", "latency_depth", "latency_target", "latency_percentile", "latency_window")
-"""and of single jobs alone."""
+"""and only for single jobs."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """A host, and what it came to."""
+    """A host and its results."""
 
     hostname: str
     port: int
     file: JobFile
     phases: Sequence[tuple[int, Mapping[str, Any]]]
-    """The number and the result of each phase that it carried out."""
+    """The number and the result of each phase that it ran."""
     disks: Sequence[DiskUse]
 
     @property
@@ -41,7 +41,7 @@ class Client:
         return {"hostname": self.hostname, "port": self.port}
 
     def entries(self, plus: bool) -> list[tuple[Entry, Fields]]:
-        """Its jobs, each with how it is printed."""
+        """Returns its jobs, each with its printed form."""
         made = []
         for number, result in self.phases:
             phase = self.file.phases[number]
@@ -52,7 +52,7 @@ class Client:
 
 
 def fio_clients(clients: Sequence[Client], plus: bool) -> Fields:
-    """The whole document. Raises ``InputError`` where a job file is not one of fio's."""
+    """Returns the complete document. Raises ``InputError`` if a job file is not one of fio's."""
     for client in clients:
         if client.file.program != "fio" or client.file.tree_phases:
             raise InputError(f"{client.file.source}: fio's JSON tells of job files of fio alone; --json has all others")
@@ -77,8 +77,8 @@ def _without(fields: Fields, names: Sequence[str]) -> Fields:
 
 
 def together(entries: Sequence[Entry]) -> Entry:
-    """The jobs of all clients as one, as fio sums them: counts, histograms and rates add up, and the longest time is
-    the time of all."""
+    """Merges the jobs of all clients as fio does: counts, histograms and rates add up, and the run time is the
+    longest."""
     first = entries[0]
     job: PhaseJob = {**first.job, "name": ALL, "group": 0, "as_written": []}
     stream = {"kinds": first.kinds, "facts": []}

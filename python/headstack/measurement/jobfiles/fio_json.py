@@ -1,7 +1,7 @@
-"""Results of job files in the form of ``fio --output-format=json``, for the programs that read that.
+"""Results of job files in the form of ``fio --output-format=json``, for programs that read it.
 
-Field for field as fio 3.33 prints them (``stat.c``, ``show_thread_status_json``). What fio counts and headstack does
-not is said where it is left out.
+Field for field as fio 3.33 prints them (``stat.c``, ``show_thread_status_json``). A comment marks each field that fio
+counts and headstack does not.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Fields = dict[str, Any]
 """An object of fio's JSON."""
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-"""Those of fio where a job names none."""
+"""fio's percentiles if a job names none."""
 ETA_UNKNOWN = 2**31 - 1
-"""The time left that fio prints of a job that is over."""
+"""The remaining time that fio prints for a finished job."""
 
 NS_BUCKETS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 MS_BUCKETS = (*NS_BUCKETS, 2000)
@@ -38,27 +38,27 @@ FLAGS = frozenset(
     | {"norandommap", "refill_buffers", "registerfiles", "sqthread_poll", "stonewall", "thread", "time_based"}
     | {"listen", "pingpong", "userspace_reap", "verify_only", "zero_buffers"}
 )
-"""Options that fio does not print where they are written without a value (``FIO_OPT_STR_SET``)."""
+"""Options that fio does not print if they are written without a value (``FIO_OPT_STR_SET``)."""
 
 TRANSFERS = ("read", "write", "trim")
 UNIFIED = {"1": "mixed", "mixed": "mixed", "2": "both", "both": "both"}
 """Values of ``unified_rw_reporting`` that report kinds of requests together."""
 EIO = 5
-"""The error number of failed requests; the notes of the result name each error."""
+"""Error number of failed requests; the notes of the result name each error."""
 
 VERIFYING = " (verify)"
-"""The suffix of a stream's name that marks the reads which verified the writes of the job."""
+"""Suffix of a stream's name that marks the reads that verified the writes of the job."""
 
 GROUP_BITS = 6
-"""fio's histogram has 2^6 bins for each power of two (``FIO_IO_U_PLAT_BITS``),"""
+"""fio's histogram has 2^6 bins per power of two (``FIO_IO_U_PLAT_BITS``),"""
 GROUPS = 29
-"""and so many powers; the last bin takes everything from 17.05 s on."""
+"""and this many powers; the last bin contains all values from 17.05 s on."""
 
 
 def fio_json(results: PhaseResults, plus: bool) -> Fields:
-    """The whole document."""
+    """Returns the complete document."""
     systems = {row["system"] for row in results}
-    # Phases of a measurement may have files of their own; several simulated systems are several answers.
+    # Phases of a measurement may have files of their own; several simulated systems are separate results.
     if len(systems) > 1 and len(results) > len(results.file.phases):
         raise InputError(f"fio's JSON tells of one system, and {len(systems)} were run: name one")
     document = head(results.file)
@@ -69,7 +69,7 @@ def fio_json(results: PhaseResults, plus: bool) -> Fields:
 
 
 def head(file: JobFile) -> Fields:
-    """The fields before the jobs."""
+    """Returns the fields before the jobs."""
     now = time.time()
     document: Fields = {
         "fio version": f"fio-3.33 (headstack {_native.version()})",
@@ -83,7 +83,7 @@ def head(file: JobFile) -> Fields:
 
 
 def bin_index(ns: int) -> int:
-    """The bin of fio's histogram that a latency falls into."""
+    """Returns the index of a latency's bin in fio's histogram."""
     if ns < 2 << GROUP_BITS:
         return ns
     error_bits = ns.bit_length() - 1 - GROUP_BITS
@@ -93,7 +93,7 @@ def bin_index(ns: int) -> int:
 
 
 def bin_middle_ns(index: int) -> int:
-    """The value that fio prints for a bin: its middle, in ns."""
+    """Returns the value that fio prints for a bin: its middle, in ns."""
     if index < 2 << GROUP_BITS:
         return index
     error_bits = (index >> GROUP_BITS) - 1
@@ -102,17 +102,17 @@ def bin_middle_ns(index: int) -> int:
 
 
 def _stated(options: Iterable[tuple[str, str]]) -> Fields:
-    """Options as fio prints them."""
+    """Returns options as fio prints them."""
     return {name: value for name, value in options if value or name not in FLAGS}
 
 
 def is_loop(phase: JobPhase) -> bool:
-    """Whether a phase is one more loop of the phase before it, whose jobs fio reports as one."""
+    """Whether a phase is another loop of the phase before it, whose jobs fio reports as one."""
     return bool(phase.get("loops_previous"))
 
 
 def entries(results: PhaseResults, run: int, plus: bool) -> Iterator[Fields]:
-    """The jobs of a phase that is over, with those of its further loops."""
+    """Yields the jobs of a finished phase, with those of its further loops."""
     made: list[Entry] = []
     for number in range(run, len(results)):
         outcome = results.outcomes[number]
@@ -128,12 +128,12 @@ def entries(results: PhaseResults, run: int, plus: bool) -> Iterator[Fields]:
 
 
 def loops_before(results: PhaseResults, run: int) -> int:
-    """How many of the phases before a run are further loops of others."""
+    """Returns the number of phases before a run that are further loops of others."""
     return sum(is_loop(outcome.phase) for outcome in results.outcomes[:run])
 
 
 def streams_of(phase: JobPhase, result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The streams of a phase; of one job alone, a result has none."""
+    """Returns the streams of a phase; the result of a single job has none."""
     names = _native.phase_stream_names(phase)
     return result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
 
@@ -147,18 +147,18 @@ def entries_of(
     result: Mapping[str, Any],
     plus: bool,
 ) -> Iterator[Fields]:
-    """The jobs of a phase: an entry for each of its streams."""
+    """Yields the jobs of a phase: an entry for each of its streams."""
     return printed(file, run, elapsed_s, made_of(file, phase, streams, result, plus))
 
 
 def printed(file: JobFile, run: int, elapsed_s: float, made: Sequence[Entry]) -> Iterator[Fields]:
-    """Jobs of a phase as fio prints them."""
+    """Yields jobs of a phase as fio prints them."""
     total_bytes = {kind: sum(entry.kinds[kind]["bytes"] for entry in made) for kind in TRANSFERS}
     groups = groups_of(file, run)
     for entry in made:
         fields = entry.fields(groups.get(entry.job["name"], run), elapsed_s, total_bytes)
         if file.source == "fio":
-            # The names of jobs on the command line are options, those of a file are sections.
+            # Names of jobs on the command line are options, those in a file are sections.
             fields["job options"] = {"name": fields["jobname"]} | fields["job options"]
         elif not fields["job options"]:
             del fields["job options"]
@@ -166,8 +166,8 @@ def printed(file: JobFile, run: int, elapsed_s: float, made: Sequence[Entry]) ->
 
 
 def groups_of(file: JobFile, run: int) -> dict[str, int]:
-    """The group numbers of a phase's jobs by their names: fio begins a group at each ``stonewall`` and ``new_group``,
-    and none at a ``wait_for``."""
+    """Returns the group numbers of a phase's jobs by their names: fio begins a group at each ``stonewall`` and
+    ``new_group``, but not at a ``wait_for``."""
     groups: dict[str, int] = {}
     if file.program != "fio":
         return groups
@@ -177,7 +177,7 @@ def groups_of(file: JobFile, run: int) -> dict[str, int]:
         for job in phase["jobs"]:
             stated = file.options | dict(job["as_written"])
             begins = any(stated.get(option, "0") != "0" for option in ("stonewall", "new_group"))
-            # Copies that have files of their own are jobs of their own.
+            # Copies with files of their own are separate jobs.
             number += begins and not is_first and job["first_copy"] == 0
             groups[job["name"]] = number
             is_first = False
@@ -191,7 +191,7 @@ def made_of(
     result: Mapping[str, Any],
     plus: bool,
 ) -> list[Entry]:
-    """The jobs of a phase."""
+    """Returns the jobs of a phase."""
     jobs = phase["jobs"]
     names = _native.phase_stream_names(phase)
     verified = {s["name"].removesuffix(VERIFYING): s for s in streams if s["name"].endswith(VERIFYING)}
@@ -199,7 +199,7 @@ def made_of(
     for stream in streams:
         if stream["name"].endswith(VERIFYING):
             continue
-        # Copies that a simulation joins bear the name of the job.
+        # Copies that a simulation merges have the name of the job.
         own = [j for j, copies in zip(jobs, names, strict=True) if stream["name"] in (*copies, j["name"])]
         entry = Entry(own[0] if own else jobs[0], file.options, stream, result, plus)
         if stream["name"] in verified:
@@ -232,7 +232,7 @@ class Entry:
         self.read_s = self.duration_s
 
     def add_verifying(self, stream: Mapping[str, Any]) -> None:
-        """Takes the reads that verified what the job wrote for its own, as fio does."""
+        """Adds the reads that verified the job's writes to its own, as fio does."""
         duration_s = next(fact["value"] for fact in stream["facts"] if fact["name"] == "duration_s")
         own, verifying = self.kinds["read"], stream["kinds"]["read"]
         self.read_s = (self.read_s if own["count"] else 0.0) + duration_s
@@ -240,7 +240,7 @@ class Entry:
         self.count += verifying["count"]
 
     def add_loop(self, other: Entry) -> None:
-        """Takes one more loop of the job, which came after the others."""
+        """Adds another loop of the job, which ran after the others."""
         self.add(other)
         own, further = self.depths_s(), other.depths_s()
         self.facts |= {f"depth_{depth}_s": own[f"depth_{depth}_s"] + further[f"depth_{depth}_s"] for depth in DEPTHS}
@@ -252,12 +252,12 @@ class Entry:
         self.read_s += other.read_s
 
     def add(self, other: Entry) -> None:
-        """Takes what another job did for its own."""
+        """Adds the requests of another job."""
         self.kinds = {name: _both(kind, other.kinds[name]) for name, kind in self.kinds.items()}
         self.count += other.count
 
     def fields(self, run: int, elapsed_s: float, total_bytes: Mapping[str, int]) -> Fields:
-        """As fio prints them."""
+        """Returns the fields as fio prints them."""
         errors = sum(kind["errors"] for kind in self.kinds.values())
         fields: Fields = {
             "jobname": self.job["name"],
@@ -289,7 +289,7 @@ class Entry:
         }
 
     def _kinds(self, total_bytes: Mapping[str, int]) -> Fields:
-        """Kinds of requests apart, together, or both: ``unified_rw_reporting``."""
+        """Returns kinds of requests separately, together, or both: ``unified_rw_reporting``."""
         unified = UNIFIED.get(self.holding.get("unified_rw_reporting", ""), "none")
         fields: Fields = {}
         if unified != "mixed":
@@ -307,8 +307,8 @@ class Entry:
         return fields
 
     def _wants(self, latency: str, usual: bool) -> bool:
-        """Whether percentiles and bins of a latency are printed: ``clat_percentiles`` and so on, unless the latency is
-        disabled, which ``gtod_reduce`` does to all."""
+        """Whether percentiles and bins of a latency are printed: ``clat_percentiles`` and similar options, unless the
+        latency is disabled, for example by ``gtod_reduce``."""
         if any(self.holding.get(option, "0") != "0" for option in (f"disable_{latency}", "gtod_reduce")):
             return False
         stated = self.holding.get(f"{latency}_percentiles")
@@ -329,14 +329,14 @@ class Entry:
             "total_ios": kind["count"],
             "short_ios": 0,
             "drop_ios": 0,
-            # Of synchronous engines, as in fio, nothing is timed until they return.
+            # Synchronous engines have no submission latency, as in fio.
             "slat_ns": self._latency(kind.get("handing_over"), self._wants("slat", False)),
             "clat_ns": self._latency(kind["service"], self._wants("clat", True)),
             "lat_ns": self._latency(kind["response"], self._wants("lat", False)),
         }
         rate = {f: self.facts.get(f"{name}_bytes_per_s_{f}", 0.0) / 1024 for f in ("min", "max", "mean", "stddev")}
         return fields | {
-            # fio's rates are whole numbers: a mean stays between the least and the greatest.
+            # fio's rates are whole numbers: a mean is between the minimum and the maximum.
             "bw_min": math.floor(rate["min"]),
             "bw_max": math.ceil(rate["max"]),
             "bw_agg": round(100.0 * kind["bytes"] / total_bytes, 6) if total_bytes else 0.0,
@@ -383,7 +383,7 @@ class Entry:
         }
 
     def depths_s(self) -> dict[str, float]:
-        """The time at each depth and above, up to the next, as facts of the job have it."""
+        """Returns the time at each queue depth and above, up to the next, from the facts of the job."""
         spent = {f"depth_{depth}_s": self.facts.get(f"depth_{depth}_s", 0.0) for depth in DEPTHS}
         if not any(spent.values()):
             for depth, time_ns in enumerate(self.result["depth"]["time_at_depth_ns"]):
@@ -392,7 +392,7 @@ class Entry:
         return spent
 
     def _depths(self) -> Fields:
-        """Shares of time, where fio counts requests; each request is handed over, and taken, by itself."""
+        """Returns shares of time, where fio counts requests; each request is submitted, and completed, separately."""
         spent = self.depths_s()
         total = sum(spent.values())
         level = {(str(d) if d < 64 else ">=64"): _share(spent[f"depth_{d}_s"], total) for d in DEPTHS}
@@ -402,13 +402,14 @@ class Entry:
         return {"iodepth_level": level, "iodepth_submit": dict(one), "iodepth_complete": dict(one)}
 
     def _latencies(self) -> Fields:
-        """Shares of requests by latency: of nanoseconds, of microseconds from 1 on, of milliseconds from 1 on."""
+        """Returns shares of requests by latency: in nanoseconds, in microseconds from 1 on, in milliseconds from 1
+        on."""
         counts = [0] * (2 * len(NS_BUCKETS) + len(MS_BUCKETS) + 1)
         bounds = [bound * unit for unit in (1, 1_000) for bound in NS_BUCKETS] + [b * 1_000_000 for b in MS_BUCKETS]
         for kind in ("read", "write", "trim"):
             stored = self.kinds[kind]["service"]
             for middle_ns, count in stored["bins"]:
-                # A bucket holds what is less than its name.
+                # A bucket contains latencies below its name.
                 counts[bisect_left(bounds, middle_ns + 1)] += count
             counts[-1] += stored["overflow"]
         total = sum(counts)
@@ -423,14 +424,14 @@ class Entry:
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Two kinds of requests as one; what only one of them has timed is left out."""
+    """Merges two kinds of requests; latencies that only one of them has are left out."""
     joined = {name: one[name] + other[name] for name in ("count", "bytes", "errors")}
     timed = [name for name in ("response", "service", "handing_over") if one.get(name) and other.get(name)]
     return joined | {name: _merged(one[name], other[name]) for name in timed}
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Two stored histograms as one."""
+    """Merges two stored histograms."""
     if one["count"] == 0 or other["count"] == 0:
         return other if one["count"] == 0 else one
     bins: dict[int, int] = dict(one["bins"])
@@ -448,7 +449,7 @@ def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _share(amount: float, total: float) -> float:
-    """A percentage; one that rounds to nothing is 0.01, as fio prints it."""
+    """Returns a percentage; a share that rounds to 0 is printed as 0.01, as in fio."""
     if amount <= 0 or total <= 0:
         return 0.0
     return round(max(0.01, 100 * amount / total), 6)
@@ -465,7 +466,8 @@ def _quantile(stored: Mapping[str, Any], q: float) -> int:
 
 
 def _bins(stored: Mapping[str, Any]) -> dict[str, int]:
-    """The histogram in fio's bins, by their middles. Where the last holds anything, it is of 17.05 s and all above."""
+    """Returns the histogram in fio's bins, by their middles. A non-empty last bin contains all values from 17.05 s
+    on."""
     counts: dict[int, int] = {}
     for middle_ns, count in stored["bins"]:
         index = bin_index(middle_ns)

@@ -1,4 +1,6 @@
-"""The logs that jobs of fio ask for: latency, bandwidth and IOPS over time, as fio 3.33 writes them (``iolog.c``)."""
+"""``Logs``: the logs that fio jobs request, with latency, bandwidth and IOPS over time, as fio 3.33 writes them
+(``iolog.c``).
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,17 @@ if TYPE_CHECKING:
     from headstack.measurement.jobfiles.phases import JobPhase, PhaseJob
 
 Row = tuple[int, str, int, int, int, int, bool, int]
-"""A request: job, kind, offset, length, when it was due, response, whether it failed, how long handing it over took."""
+"""A request: job, kind, offset, length, due time, response time, whether it failed, and its submission time."""
 
 DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
-"""Flushes are in no log."""
+"""Codes of directions in logs, which do not contain flushes."""
 
 MEASURES = {"write_lat_log": ("lat", "slat", "clat"), "write_bw_log": ("bw",), "write_iops_log": ("iops",)}
 """The logs that each option writes."""
 
 
 def options_of(file: JobFile, job: PhaseJob) -> dict[str, str]:
-    """The options of a job as written, those of all jobs of the file among them."""
+    """Returns the options of a job as written, including those of all jobs of the file."""
     return {**file.options, **dict(job["as_written"])}
 
 
@@ -35,7 +37,7 @@ class Thread:
     """One copy of a job, which has logs of its own."""
 
     number: int
-    """From 1, among all copies of all jobs of the file."""
+    """Number among all copies of all jobs of the file, from 1."""
     name: str
     options: dict[str, str]
     window_ms: int
@@ -43,18 +45,18 @@ class Thread:
     file_bytes: int | None
     began_ns: int | None = None
     windows: dict[tuple[int, int], list[tuple[int, int, int, int]]] = field(default_factory=dict)
-    """By window and direction: lengths, latencies, submission and completion times."""
+    """Lengths, latencies, submission and completion times, by window and direction."""
     last_ns: int = 0
 
     def path(self, option: str, measure: str) -> str:
-        """As fio calls it."""
+        """Returns the path of a log, with fio's naming."""
         stem = os.path.expandvars(self.options[option]) or self.name
         alone = self.options.get("per_job_logs", "1") == "1"
         return f"{stem}_{measure}.{self.number}.log" if alone else f"{stem}_{measure}.log"
 
 
 class Logs:
-    """Logs of all jobs, in the course of the run in a file without a name, and at its end in their places."""
+    """Logs of all jobs: unnamed files during the run, which are moved to their places at its end."""
 
     def __init__(self, file: JobFile, phases: Sequence[JobPhase]) -> None:
         self._threads: list[list[Thread]] = []
@@ -78,16 +80,16 @@ class Logs:
 
     def _open(self, path: str) -> None:
         if path not in self._written:
-            # Closed, and thereby gone, when the logs are in their places.
+            # Closed, and thereby deleted, after the logs are in their places.
             self._written[path] = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
 
     @property
     def are_wanted(self) -> bool:
-        """Whether any job asks for one."""
+        """Whether any job requests a log."""
         return bool(self._written)
 
     def take(self, phase: int, rows: Iterable[Row]) -> None:
-        """Requests of a phase that came back."""
+        """Adds completed requests of a phase."""
         threads = self._threads[phase]
         rows = list(rows)
         for thread_index, thread in enumerate(threads):
@@ -141,7 +143,7 @@ class Logs:
         self._written[thread.path(option, measure)].write(f"{at_ms}, {value}, {direction}, {length}{places}, 0\n")
 
     def end(self, phase: int) -> None:
-        """The phase is over: windows of its threads are averaged, the last as long as it was."""
+        """Ends a phase: windows of its threads are averaged, the last with its actual length."""
         for thread in self._threads[phase]:
             for (window, direction), entries in sorted(thread.windows.items()):
                 end_ms = min((window + 1) * thread.window_ms, max(1, thread.last_ns // 1_000_000))
@@ -165,7 +167,7 @@ class Logs:
             thread.windows.clear()
 
     def write(self) -> None:
-        """Puts the logs in their places, all or none."""
+        """Moves the logs to their places, all or none."""
 
         def copy(text: IO[str], path: Path) -> None:
             text.seek(0)

@@ -1,5 +1,5 @@
-"""What a job file has come to so far, told now and then as fio's ``--status-interval`` does: from the start, not since
-the last time."""
+"""Periodic results of a job file, as with fio's ``--status-interval``: cumulative since the start, not since the
+previous report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Histogram:
     bins: dict[int, int] = field(default_factory=dict)
 
     def add(self, ns: int) -> None:
-        """A request."""
+        """Adds a request."""
         self.min_ns = ns if self.count == 0 else min(self.min_ns, ns)
         self.max_ns = max(self.max_ns, ns)
         self.count += 1
@@ -44,7 +44,7 @@ class Histogram:
         self.bins[middle_ns] = self.bins.get(middle_ns, 0) + 1
 
     def stored(self) -> StoredHistogram:
-        """The histogram in the form of results."""
+        """Returns the histogram in the form of results."""
         return {
             "count": self.count,
             "sum_ns": self.sum_ns,
@@ -68,7 +68,7 @@ class Counted:
     handing_over: Histogram = field(default_factory=Histogram)
 
     def stored(self) -> StoredKind:
-        """The requests in the form of results."""
+        """Returns the requests in the form of results."""
         return {
             "count": self.count,
             "bytes": self.bytes,
@@ -80,7 +80,7 @@ class Counted:
 
 
 class Status:
-    """Counts the requests of the phase that is under way, and tells every so many seconds."""
+    """Counts the requests of the current phase, and prints a status at each interval."""
 
     def __init__(self, every_s: float, tell: Callable[[Fields], object], plus: bool = False) -> None:
         self._every_s, self._tell, self._plus = every_s, tell, plus
@@ -89,12 +89,12 @@ class Status:
         self._streams: dict[str, dict[str, Counted]] = {}
 
     def begin(self) -> None:
-        """A phase begins."""
+        """Begins a phase."""
         self._began_s = time.monotonic()
         self._streams = {}
 
     def take(self, file: JobFile, phase: JobPhase, rows: Iterable[Row], so_far: PhaseResults | None) -> None:
-        """Requests of the phase that came back; what is done by phases before it."""
+        """Adds completed requests of the phase; ``so_far`` has the results of earlier phases."""
         names = [name for copies in _native.phase_stream_names(phase) for name in copies]
         for name in names:
             self._streams.setdefault(name, {kind: Counted() for kind in KINDS})

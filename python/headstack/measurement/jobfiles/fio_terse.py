@@ -1,5 +1,5 @@
 """Results of job files as ``fio --minimal`` prints them: versions 2 to 5 of fio's terse output (``stat.c``,
-``show_thread_status_terse``), a line for each job, made of what its JSON says."""
+``show_thread_status_terse``), a line for each job, generated from its JSON."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 from headstack.measurement.jobfiles.fio_json import MS_BUCKETS, NS_BUCKETS, Fields
 
 PERCENTILES_MAX = 20
-"""fio fills up what a job states less."""
+"""fio pads the percentiles of a job to this number."""
 DISK = ("read_ios", "write_ios", "read_merges", "write_merges", "read_ticks", "write_ticks", "in_queue")
 
 
 VERSIONS = (2, 3, 4, 5)
 USUAL = 3
-"""The version that fio prints where none is asked for."""
+"""The default version of fio."""
 
 
 def fio_terse(document: Fields, version: int = USUAL) -> str:
-    """The lines of a document of ``fio_json``."""
+    """Returns the lines of a document of ``fio_json``."""
     return "".join(f"{_line(job, document['disk_util'], version)}\n" for job in document["jobs"])
 
 
@@ -36,7 +36,7 @@ def _line(job: Fields, disks: Iterable[Fields], version: int) -> str:
     fields += [str(job[name]) for name in ("ctx", "majf", "minf")]
     fields += [f"{share:3.1f}%" for share in job["iodepth_level"].values()]
     micros = [job["latency_us"][str(bound)] for bound in NS_BUCKETS]
-    # What took less than a microsecond is in the first bucket of microseconds.
+    # Latencies below a microsecond count in the first bucket of microseconds.
     micros[0] += sum(job["latency_ns"].values())
     millis = [job["latency_ms"][key] for key in (*map(str, MS_BUCKETS), ">=2000")]
     fields += [f"{share:3.2f}%" for share in (*micros, *millis)]
@@ -52,7 +52,7 @@ def _line(job: Fields, disks: Iterable[Fields], version: int) -> str:
 def _kind(kind: Fields, names: Sequence[str], version: int) -> list[str]:
     fields = [str(kind["io_kbytes"]), str(kind["bw"]), str(int(kind["iops"])), str(kind["runtime"])]
     fields += _micros(kind["slat_ns"]) + _micros(kind["clat_ns"])
-    # Those of a kind without requests are 0.
+    # The percentiles of a kind without requests are 0.
     percentiles = kind["clat_ns"].get("percentile") or dict.fromkeys(names, 0)
     stated = [f"{name}%={ns // 1000}" for name, ns in percentiles.items()]
     fields += stated + ["0%=0"] * (PERCENTILES_MAX - len(stated))

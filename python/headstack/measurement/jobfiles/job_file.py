@@ -1,4 +1,4 @@
-"""Job files of fio, Iometer and vdbench, read."""
+"""``JobFile``: a parsed job file of fio, Iometer or vdbench."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headstack.measurement.jobfiles.phases import ErrorRule, JobFileRead, JobPha
 
 @dataclass(frozen=True)
 class JobFile:
-    """A job file: phases one after another, each of them jobs at the same time."""
+    """A job file: consecutive phases, each with jobs that run at the same time."""
 
     source: str
     """The file, or ``fio`` for arguments of its command line."""
@@ -21,18 +21,20 @@ class JobFile:
     """``fio``, ``icf`` (Iometer) or ``vdbench``."""
     phases: tuple[JobPhase, ...]
     remarks: tuple[str, ...]
-    """Options that are not done as the file asks, a line each, with the file's line and the option's name."""
+    """Options that are not supported as the file states them, one line each, with the file's line and the option's
+    name.
+    """
     options: dict[str, str] = field(default_factory=dict)
     """Options of all of its jobs, as written."""
     tree_phases: tuple[TreePhase, ...] = ()
-    """Loads on files in folders, one after another: a file has these or ``phases``."""
+    """Consecutive loads on files in folders; a file has these or ``phases``."""
 
     @classmethod
     def fio(cls, path: str | os.PathLike[str], sections: Iterable[str] = ()) -> JobFile:
-        """Reads a job file of fio; only the jobs of ``sections``, all of them where none is named.
+        """Reads a job file of fio, with only the jobs of ``sections``, or all by default.
 
-        Raises ``InputError`` with file and line for an option that fio does not know, a value that is not allowed, or
-        an engine for neither files nor block devices.
+        Raises ``InputError`` with file and line for an unknown option, an invalid value, or an engine for neither files
+        nor block devices.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> hs.JobFile.fio("job.fio").program
@@ -66,7 +68,7 @@ class JobFile:
 
     @classmethod
     def vdbench(cls, path: str | os.PathLike[str], **substitutes: str) -> JobFile:
-        """Reads a parameter file of vdbench; ``size="10g"`` is what ``$size`` stands for in it.
+        """Reads a parameter file of vdbench; ``size="10g"`` replaces ``$size`` in it.
 
         >>> hs.JobFile.vdbench("missing.vdbench")
         Traceback (most recent call last):
@@ -77,7 +79,7 @@ class JobFile:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> JobFile:
-        """Reads a file by its ending: ``.fio``, ``.icf`` or ``.vdbench``.
+        """Reads a file of the format that its suffix names: ``.fio``, ``.icf`` or ``.vdbench``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> len(hs.JobFile.load("job.fio").phases)
@@ -92,7 +94,7 @@ class JobFile:
         return readers[ending](path)
 
     def refuse_writes(self) -> None:
-        """Raises ``InputError`` where a job writes or trims: fio's ``--readonly``.
+        """Raises ``InputError`` if a job writes or trims: fio's ``--readonly``.
 
         >>> hs.JobFile.fio_arguments(["--name=a", "--rw=write", "--size=1M"]).refuse_writes()
         Traceback (most recent call last):
@@ -106,7 +108,7 @@ class JobFile:
             raise InputError(f"{self.source}: readonly: {tree['name']} uses a tree of files, which is made and marked")
 
     def going_on(self) -> JobFile:
-        """The same, whose jobs all go on after errors.
+        """Returns the file with all jobs set to continue after errors.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> hs.JobFile.load("job.fio").going_on().phases[0]["jobs"][0]["errors"]["reads_go_on"]
@@ -126,6 +128,6 @@ class JobFile:
 
 
 def remark_line(source: str, remark: Remark) -> str:
-    """A remark as a line, with the file's line and the option's name."""
+    """Formats a remark as a line, with the file's line and the option's name."""
     place = f"{source}:{remark['line']}" if remark["line"] else source
     return f"{place}: {remark['option']}: {remark['message']}"

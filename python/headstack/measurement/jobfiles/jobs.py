@@ -1,4 +1,4 @@
-"""Job files of fio, Iometer and vdbench: measured on real targets, simulated, and answered in fio's own JSON."""
+"""``measure_jobs`` and ``run_jobs``: job files of fio, Iometer and vdbench on real targets or in simulation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SIMULATED = ("Workload", "Load", "Length")
 
 @contextmanager
 def told_of(file: JobFile) -> Iterator[None]:
-    """Lets errors about a phase name the file."""
+    """Makes errors about a phase name the file."""
     try:
         yield
     except InputError as error:
@@ -43,10 +43,10 @@ def told_of(file: JobFile) -> Iterator[None]:
 
 
 class JobResults(PhaseResults):
-    """Results of job files: a run for each phase, whose streams are the jobs, or their groups."""
+    """Results of job files: a run for each phase, with its jobs, or their groups, as streams."""
 
     def fio_json(self, plus: bool = False) -> documents.Fields:
-        """The document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``.
+        """Returns the document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
@@ -56,7 +56,7 @@ class JobResults(PhaseResults):
         return documents.fio_json(self, plus)
 
     def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
-        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``.
+        """Returns the results as text of ``fio --output-format=json``; with ``plus`` with the histograms of ``json+``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
@@ -81,14 +81,14 @@ def measure_jobs(
     interval: str | None = None,
     progress: Hears | None = None,
 ) -> JobResults:
-    """Carries out a job file on files and block devices, phase after phase.
+    """Runs a job file on files and block devices, phase after phase.
 
-    ``targets``, where given, replace those that the file names: the first of its names stands for the first target, and
-    so on in turn. Files that do not exist are created, of the size that the file gives them (else ``create``), written
-    through before anything is measured, and belong to this call: they may be written. What exists is read freely, and
-    written as ``measure`` allows it: files with ``overwrite``, devices with ``destroy``.
+    ``targets``, if given, replace those that the file names: its first name means the first target, and so on. Missing
+    files are created with the size that the file states (else ``create``), are written completely before the
+    measurement, and belong to this call: they may be written. Existing targets may be read, and are written as
+    ``measure`` allows it: files with ``overwrite``, devices with ``destroy``.
 
-    An interruption, or an error in mid-run, keeps what was measured: ``stopped`` and ``ended_early``.
+    An interruption, or an error during a run, keeps the results so far: ``stopped`` and ``ended_early``.
 
     >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
     >>> hs.measure_jobs("job.fio", "null:100us")[0]["requests"]
@@ -112,8 +112,8 @@ def measure_file(
     status: Status | None = None,
     keep: Callable[[Results], object] | None = None,
 ) -> JobResults:
-    """As ``measure_jobs``, of a file that is read; ``status`` hears of what there is so far, and ``keep`` is given what
-    each phase has come to as soon as it is over."""
+    """Runs a parsed file as ``measure_jobs`` does; ``status`` is called with the results so far, and ``keep`` with each
+    phase as soon as it ends."""
     for option in OPTIONS:
         if option.name in options and option.name not in ("seed", "interval"):
             raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
@@ -153,7 +153,7 @@ def measure_file(
             status.take(file, phase, rows, course.results() if course.native is not None else None)
 
     def carry_out(index: int, phase: JobPhase) -> _native.Results:
-        # Jobs of a curve's point that have no share of its rate are left out, and their targets with them.
+        # Jobs of a curve's point without a share of its rate are left out, with their targets.
         changed: PhaseSpec = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
 
         def tell(now: ProgressReport) -> object:
@@ -186,17 +186,17 @@ def measure_file(
 
 @dataclass
 class Course:
-    """Phases being carried out, one after another."""
+    """Runs phases one after another."""
 
     file: JobFile
     native: _native.Results | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     stopped: str | None = None
     reached: dict[int, list[float]] = field(default_factory=dict)
-    """The rate of each job of a phase, in requests a second, by the phase's place in the file."""
+    """The rate of each job of a phase, in requests per second, by the phase's index in the file."""
 
     def follow(self, phases: Sequence[JobPhase], carry_out: Callable[[int, JobPhase], _native.Results]) -> None:
-        """Carries out phases; what an error or an interruption finds done is kept."""
+        """Runs phases; completed ones are kept after an error or an interruption."""
         began_s = time.monotonic()
         for index, phase in enumerate(phases):
             try:
@@ -226,7 +226,7 @@ class Course:
                 return
 
     def _with_rates(self, phase: JobPhase) -> JobPhase:
-        """A point of a curve, with rates by what the phase without a limit has reached."""
+        """Returns a point of a curve with rates derived from the phase without a limit."""
         point = phase.get("curve_point")
         if point is None:
             return phase
@@ -235,7 +235,7 @@ class Course:
         return with_rates
 
     def results(self) -> JobResults:
-        """The results of the phases that were carried out."""
+        """Returns the results of the phases that were run."""
         if self.native is None:
             raise InputError(f"{self.file.source}: there is nothing in it that could be carried out")
         results = JobResults(self.native, (), self.file, self.outcomes)
@@ -244,7 +244,7 @@ class Course:
 
 
 def _rates(phase: JobPhase, results: _native.Results) -> list[float]:
-    """The rate of each job of a phase, in requests a second; jobs that are one stream share evenly."""
+    """Returns the rate of each job of a phase, in requests per second; jobs of one stream share it evenly."""
     names = _native.phase_stream_names(phase)
     streams = {stream["stream"]: stream["iops"] or 0.0 for stream in results.streams_of(0)}
     if not streams:
@@ -263,8 +263,8 @@ def run_jobs(
     """Simulates a job file on systems, phase after phase; the options are those of ``run`` that change the system, the
     ``seed`` and the ``interval``, with one value each.
 
-    The file's targets lie one after another in the system. ``remarks`` says what a measurement would do and the
-    simulation does not.
+    The file's targets are concatenated on the system. ``remarks`` lists differences between the simulation and a
+    measurement.
 
     >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
     >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
@@ -278,7 +278,7 @@ def run_jobs(
 def run_file(
     file: JobFile, systems: System | Iterable[System], options: Any, progress: Progress | None = None
 ) -> JobResults:
-    """As ``run_jobs``, of a file that is read."""
+    """Simulates a parsed file as ``run_jobs`` does."""
     if file.tree_phases:
         raise InputError(f"{file.source}: loads on files in folders are measured, not simulated; use headstack measure")
     values = {name: texts(options[name]) for name in options}
@@ -303,7 +303,7 @@ def run_file(
 
 
 def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Progress | None) -> JobResults:
-    """The phases on one system: all at once, unless some depend on what others reach."""
+    """Simulates the phases on one system: all at once, unless some depend on the results of others."""
     remarks: list[str] = []
 
     def specify(phase: JobPhase) -> Spec:
@@ -333,7 +333,7 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
 
 
 def refuse(values: dict[str, list[str]], file: JobFile) -> None:
-    """Refuses options for what a job file states itself, and lists of values."""
+    """Rejects options for values that a job file states itself, and lists of values."""
     groups = {option.name: option.group for option in OPTIONS}
     for name, texts_of in values.items():
         if groups[name] in SIMULATED and name not in ("seed", "interval", "range", "lun"):

@@ -1,4 +1,4 @@
-"""A phase of a job file that was carried out."""
+"""``Outcome``: a phase of a job file that was run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from headstack.measurement.jobfiles.phases import JobPhase
 
 @dataclass(frozen=True)
 class Outcome:
-    """A phase that was carried out."""
+    """A phase that was run."""
 
     phase: JobPhase
-    """As it was: a point of a curve with its rates."""
+    """The phase with its actual values: a point of a curve with its rates."""
     elapsed_s: float
-    """From the start of the first phase to its end."""
+    """Time from the start of the first phase to its end."""

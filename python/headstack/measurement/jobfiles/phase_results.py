@@ -1,4 +1,4 @@
-"""Results of the phases of a job file: a run for each phase, whose streams are the jobs, or their groups."""
+"""``PhaseResults``: a run for each phase of a job file, with its jobs, or their groups, as streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headstack.results.results import Results
 
 
 class PhaseResults(Results):
-    """Results of the phases of a job file, a run for each. ``JobResults`` states them as fio does."""
+    """Results of the phases of a job file, one run each. ``JobResults`` formats them as fio does."""
 
     def __init__(
         self, native: _native.Results, names: Sequence[str], file: JobFile, outcomes: Sequence[Outcome]
@@ -23,14 +23,14 @@ class PhaseResults(Results):
         self.outcomes = list(outcomes)
         """One for each run."""
         self.remarks: list[str] = list(file.remarks)
-        """Options that were not done as the file asks, one line each."""
+        """Options that were not supported as the file states them, one line each."""
         self.disks: list[DiskUse] = []
-        """The use of the disks below real targets meanwhile: fio's ``disk_util``."""
+        """Use of the disks below real targets during the run: fio's ``disk_util``."""
         self.stopped: str | None = None
-        """Why phases that follow were not carried out."""
+        """The reason why later phases were not run."""
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """The jobs of each phase that has several; what else is known of them is in ``facts``.
+        """Returns the jobs of each phase with several; further figures are in ``facts``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
@@ -43,7 +43,7 @@ class PhaseResults(Results):
         return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
 
     def failures(self) -> int:
-        """Requests that failed although their job was not to go on after such errors.
+        """The number of failed requests whose errors should have ended their job.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
@@ -61,7 +61,7 @@ class PhaseResults(Results):
                 name: job["errors"] for job, copies in zip(outcome.phase["jobs"], names, strict=True) for name in copies
             }
             for name, kinds in by_name.items():
-                # Only fio's files say so; what verifying could not read is judged by itself.
+                # Only fio's files have such rules; read errors of a verification are counted separately.
                 rule = rules.get(name) if self.file.program == "fio" else None
                 for kind, counts in kinds.items():
                     goes_on = rule is not None and rule["reads_go_on" if kind == "read" else "writes_go_on"]
@@ -69,7 +69,7 @@ class PhaseResults(Results):
         return failures
 
     def broken_bounds(self) -> list[str]:
-        """The jobs that a limit of their file ended (``max_latency``, ``rate_min``, ``rate_iops_min``), a line each.
+        """The jobs that a limit of their file ended (``max_latency``, ``rate_min``, ``rate_iops_min``), one line each.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
         >>> hs.run_jobs("job.fio", "cheetah-x15-36lp").broken_bounds()

@@ -1,4 +1,4 @@
-"""Job files, their phases and jobs, as the compiled part reads and takes them."""
+"""Types of job files, their phases and jobs, as the compiled part returns and takes them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Remark(TypedDict):
-    """An option that is not done, or done otherwise."""
+    """An option that is ignored, or handled differently."""
 
     line: int
-    """Line of the file, or number of the argument, from 1; 0 where none is meant."""
+    """Line of the file, or number of the argument, from 1; 0 if it concerns none."""
     option: str
     message: str
 
@@ -32,20 +32,21 @@ class Part(TypedDict):
 
     start: Bytes | Percent
     length: Bytes | Percent | None
-    """``None`` for all up to the end."""
+    """The length; ``None`` for everything up to the end."""
 
 
 class JobLimits(TypedDict):
-    """The end of a job, by the limit that is reached first; without any, it goes through its part once."""
+    """End conditions of a job, of which the first one reached ends it; without any, it makes one pass through its
+    part."""
 
     requests: int | None
     transfers: int | None
-    """Requests that are no flushes."""
+    """Number of requests without flushes."""
     bytes: int | None
     passes: float | None
     """Bytes as a multiple of the part's length."""
     time_ns: int | None
-    """After the warm-up."""
+    """Time after the warm-up."""
 
 
 class Flow(TypedDict):
@@ -57,32 +58,32 @@ class Flow(TypedDict):
 
 
 class ErrorRule(TypedDict):
-    """The effect of failed requests on a job."""
+    """How failed requests affect a job."""
 
     reads_go_on: bool
     writes_go_on: bool
     end_all: bool
-    """The end of the job by an error ends all jobs."""
+    """Whether all jobs end if an error ends this one."""
 
 
 class Bounds(TypedDict):
-    """Limits of reads, writes and trims whose violation ends a job with an error; 0 sets none."""
+    """Limits of reads, writes and trims that end a job with an error when exceeded; 0 sets none."""
 
     latency_max_ns: list[int]
     iops_min: list[int]
     bytes_per_s_min: list[int]
     cycle_ns: int
-    """The time over which a rate is the mean."""
+    """Averaging time of a rate."""
 
 
 class Pattern(TypedDict):
-    """Bytes that are written again and again, from the start of each request."""
+    """Bytes that are repeated from the start of each request."""
 
     pattern: list[int]
 
 
 class Zoning(TypedDict):
-    """The tending of zones (fio's ``zonemode=zbd``)."""
+    """Zoned writing (fio's ``zonemode=zbd``)."""
 
     size_bytes: int | None
     capacity_bytes: int | None
@@ -101,13 +102,13 @@ class PhaseJob(TypedDict):
 
     name: str
     group: int | None
-    """Jobs of equal groups are reported as one; ``None`` reports each by itself."""
+    """Jobs of equal groups are reported as one; ``None`` reports the job separately."""
     copies: int
     first_copy: int
-    """The number of the first copy among jobs of this name, from 0."""
+    """Number of its first copy among the jobs of this name, from 0."""
     targets: list[str]
     file_bytes: int | None
-    """The size of each file that is to exist; ``None`` takes targets as they are."""
+    """Size of each file to create; ``None`` uses targets as they are."""
     part: Part
     engine: Literal["ring", "psync", "null"]
     direct: bool
@@ -116,14 +117,14 @@ class PhaseJob(TypedDict):
     """The description of a ``Workload``."""
     limits: JobLimits
     rates_per_s: NotRequired[list[float]]
-    """Requests a second of reads, writes and trims, where each kind keeps its own rate."""
+    """Requests per second of reads, writes and trims, if each kind has a rate of its own."""
     flow: NotRequired[Flow]
     errors: ErrorRule
     bounds: NotRequired[Bounds]
     content: Literal["random"] | Pattern
     flushes_at_end: bool
     share_percent: NotRequired[float]
-    """Its part of the requests of the phase's pool."""
+    """Its share of the requests of the phase's pool."""
     start_delay_ns: int
     slots: int
     """Queue depth of an open loop."""
@@ -141,7 +142,7 @@ class CurvePoint(TypedDict):
     """A point of a saturation curve: its rate is a percentage of the rate that another phase reached."""
 
     max_phase: int
-    """The index of the phase without a limit."""
+    """Index of the phase without a limit."""
     percent: float
     process: str
     stop_response_ns: int | None
@@ -158,7 +159,7 @@ class JobPhase(TypedDict):
     curve_point: NotRequired[CurvePoint]
     ends_with_first: bool
     loops_previous: NotRequired[bool]
-    """One more loop of the phase before it."""
+    """Whether it is another loop of the phase before it."""
 
 
 class Tree(TypedDict):
@@ -220,7 +221,7 @@ JobFileRead = TypedDict(
         "global": list[list[str]],
     },
 )
-"""A job file: phases one after another, or loads on trees of files; remarks; and the options of all jobs as written."""
+"""A job file: consecutive phases, or loads on trees of files; remarks; and the options of all jobs as written."""
 
 
 class PhaseSpec(TypedDict):
@@ -238,7 +239,7 @@ class PhaseSpec(TypedDict):
 
 
 class PhaseDemand(TypedDict):
-    """The workload or the scenario that is a phase on a simulated system."""
+    """The workload or the scenario of a phase on a simulated system."""
 
     workload: NotRequired[Mapping[str, Any]]
     scenario: NotRequired[Mapping[str, Any]]
@@ -263,5 +264,5 @@ class DiskUse(TypedDict):
 
 
 def writes(job: PhaseJob) -> bool:
-    """Whether a job does anything but read."""
+    """Whether a job has requests other than reads."""
     return any(line["read_percent"] < 100 for line in job["workload"]["lines"])

@@ -1,4 +1,4 @@
-"""The files and devices of job files: which they are, how each is opened, and what the disks below them do."""
+"""The files and devices of job files: their paths, how each is opened, and the use of the disks below them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def on_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
-    """The phases with ``targets`` in place of the file's own names."""
+    """Returns the phases with ``targets`` in place of the file's own names."""
     if not targets:
         nameless = [job["name"] for phase in file.phases for job in phase["jobs"] if not job["targets"]]
         if nameless:
@@ -39,7 +39,7 @@ def on_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
             own = list(dict.fromkeys(place[name] for name in job["targets"])) or list(targets)
             size = job["file_bytes"]
             if size is not None and job["targets"]:
-                # All that its files hold is to have room on what stands for them.
+                # The replacement must have room for all files of the job.
                 size = -(-size * len(job["targets"]) // len(own))
             jobs.append(job | {"targets": own, "file_bytes": size})
         phases.append(phase | {"jobs": jobs})
@@ -47,12 +47,12 @@ def on_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
 
 
 def names_of(phases: Iterable[JobPhase]) -> list[str]:
-    """The targets that phases name, each once."""
+    """Returns the distinct targets that phases name."""
     return list(dict.fromkeys(name for phase in phases for job in phase["jobs"] for name in job["targets"]))
 
 
 def called(paths: Sequence[str]) -> str:
-    """The name of several targets in results."""
+    """Returns the name of several targets in results."""
     if len(paths) <= 3:
         return ", ".join(paths)
     return f"{paths[0]} and {len(paths) - 1} more"
@@ -88,7 +88,7 @@ class Places:
         key = self._key(path, job)
         if key not in self._numbers:
             self._numbers[key] = len(self.asked)
-            # The second way to open a file that this opens first finds it created.
+            # If this opens a file in two ways, the second one finds the file that the first one created.
             is_new = not os.path.lexists(path) and any(asked["path"] == path for asked in self.asked)
             sharing = [other for other in jobs if path in other["targets"]]
             sizes = [other["file_bytes"] for other in sharing if other["file_bytes"] is not None]
@@ -114,18 +114,18 @@ class Places:
             raise InputError(f"{twice}: jobs write it in several ways (direct, sync); it is written in one")
 
     def of_phase(self, phase: JobPhase) -> list[list[int]]:
-        """The numbers of each job's targets."""
+        """Returns the numbers of each job's targets."""
         return [[self._numbers[self._key(path, job)] for path in job["targets"]] for job in phase["jobs"]]
 
     def unlink(self) -> None:
-        """Removes the files that were created for jobs which ask for that."""
+        """Removes the files that were created for jobs with the option ``unlink``."""
         for path in self._unlinked:
             if os.path.lexists(path):
                 os.unlink(path)
 
 
 class Disks:
-    """The kernel's counts of the disks below targets."""
+    """The kernel's counters of the disks below targets."""
 
     # Documentation/admin-guide/iostats.rst, in order.
     FIELDS = (
@@ -143,11 +143,11 @@ class Disks:
             with open(f"/sys/class/block/{name}/stat", encoding="ascii") as file:
                 return dict(zip(self.FIELDS, map(int, file.read().split()), strict=False))
         except OSError:
-            # A device that is gone has no counts.
+            # A device that is gone has no counters.
             return {}
 
     def since(self, elapsed_s: float) -> list[DiskUse]:
-        """Their use since this was made, as in fio's ``disk_util``."""
+        """Returns their use since this object was created, as in fio's ``disk_util``."""
         done: list[DiskUse] = []
         for name in self.names:
             counts = {key: value - self.before[name].get(key, 0) for key, value in self._counts(name).items()}

@@ -1,1 +1,1 @@
-"""Tests of drives and modules with a set procedure."""
+"""Tests of drives and modules by fixed procedures."""

@@ -1,1 +1,1 @@
-"""Many runs, cut into chunks that are carried out here or on a cluster and kept once finished."""
+"""Many runs, cut into chunks that are run here or on a cluster and stored when finished."""

@@ -1,4 +1,4 @@
-"""Chunks: runs as bytes that name themselves, small enough that losing one costs little."""
+"""``Chunk``: runs as bytes whose hash is their id, small enough that losing one costs little."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from headstack.catalogue.options import Spec
 T = TypeVar("T")
 
 CHUNK_S = 0.5
-"""A chunk ends when its runs are estimated to take one core this long. Where it ends follows from the runs alone, so
-that whoever asks for the same runs again finds those that are finished. How many are handed over at a time is
-measured."""
+"""A chunk ends when its runs are estimated to take one core this long, in seconds. Its end depends only on the runs, so
+that repeating the same runs finds the finished ones. The number of chunks submitted at a time is measured."""
 
 RUNS_MAX = 256
-"""Nor has it more runs than this whose whole results are kept: what is answered has to be held in memory."""
+"""Maximum number of runs per chunk if complete results are kept, since the answer must fit into memory."""
 
 POINTS_MAX = 4096
-"""Nor more points of a sweep, of each of which a row is kept."""
+"""Maximum number of points of a sweep per chunk, each of which adds a row."""
 
 _PACKAGE = Path(__file__).parents[2]
 _SPECIFYING = (
@@ -37,15 +36,16 @@ _SPECIFYING = (
     "simulation/chunks/parts.py",
     "simulation/chunks/work.py",
 )
-"""What turns the points of a sweep into specifications, and takes parts of traces, beside the compiled part."""
+"""Files, in addition to the compiled part, that turn points of a sweep into specifications and split traces into
+parts."""
 
 
 @cache
 def engine(others: tuple[str, ...] = ()) -> str:
-    """What computes: the version, and a hash of the compiled part, of what specifies runs for it, and of ``others``,
-    files of the package that a result depends on besides.
+    """Returns the identity of the computing code: the version and a hash of the compiled part, of the files that
+    specify its runs, and of ``others``, further files of the package that a result depends on.
 
-    The hash tells one build from another, so that nothing is taken from the store that an older build has left.
+    The hash distinguishes builds, so that answers of an older build in the store are not used.
     """
     digest = hashlib.sha256()
     for path in (Path(_native.__file__), *(_PACKAGE / name for name in (*_SPECIFYING, *others))):
@@ -55,28 +55,30 @@ def engine(others: tuple[str, ...] = ()) -> str:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some runs that follow each other, to be carried out together."""
+    """Consecutive runs that are computed together."""
 
     content: bytes
-    """What is asked for, as canonical JSON: the same runs are the same bytes."""
+    """The request as canonical JSON: equal runs have equal bytes."""
     first: int
-    """Place of its first run among all."""
+    """Index of its first run among all runs."""
     runs: int
 
     @cached_property
     def id(self) -> str:
-        """Hash of the content."""
+        """The hash of the content."""
         return hashlib.sha256(self.content).hexdigest()[:32]
 
     @classmethod
     def of(cls, asked: dict[str, Any], first: int) -> Chunk:
-        """A chunk of ``runs``, of the ``points`` of a sweep or of ``parts`` of a trace, whichever ``asked`` has."""
+        """Creates a chunk of ``runs``, of the ``points`` of a sweep or of ``parts`` of a trace, whichever ``asked``
+        has.
+        """
         content = json.dumps({"engine": engine()} | asked, sort_keys=True, separators=(",", ":")).encode()
         return cls(content, first, len(asked[_items(asked)]))
 
     @cached_property
     def asked(self) -> dict[str, Any]:
-        """What is asked for."""
+        """The parsed content."""
         asked: dict[str, Any] = json.loads(self.content)
         return asked
 
@@ -86,7 +88,7 @@ class Chunk:
         return _items(self.asked) == "parts"
 
     def halves(self) -> list[Chunk]:
-        """Two chunks of half the runs each."""
+        """Splits the chunk into two of half the runs each."""
         asked = self.asked
         items = asked[_items(asked)]
         middle = len(items) // 2
@@ -94,7 +96,7 @@ class Chunk:
         return [Chunk.of(asked | {_items(asked): part}, self.first + start) for start, part in parts]
 
     def describe(self) -> str:
-        """Its first run in words: the system and what tells the run from others."""
+        """Describes its first run: the system, and what distinguishes the run from others."""
         asked = self.asked
         if "parts" in asked:
             return f"part {self.first + 1} of {asked['name']}"
@@ -110,7 +112,7 @@ def _items(asked: dict[str, Any]) -> str:
 
 
 def chunks_of_runs(specs: Iterable[Spec]) -> Iterator[Chunk]:
-    """The runs of specifications, whose whole results are kept."""
+    """Yields chunks of runs whose complete results are kept."""
     first = 0
     for runs in cut(specs, cost_s, RUNS_MAX):
         yield Chunk.of({"runs": runs, "whole": True}, first)
@@ -118,7 +120,9 @@ def chunks_of_runs(specs: Iterable[Spec]) -> Iterator[Chunk]:
 
 
 def cut(items: Iterable[T], cost: Callable[[T], float], most: int) -> Iterator[list[T]]:
-    """The items in portions, each of ``CHUNK_S`` by their estimated costs in seconds, and of at most so many."""
+    """Splits the items into portions that take ``CHUNK_S`` by their estimated costs in seconds and have at most
+    ``most`` items.
+    """
     portion: list[T] = []
     sum_s = 0.0
     for item in items:
@@ -133,17 +137,17 @@ def cut(items: Iterable[T], cost: Callable[[T], float], most: int) -> Iterator[l
 
 _START_S = 2e-4
 _REQUEST_S = {"drive": 4e-7, "array": 3e-6}
-"""What a run and each of its requests take, roughly: docs/performance.md."""
+"""Approximate time per request of a run, in seconds: docs/performance.md."""
 
 _REQUESTS_PER_S = 300
-"""Of each device, where a run is of so much time."""
+"""Assumed requests per second and device for a run of a fixed duration."""
 
 _REQUESTS_UNSTATED = 100_000
-"""Where a run goes on until something is known."""
+"""Assumed requests for a run that continues until a confidence is reached."""
 
 
 def cost_s(spec: Spec) -> float:
-    """A rough estimate of the time that a run takes one core."""
+    """Estimates the time that a run takes one core, in seconds."""
     kind = "array" if "array" in spec["system"] else "drive"
     members = len(spec["system"]["array"]["members"]) if kind == "array" else 1
     demand = spec["scenario"] if "scenario" in spec else spec["workload"]

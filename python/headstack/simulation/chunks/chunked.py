@@ -1,9 +1,8 @@
-"""Many runs, cut into chunks that are carried out here or on a cluster, kept when finished, and never done twice.
+"""Many runs, cut into chunks that are run here or on a cluster, stored when finished, and never repeated.
 
-A chunk is bytes: the build of headstack and the runs, fully specified, as canonical JSON. Its name is their hash, its
-answer a table, stored under that name. Whoever asks for the same runs again gets what is stored and computes the rest,
-so that work that was interrupted goes on where it was. Neither where chunks end nor who carries them out changes a byte
-of what comes of it.
+A chunk is bytes: the build of headstack and the fully specified runs as canonical JSON. Its hash is its id; its answer
+is a table stored under that id. Repeating the same runs uses the stored answers and computes the rest, so that
+interrupted work resumes. Neither the boundaries of chunks nor the executor changes a byte of the result.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ def finish(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Carries out chunks of ``runs`` runs together, but for those that are stored; their files, in order.
+    """Computes the chunks, ``runs`` runs in total, that are not stored yet; returns the files of all answers in order.
 
-    The chunks are asked for as they are needed, and memory does not grow with their number. ``progress`` is called with
-    the share done. What is finished stays in the store, whatever ends the rest: Ctrl-C, or a failure. Raises
-    ``InputError`` for a store or an executor that cannot be, ``RunError`` when workers die of a run.
+    Chunks are generated as needed, and memory does not grow with their number. ``progress`` is called with the share
+    done. Finished chunks stay in the store when the rest is interrupted or fails. Raises ``InputError`` for an invalid
+    store or executor, and ``RunError`` if workers die of a run.
     """
     kept = Store(store)
     paths: dict[int, Path] = {}
@@ -58,13 +57,13 @@ def finish(
         if progress is not None:
             progress((done + under_way) / max(runs, 1))
 
-    # Closed before the pool is, which would wait for what is under way.
+    # Closed before the pool, which would otherwise wait for tasks in progress.
     with opened(executor) as pool, closing(answers(pool, missing(), tell)) as answered:
         for chunk, answer in answered:
             paths[chunk.first] = kept.keep(chunk, answer)
             done += chunk.runs
     if done < runs:
-        # Chunks that were taken for the death of their workers, and of whose runs none was it.
+        # These chunks were suspected when their workers died, but none of their runs was the cause.
         raise RunError(f"workers died over {runs - done} runs; finished chunks are kept, the same command goes on")
     return [paths[first] for first in sorted(paths)]
 
@@ -77,10 +76,10 @@ def run_chunks(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> Results:
-    """Carries out the runs that ``runs.specify`` has specified, as ``finish`` does; their results, in order.
+    """Computes the runs specified by ``runs.specify`` as ``finish`` does; returns their results in order.
 
-    ``swept`` names the options that tell curves apart (``runs.swept``). Raises ``InputError`` naming a run that is
-    impossible, ``RunError`` naming one that failed, or failed its own check.
+    ``swept`` names the options that distinguish curves (``runs.swept``). Raises ``InputError`` with the name of an
+    impossible run, and ``RunError`` with the name of a run that failed or did not pass its own check.
     """
     paths = finish(chunks_of_runs(specs), len(specs), store=store, executor=executor, progress=progress)
     asked: list[str] = []
@@ -102,7 +101,7 @@ def _labels(spec: Spec) -> list[str]:
 
 
 def rows(path: Path | Sequence[Path], columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Some columns of a chunk's table, or of the tables of several, one after the other."""
+    """Returns some columns of a chunk's table, or of several tables concatenated."""
     paths = [path] if isinstance(path, Path) else path
     if not paths:
         return []

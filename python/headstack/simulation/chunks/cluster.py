@@ -1,7 +1,7 @@
-"""The workers of a Dask cluster: they are sent chunks as bytes and send back tables as bytes, and share no folder.
+"""The workers of a Dask cluster, which get chunks as bytes, return tables as bytes, and need no shared folder.
 
-A worker computes on all the cores of its machine, whatever the number of its threads: with one more than cores
-(``--nthreads 3`` on two), as there are here, no core waits while an answer is written.
+A worker computes on all cores of its machine, independently of its number of threads: with one more thread than cores
+(``--nthreads 3`` on two), as in the local pool, no core idles while an answer is written.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from headstack.simulation.chunks.work import answer
 
 CONNECT_S = 10
 LOOK_S = 5.0
-"""How often the scheduler is asked for its workers, which takes it as long as a task does."""
+"""Interval in seconds at which the scheduler is queried for its workers; a query costs it as much as a task."""
 
 LONELY_S = 60.0
-"""How long to wait for a worker when all are gone: a nanny needs some seconds to start another."""
+"""Seconds to wait for a worker after all have gone: a nanny needs some seconds to start another."""
 
 
 class Cluster:
@@ -33,25 +33,25 @@ class Cluster:
 
     def __init__(self, distributed: Any, client: Any, name: str) -> None:
         self._distributed, self._client, self._name = distributed, client, name
-        # Two tasks for each thread: one waits there while the other is computed.
+        # Two tasks per thread: one waits at the worker while the other is computed.
         self.width = 2 * max(1, sum(client.nthreads().values()))
         self._seen_s = self._looked_s = time.monotonic()
 
     def submit(self, contents: list[bytes], tell: Tell) -> Answer:
-        """Begins a task; what is done of it is not known before its end."""
+        """Starts a task, whose progress is unknown until it ends."""
         begun = self._client.submit(answer, contents, pure=False)
         future: Answer = Future()
         begun.add_done_callback(partial(_pass_on, future))
-        # The cluster forgets what nobody holds.
+        # The cluster drops futures without references.
         future.begun = begun  # type: ignore[attr-defined]
         return future
 
     def has_died(self, error: BaseException) -> bool:
-        """Whether so many workers died of the task as the scheduler allows."""
+        """Whether as many workers died of the task as the scheduler allows."""
         return isinstance(error, self._distributed.KilledWorker)
 
     def look(self) -> None:
-        """Raises ``RunError`` when there has been no worker for a minute, or no scheduler."""
+        """Raises ``RunError`` if there has been no worker for a minute, or no scheduler."""
         now = time.monotonic()
         if now - self._looked_s < LOOK_S:
             return
@@ -75,22 +75,22 @@ def _pass_on(future: Answer, begun: Any) -> None:
 
 @contextmanager
 def connected(name: str) -> Iterator[Cluster]:
-    """The cluster of ``dask://HOST:PORT``. Raises as ``client_of``."""
+    """Connects to the cluster ``dask://HOST:PORT``. Raises as ``client_of``."""
     with client_of(name) as (distributed, client):
         yield Cluster(distributed, client, name)
 
 
 @contextmanager
 def client_of(name: str) -> Iterator[tuple[Any, Any]]:
-    """The module ``distributed``, and a client of the cluster of ``dask://HOST:PORT``.
+    """Yields the module ``distributed`` and a client of the cluster ``dask://HOST:PORT``.
 
-    Raises ``InputError`` when nobody answers there, it has no worker, or one of another build than this process.
+    Raises ``InputError`` if there is no scheduler, it has no worker, or a worker runs another build than this process.
     """
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
         raise InputError(f"{name} needs the extra headstack[cluster]", key="executor") from None
-    # What becomes of workers is told here, in one line.
+    # Failures of workers are reported by us, in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(

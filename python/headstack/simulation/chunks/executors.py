@@ -1,4 +1,4 @@
-"""Where chunks are carried out: in this process, or on the workers of a cluster."""
+"""``Pool`` and its local implementation: runs chunks in this process or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.work import answer
 
 TASK_S = 2.0
-"""A task is so many chunks as take about this long: what it costs to hand it over is lost in that, and not much is lost
-with it."""
+"""Target duration of a task, in seconds: long enough to hide the cost of submitting it, and short enough that losing it
+costs little."""
 
 Answer = Future[tuple[list[bytes], float]]
 
@@ -22,24 +22,24 @@ Tell = Callable[[float], object]
 
 
 class Pool(Protocol):
-    """What carries out tasks."""
+    """An executor of tasks."""
 
     width: int
-    """Tasks that are handed over at a time."""
+    """Number of tasks submitted at a time."""
 
     def submit(self, contents: list[bytes], tell: Tell) -> Answer:
-        """Begins a task; ``tell`` is called with the share done, where that is known."""
+        """Starts a task; ``tell`` is called with the share done, if known."""
 
     def has_died(self, error: BaseException) -> bool:
-        """Whether the task took its worker with it, time and again."""
+        """Whether the task repeatedly killed its worker."""
 
     def look(self) -> None:
-        """Raises ``RunError`` where nobody is left who could carry out anything."""
+        """Raises ``RunError`` if there is no worker left."""
 
 
 class _Local:
-    """The cores of this machine. A thread a task hands it to the compiled part, whose cores do the runs of all tasks:
-    one task more than cores, so that none waits while the end of another is awaited."""
+    """The cores of this machine. Each task has a thread that calls the compiled part, which runs all tasks on all
+    cores. There is one task more than cores, so that no core idles while another task ends."""
 
     def __init__(self, threads: ThreadPoolExecutor, width: int) -> None:
         self.width = width
@@ -60,14 +60,14 @@ class _StoppedError(Exception):
 
 
 class Task:
-    """Chunks under way."""
+    """Chunks that are being computed."""
 
     def __init__(self, chunks: list[Chunk], seeks: bool = False) -> None:
         self.chunks = chunks
         self.seeks = seeks
-        """Whether it only seeks the run that kills workers; the answer is of no use."""
+        """Whether it only searches for the run that kills workers; its answer is discarded."""
         self.alone = seeks
-        """Whether nothing else is under way beside it: a worker that dies then died of it."""
+        """Whether no other task is in progress: if a worker dies, this task is the cause."""
         self.share = 0.0
 
     @property
@@ -75,7 +75,7 @@ class Task:
         return 0 if self.seeks else sum(chunk.runs for chunk in self.chunks)
 
     def halves(self) -> list[Task]:
-        """The same in two tasks; none where it is of one run."""
+        """Splits the task into two; returns none if it has one run."""
         middle = len(self.chunks) // 2
         if middle:
             return [Task(self.chunks[:middle], self.seeks), Task(self.chunks[middle:], self.seeks)]
@@ -84,10 +84,10 @@ class Task:
 
 
 def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[Chunk, bytes], None, None]:
-    """Carries out chunks, and gives the answer of each as it comes; ``tell`` is called with the runs under way that are
-    done already.
+    """Computes chunks and yields each answer as it arrives; ``tell`` is called with the number of runs done within
+    tasks in progress.
 
-    Raises ``RunError`` at the end, naming the runs whose workers died.
+    Raises ``RunError`` at the end with the runs whose workers died.
     """
     under_way: dict[Answer, Task] = {}
     again: deque[Task] = deque()
@@ -123,7 +123,7 @@ def answers(pool: Pool, chunks: Iterator[Chunk], tell: Tell) -> Generator[tuple[
                     if len(task.chunks) > 1:
                         again.extend(task.halves())
                     elif not task.alone:
-                        # What was on the same worker dies with the culprit.
+                        # Tasks on the same worker die with the culprit, so suspects are run one at a time.
                         task.alone = True
                         suspects.append(task)
                     elif halves := task.halves():

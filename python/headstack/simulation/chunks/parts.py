@@ -1,4 +1,4 @@
-"""Parts of the analysis of a stored trace, as a worker carries them out: the files are there for it too."""
+"""Parts of the analysis of a stored trace as a worker computes them; the worker needs access to the same files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headstack import _native
 from headstack._native import InputError, RunError
 
 ONE_AT_A_TIME = threading.Lock()
-"""A part uses the cores by itself, and memory for its tables: a process has one under way."""
+"""A part uses all cores, and memory for its tables, so a process computes one at a time."""
 
 
 def answer_of(chunk: dict[str, Any], progress: Callable[[float], object] | None = None) -> bytes:
-    """What a worker does: one part, as bytes.
+    """Computes one part and returns it as bytes.
 
-    Raises ``InputError`` where the files are not there, or not those that were meant.
+    Raises ``InputError`` if the files are missing or are not the expected ones.
     """
     (part,) = chunk["parts"]
     if identity(chunk["trace"]["paths"]) != chunk["files"]:
@@ -28,7 +28,7 @@ def answer_of(chunk: dict[str, Any], progress: Callable[[float], object] | None 
         )
 
     def tell(_requests: int) -> None:
-        # How many there are of it is not known; it is asked whether to go on.
+        # The total number of requests is unknown; the call only checks for an interruption.
         if progress is not None:
             progress(0.0)
 
@@ -37,19 +37,19 @@ def answer_of(chunk: dict[str, Any], progress: Callable[[float], object] | None 
 
 
 def identity(paths: list[str]) -> list[str]:
-    """What tells stored traces from others: a hash of each one's metadata, which say where every column of it lies and
-    between which values.
+    """Returns the identities of stored traces: a hash of each file's metadata, which holds the position and the value
+    range of every column.
     """
     return [hashed(path) for given in paths for path in ([Path(given)] if not Path(given).is_dir() else stored(given))]
 
 
 def stored(folder: str) -> list[Path]:
-    """The stored traces in a folder, as the compiled part reads them."""
+    """Returns the stored traces in a folder, as the compiled part reads them."""
     return sorted(path for path in Path(folder).glob("*.parquet") if not path.name.startswith("."))
 
 
 def hashed(path: Path) -> str:
-    """A hash of the end of a Parquet file, and its length."""
+    """Returns a hash of the end of a Parquet file, and the file's length."""
     try:
         with path.open("rb") as file:
             length = file.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""The executor of a name: threads of this process, or a cluster of Dask."""
+"""Creates executors by name: threads of this process, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from headstack.simulation.chunks.executors import Pool, _Local
 
 @contextmanager
 def opened(executor: str) -> Iterator[Pool]:
-    """The executor of a name: ``local``, or ``dask://HOST:PORT``, a cluster's scheduler.
+    """Opens the executor ``local``, or ``dask://HOST:PORT``, the scheduler of a cluster.
 
-    Raises ``InputError`` when there is none, or its workers are of another build than this process.
+    Raises ``InputError`` if there is none, or its workers run another build than this process.
     """
     if executor == "local":
         width = (os.cpu_count() or 1) + 1

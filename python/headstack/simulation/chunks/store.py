@@ -1,4 +1,4 @@
-"""Where finished chunks are kept: a file each, which is there as a whole or not at all."""
+"""``Store``, which keeps finished chunks: one file each, written atomically."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ log = logging.getLogger("headstack")
 
 
 class Store:
-    """A folder of answers, with a folder in it for each build of headstack: others may be deleted at any time.
+    """A folder of answers with a subfolder per build of headstack; those of other builds may be deleted at any time.
 
-    A file is called ``CHUNK-HASH``, with ``.parquet`` where it is a table: what is asked for, and the hash of its own
-    bytes, by which a damaged file is known. Several processes may use a store at a time.
+    A file is called ``CHUNK-HASH``, with ``.parquet`` if it is a table: the id of the chunk and the hash of the file's
+    bytes, which detects damage. Several processes may use a store at a time.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """Raises ``InputError`` where nothing can be kept."""
+        """Raises ``InputError`` if the folder cannot be written."""
         self._folder = (Path(folder) if folder is not None else cache_folder() / "chunks") / engine()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ class Store:
         self._found = {path.name.partition("-")[0]: path for path in self._folder.glob("[!.]*-*")}
 
     def find(self, chunk: Chunk) -> Path | None:
-        """The answer to a chunk; what is damaged is removed, with a note."""
+        """Returns the answer to a chunk, or ``None``; a damaged file is removed with a note."""
         path = self._found.get(chunk.id)
         if path is None:
             return None
@@ -48,7 +48,7 @@ class Store:
         return None
 
     def keep(self, chunk: Chunk, answer: bytes) -> Path:
-        """Keeps the answer to a chunk."""
+        """Stores the answer to a chunk."""
         path = self._folder / _name(chunk, answer)
         write_all([(path, partial(Path.write_bytes, data=answer))])
         return path

@@ -1,4 +1,4 @@
-"""What a worker does, here or elsewhere: bytes in, bytes out."""
+"""The work of a worker, local or remote: bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None = None) -> tuple[list[bytes], float]:
-    """Carries out chunks of one kind on all cores: the table or part of each, and the seconds they took.
+    """Computes chunks of one kind on all cores; returns the table or part of each, and the seconds they took.
 
-    A run that is impossible or fails is a row that says so. ``progress`` is called with the share done. Raises
-    ``RunError`` when the chunks are for another build of headstack.
+    An impossible or failed run is a row with the reason. ``progress`` is called with the share done. Raises
+    ``RunError`` if the chunks are for another build of headstack.
     """
     started = time.monotonic()
     asked = [json.loads(content) for content in contents]
@@ -52,9 +52,9 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection of its own to one database in memory, which takes long to open: many chunks are small.
+    """Yields a connection to one in-memory database per process, which is slow to open: many chunks are small.
 
-    Raises ``KeyboardInterrupt`` for a signal that a query meets, which DuckDB turns into an error of its own.
+    Raises ``KeyboardInterrupt`` for a signal during a query, which DuckDB would turn into an error of its own.
     """
     with _database().cursor() as connection:
         try:
@@ -66,7 +66,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def parquet(table: _native.Table) -> bytes:
-    """A table as a Parquet file."""
+    """Returns a table as the bytes of a Parquet file."""
     with tempfile.TemporaryDirectory() as folder, database() as connection:
         path = Path(folder, "table.parquet")
         connection.register("answer", table)

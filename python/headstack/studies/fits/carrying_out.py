@@ -1,4 +1,4 @@
-"""From the file of an inverse study to what came of it."""
+"""``fit``: runs an inverse study from its file to the result. See docs/design/inverse-studies.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headstack.studies.study import Study, query_of
 SETTINGS = 1000
 
 TOGETHER = 32
-"""Settings whose runs are carried out together: memory is needed for these."""
+"""Number of settings whose runs are computed together, which determines the memory."""
 
 Filled = tuple[Study, list[list[Spec]]]
 
@@ -40,11 +40,11 @@ def fit(
     executor: str = "local",
     progress: Progress | None = None,
 ) -> Fitted:
-    """Seeks the settings of an inverse study that reproduce all of its fitted figures, by its name or folder.
+    """Searches for settings of an inverse study, given by name or folder, that reproduce all fitted figures.
 
-    At most so many ``settings`` are tried; fewer where there are no more, or when enough reproduce the figures.
-    ``executor``, ``store`` and ``progress`` are as for ``run``; equal seeds give equal results, on any number of cores.
-    Raises ``InputError`` with file, line and key, ``RunError`` when a run fails.
+    At most ``settings`` are tried; fewer if there are no more, or if enough reproduce the figures. ``executor``,
+    ``store`` and ``progress`` are as for ``run``; equal seeds give equal results, on any number of cores. Raises
+    ``InputError`` with file, line and key, and ``RunError`` if a run fails.
     """
     if settings < 1:
         raise InputError(f"{settings} is too few; 1 or more are tried", key="settings")
@@ -69,7 +69,7 @@ def fit(
 
 @dataclass
 class _Work:
-    """Settings that were carried out; equal ones are once."""
+    """The settings that were run, each once."""
 
     fit: Fit
     store: str | os.PathLike[str] | None
@@ -79,7 +79,7 @@ class _Work:
         self._known: dict[tuple[str, ...], tuple[Row, ...]] = {}
 
     def figures(self, settings: Sequence[dict[str, str]]) -> list[tuple[Row, ...]]:
-        """The rows of each setting's figures. The runs of all of them are carried out together."""
+        """Returns the rows of each setting's figures. The runs of all settings are computed together."""
         new = {tuple(one.values()): one for one in settings if tuple(one.values()) not in self._known}
         with tempfile.TemporaryDirectory(prefix="headstack-fit-") as folder:
             places = [self._place(folder, number) for number in range(len(new))]
@@ -91,7 +91,7 @@ class _Work:
             try:
                 grids = [self._carried_out(grid, filled) for grid in range(len(self.fit.grids))] if new else []
             except (InputError, RunError):
-                # One by one: whose fault it is is named.
+                # One by one, so that errors name their setting.
                 for setting, place, one in zip(new.values(), places, filled, strict=True):
                     with self._naming(setting, place):
                         for grid in range(len(self.fit.grids)):
@@ -104,13 +104,13 @@ class _Work:
         return [self._known[tuple(one.values())] for one in settings]
 
     def _place(self, folder: str, number: int) -> Path:
-        """Where a setting's files are. Runs are specified before those of the next setting take their place."""
+        """Returns the folder of a setting's files. Runs are specified before those of the next setting replace them."""
         place = Path(folder, "0" if all(grid["kind"] == "run" for grid in self.fit.grids) else str(number))
         place.mkdir(exist_ok=True)
         return place
 
     def _carried_out(self, number: int, filled: Sequence[Filled]) -> list[Carried]:
-        """A grid of each setting. Runs that several settings ask for are one."""
+        """Runs a grid for each setting. Runs shared by several settings are computed once."""
         grid = self.fit.grids[number]
         if grid["kind"] != "run":
             work = Work(self.store, self.executor, None)
@@ -132,7 +132,7 @@ class _Work:
 
     @contextmanager
     def _naming(self, setting: dict[str, str], folder: Path) -> Iterator[None]:
-        """What is wrong is told with the setting, by the file that was filled."""
+        """Makes errors name the setting, and the filled file."""
         with_setting = f" (with {', '.join(f'{name} {value}' for name, value in setting.items())})"
         try:
             yield

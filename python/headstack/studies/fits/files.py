@@ -1,4 +1,4 @@
-"""Files of inverse studies: found, read and checked, and filled with a setting of what they leave open."""
+"""``Fit``: finds, reads and checks files of inverse studies, and fills them with a setting of the unknowns."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from headstack.studies.study import Study, table_name, wrong
 from headstack.studies.study_types import DerivedTable, Grid
 
 FILE = "fit.toml"
-FOUND = "found.json"
-"""Beside it, what came of it; ``benches/fits.py`` writes it."""
+RESULT_FILE = "found.json"
+"""File next to it with the result, written by ``benches/fits.py``."""
 FOLDER = "fits"
-"""In the folder of a study, with a folder for each of its inverse studies."""
+"""Subfolder of a study, with a folder for each of its inverse studies."""
 
 UNKNOWNS_MAX = 21
-"""Sobol's points have so many dimensions."""
+"""Maximum number of dimensions of Sobol points."""
 
 _BLANK = re.compile(r"\{([A-Za-z_]\w*)\}")
-"""Neither inline tables of TOML nor SQL have a word in braces by itself."""
+"""A single word in braces occurs neither in inline tables of TOML nor in SQL."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """Something that a document leaves unsaid."""
+    """A value that a document does not state."""
 
     name: str
     what: str
     why: str
-    """Why it may be one of its values."""
+    """Reason for the range of values."""
     axis: Axis
-    """Its values by share: each share of them (0 to 1) is as likely as any other of its length."""
+    """Values by share: equal shares (of 0 to 1) are equally likely."""
 
     @property
     def prior(self) -> str:
-        """What it may be, in words."""
+        """Describes its prior."""
         if isinstance(self.axis, Listed):
             return ", ".join(self.axis.values)
         low, high = self.axis.at(0.0), self.axis.at(1.0 - 1e-12)
@@ -56,11 +56,11 @@ class Fit:
     """An inverse study as its file states it: a study with blanks."""
 
     name: str
-    """``STUDY/NAME``, or that of a folder by itself."""
+    """``STUDY/NAME``, or the name of a standalone folder."""
     file: Path
     folder: Path
     study: Path | None
-    """The folder of the study that it belongs to."""
+    """The folder of its study."""
     title: str
     question: str
     summary: str
@@ -73,18 +73,18 @@ class Fit:
     lines: Mapping[str, int]
 
     def error(self, path: str, message: str) -> InputError:
-        """What is wrong with the key at ``path``, with its line."""
+        """Returns an error at the key ``path``, with its line."""
         return wrong(self.file, self.lines, path, message)
 
     def filled(self, setting: Mapping[str, str], folder: Path) -> Study:
-        """The study with a setting in its blanks, and its files in a ``folder``, in place of another setting's."""
+        """Returns the study with a setting in its blanks, and its files in ``folder``, replacing another setting's."""
         texts = {
             folder / path.name: _filled(text_of(path), setting) if has_blanks else text_of(path)
             for path, has_blanks in self._files()
         }
         for place, text in texts.items():
             if not place.is_file() or place.read_text(encoding="utf-8") != text:
-                # Settings replace files that were read: the folder is ours, and no input of the user's.
+                # Settings replace files that were already read: the folder is ours, and contains no user input.
                 place.write_text(text, encoding="utf-8")
         claim = dict.fromkeys(("contradicted", "missing")) | {"id": "figures", "sql": self.sql}
         asked = {"grids": self.grids, "tables": self.tables, "claims": (claim,)}
@@ -107,7 +107,7 @@ class Fit:
         )
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
-        """The descriptions beside it, with whether they may have blanks: those of its study have none."""
+        """Yields the descriptions next to it, and whether they may have blanks: those of its study have none."""
         own = {path.name: path for path in sorted(self.folder.glob("*.toml")) if path.name != FILE}
         for path in sorted(self.study.glob("*.toml")) if self.study is not None else ():
             if path.name not in own and path.name != STUDY_FILE:
@@ -116,14 +116,16 @@ class Fit:
             yield path, True
 
     def _csv(self) -> tuple[Path, ...]:
-        """The tables of its own and its study that queries name; the others need not be read for each setting."""
+        """Returns the CSV files of its own and its study that queries name; the others need not be read for each
+        setting.
+        """
         words = set(re.findall(r"\w+", " ".join([self.sql, *(table["sql"] for table in self.tables)])))
         folders = (*((self.study,) if self.study is not None else ()), self.folder)
         paths = (path for folder in folders for path in sorted(folder.glob("*.csv")))
         return tuple({table_name(path): path for path in paths if table_name(path) in words}.values())
 
     def blanks(self) -> Iterator[tuple[str, str]]:
-        """Each blank, and where it stands: the path of a key, or a file with its line."""
+        """Yields each blank, and its position: the path of a key, or a file with its line."""
         for key, value in (("grids", self.grids), ("tables", self.tables), ("sql", self.sql)):
             for path, text in _texts(key, value):
                 for name in _BLANK.findall(text):
@@ -139,7 +141,7 @@ def _filled(text: str, setting: Mapping[str, str]) -> str:
 
 
 def _filled_in(value: Any, setting: Mapping[str, str]) -> Any:
-    """The same for all texts of a value."""
+    """Fills all texts of a value."""
     if isinstance(value, str):
         return _filled(value, setting)
     if isinstance(value, list):
@@ -150,7 +152,7 @@ def _filled_in(value: Any, setting: Mapping[str, str]) -> Any:
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The texts of a value, each with its path."""
+    """Yields the texts of a value, each with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list | tuple):
@@ -162,14 +164,14 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def listed() -> list[str]:
-    """The names of the inverse studies that ship with headstack, ``STUDY/NAME``."""
+    """Returns the names of the inverse studies shipped with headstack, ``STUDY/NAME``."""
     return sorted(f"{path.parents[2].name}/{path.parent.name}" for path in SHIPPED.glob(f"*/{FOLDER}/*/{FILE}"))
 
 
 def of_study(name: str) -> list[str]:
-    """The inverse studies that a name or folder stands for: itself, or all of a study's.
+    """Returns the inverse studies of a name or folder: itself, or all of a study's.
 
-    Raises ``InputError`` where there are none.
+    Raises ``InputError`` if there are none.
     """
     if name in listed() or (Path(name) / FILE).is_file():
         return [name]
@@ -183,9 +185,9 @@ def of_study(name: str) -> list[str]:
 
 
 def load(name: str | os.PathLike[str]) -> Fit:
-    """The inverse study ``STUDY/NAME``, or that in a folder.
+    """Loads the inverse study ``STUDY/NAME``, or the one in a folder.
 
-    Raises ``InputError`` with file, line and key when there is none, or it is not acceptable.
+    Raises ``InputError`` with file, line and key if there is none, or it is invalid.
     """
     text = os.fspath(name)
     (found,) = of_study(text) if len(of_study(text)) == 1 else (None,)
@@ -209,7 +211,7 @@ def load(name: str | os.PathLike[str]) -> Fit:
 
 
 def _unknown(file: Path, lines: Mapping[str, int], place: int, stated: Mapping[str, Any]) -> Unknown:
-    """An unknown with its values, or what is wrong with them."""
+    """Returns an unknown with its values. Raises ``InputError`` if it is invalid."""
 
     def refuse(key: str, message: str) -> InputError:
         return wrong(file, lines, f"unknowns[{place}].{key}", message)
@@ -240,7 +242,7 @@ def _unknown(file: Path, lines: Mapping[str, int], place: int, stated: Mapping[s
 
 
 def _check(fit: Fit) -> None:
-    """Refuses blanks that nothing fills, and unknowns that fill none."""
+    """Rejects blanks without an unknown, and unknowns without a blank."""
     names = [unknown.name for unknown in fit.unknowns]
     if not 1 <= len(names) <= UNKNOWNS_MAX:
         raise fit.error("unknowns", f"there are {len(names)}; 1 to {UNKNOWNS_MAX} can be sought at once")
@@ -262,6 +264,6 @@ def _check(fit: Fit) -> None:
 
 
 def acceptable(study: Study) -> Study:
-    """A study that was filled, its names checked as those of any study."""
+    """Checks the names of a filled study like those of any other."""
     check(study)
     return study

@@ -1,4 +1,4 @@
-"""The data of a fit: settings that were tried, those that are left, and what they say of the unknowns."""
+"""``FitData``: the settings that a fit tried and retained, and the resulting estimates of the unknowns."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from headstack.studies.power import Tolerance, amount
 STORED = Stored("inverse study")
 
 BAND = (0.05, 0.95)
-"""Of settings that reproduce the figures, nine of ten lie between."""
+"""Quantiles of the 90 % band of settings that reproduce the figures."""
 
 PARTS = 8
-"""Equal parts of a prior, to draw what is left of it."""
+"""Number of equal parts of a prior, to draw the posterior."""
 
-EVEN = 1 + 1e-9
-"""A figure at its tolerance is within it, whichever way it was rounded."""
+ROUNDING_FACTOR = 1 + 1e-9
+"""A figure at its tolerance is within it, independent of rounding."""
 
-WIDER = (1.0, 1.25, 1.5, 2.0, 3.0)
-"""Times the tolerance: how many settings would do if the figures were not held so closely."""
+TOLERANCE_FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
+"""Multiples of the tolerance for which the number of reproducing settings is reported."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A published figure: one, or a range."""
+    """A published figure: a value, or a range."""
 
     name: str
     low: float
@@ -45,19 +45,20 @@ class Figure:
     held_out: bool
 
     def error(self, found: float | None, tolerance: Tolerance) -> float:
-        """How far it is off, in tolerances: from -1 to 1 it is reproduced."""
+        """Returns its error in tolerances: from -1 to 1 it is reproduced."""
         if found is None:
             return math.inf
         return tolerance.error({"low": self.low, "high": self.high, "found": found}) / tolerance.amount
 
     @property
     def published(self) -> str:
-        """In words."""
+        """Formats the published value."""
         return amount(self.low) if self.low == self.high else f"{amount(self.low)} to {amount(self.high)}"
 
 
 def figures_of(fit: Fit, rows: Sequence[Row]) -> list[Figure]:
-    """The figures in the order of the query. Raises ``InputError`` where they are none, or cannot be held out."""
+    """Returns the figures in the order of the query. Raises ``InputError`` if they are invalid, or cannot be held
+    out."""
     if not rows:
         raise fit.error("sql", "the query gives no rows")
     missing = {"figure", "found", *(("published",) if "published" in rows[0] else ("low", "high"))} - {*rows[0]}
@@ -96,44 +97,44 @@ class Tried:
     tolerance: Tolerance
 
     def found(self, figure: Figure) -> float | None:
-        """What its runs come to; ``None`` where they have no such figure."""
+        """Returns the simulated figure; ``None`` if its runs lack it."""
         found = next((row["found"] for row in self.rows if str(row["figure"]) == figure.name), None)
         return None if found is None else float(found)
 
     def error(self, figure: Figure) -> float:
-        """How far a figure is off, in tolerances: from -1 to 1 it is reproduced."""
+        """Returns the error of a figure in tolerances: from -1 to 1 it is reproduced."""
         return figure.error(self.found(figure), self.tolerance)
 
     def distance(self, figures: Iterable[Figure]) -> float:
-        """That of the fitted figure that is off the farthest."""
-        return max(abs(self.error(figure)) for figure in figures if not figure.held_out) / EVEN
+        """Returns the largest error of the fitted figures."""
+        return max(abs(self.error(figure)) for figure in figures if not figure.held_out) / ROUNDING_FACTOR
 
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of an unknown: of settings that reproduce the figures."""
+    """The posterior of an unknown, over settings that reproduce the figures."""
 
     name: str
     what: str
     why: str
     prior: str
     is_told: bool
-    """The figures tell something of it: what is left differs from the prior by more than chance."""
+    """Whether the figures determine it at all: the posterior differs from the prior by more than chance."""
     median: str | None
-    """Of a range; with where nine of ten lie."""
+    """Median of a range, with its 90 % band."""
     low: str | None
     high: str | None
     shares: Mapping[str, float]
-    """Of listed values."""
+    """Shares of listed values."""
     parts: tuple[str, ...]
-    """The listed values, or where each of eight equal parts of the prior begins."""
+    """The listed values, or the start of each of eight equal parts of the prior."""
     steps: tuple[float, ...]
-    """What share of the settings lies in each of these parts."""
+    """Share of the settings in each of these parts."""
 
 
 @dataclass(frozen=True)
 class RowFound:
-    """A figure, and what the settings made of it."""
+    """A figure, with the results of the settings."""
 
     figure: str
     published: str
@@ -141,22 +142,23 @@ class RowFound:
     high: float
     held_out: bool
     alone: float | None
-    """How near any setting came to it, in the tolerance's unit."""
+    """The smallest error of any setting, in the tolerance's unit."""
     nearest: float | None
-    """What the setting that is nearest to all fitted figures gives."""
+    """The value for the setting nearest to all fitted figures."""
     median: float | None
-    """Of the settings that reproduce the fitted figures; with where nine of ten lie."""
+    """Median over the settings that reproduce the fitted figures, with its 90 % band."""
     band_low: float | None
     band_high: float | None
     is_within: bool
-    """The median, else what the nearest setting gives, is within the tolerance."""
+    """Whether the median, or else the value of the nearest setting, is within the tolerance."""
     share_within: float
-    """Of settings that reproduce the fitted figures."""
+    """Share of settings within the tolerance, among those that reproduce the fitted figures."""
 
 
 @dataclass(frozen=True)
 class FitData:
-    """The settings that a fit tried and left, and what they say of the unknowns. ``Fitted`` draws and writes them."""
+    """The settings that a fit tried and retained, and the estimates of the unknowns. ``Fitted`` draws and writes
+    them."""
 
     fit: str
     title: str
@@ -164,34 +166,35 @@ class FitData:
     summary: str
     tolerance: Tolerance
     settings: int
-    """That were to be tried at most."""
+    """Maximum number of settings to try."""
     seed: int
     tried: int
-    """Different settings."""
+    """Number of distinct settings tried."""
     is_whole: bool
-    """There are no others."""
+    """Whether all settings were tried."""
     reproducing: int
-    """All fitted figures."""
+    """Number of settings that reproduce all fitted figures."""
     equal_weight: float
-    """As many settings of equal weight would tell as much as these."""
+    """Effective number of settings with equal weight."""
     distance: float | None
-    """Of the nearest setting, in tolerances; ``None`` where no setting has all figures."""
+    """Distance of the nearest setting, in tolerances; ``None`` if no setting has all figures."""
     nearest: Mapping[str, str]
     wider: tuple[tuple[float, int], ...]
-    """How many settings would reproduce them with a tolerance so many times as wide."""
+    """Number of settings that reproduce them with each multiple of the tolerance."""
     unknowns: tuple[Left, ...]
     rows: tuple[RowFound, ...]
     exclude: tuple[tuple[str, str], ...]
-    """Pairs of fitted figures that settings reach one by one, and none reaches together."""
+    """Pairs of fitted figures that settings reproduce separately, but none reproduces together."""
     each: tuple[Row, ...]
-    """Of the settings: its figures, its distance and its weight. None, and no summary, where it was read again."""
+    """Each setting with its figures, its distance and its weight. Empty, like the summary, if it was read from a
+    file."""
     version: str
 
     @classmethod
     def of(
         cls, fit: Fit, tried: Sequence[Tried], weights: Sequence[float], settings: int, seed: int, is_whole: bool
     ) -> Self:
-        """What came of settings that were tried, each with the share of the prior that it stands for."""
+        """Creates it from tried settings, each with the share of the prior that it represents."""
         figures = figures_of(fit, tried[0].rows)
         distances = [one.distance(figures) for one in tried]
         different = {tuple(one.setting.values()): distance for one, distance in zip(tried, distances, strict=True)}
@@ -215,7 +218,9 @@ class FitData:
             equal_weight=equal_weight,
             distance=distances[nearest] if math.isfinite(distances[nearest]) else None,
             nearest=dict(tried[nearest].setting),
-            wider=tuple((times, sum(distance <= times for distance in different.values())) for times in WIDER),
+            wider=tuple(
+                (times, sum(distance <= times for distance in different.values())) for times in TOLERANCE_FACTORS
+            ),
             unknowns=tuple(lefts),
             rows=tuple(_row(figure, tried, weights, tried[nearest]) for figure in figures),
             exclude=tuple(_exclude(figures, tried)),
@@ -225,7 +230,7 @@ class FitData:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads what ``to_json`` gave. Raises ``InputError`` where it is something else."""
+        """Reads the output of ``to_json``. Raises ``InputError`` for other files."""
         file = Path(path)
         told = STORED.upgraded(str(file), read_json(file))
         tolerance = Tolerance.parse(told["tolerance"])
@@ -278,8 +283,8 @@ def _left(unknown: Unknown, points: Sequence[float], weights: Sequence[float], e
 def _is_told(
     axis: Axis, points: Sequence[float], weights: Sequence[float], steps: Sequence[float], count: float
 ) -> bool:
-    """Whether ``count`` settings of the prior alone would be as uneven once in twenty at most: of listed values by the
-    sum of squares (Pearson), of a range by how far the shares run ahead of and behind even ones (Kuiper)."""
+    """Whether ``count`` settings of the prior would be as uneven with a probability of at most 5 %: for listed values
+    by the sum of squares (Pearson), for a range by the largest deviations of the cumulative shares (Kuiper)."""
     if isinstance(axis, Listed):
         free = len(steps) - 1
         squares = count * len(steps) * math.fsum((step - 1 / len(steps)) ** 2 for step in steps)
@@ -296,7 +301,7 @@ def _is_told(
 
 
 def quantile(values: Sequence[float], weights: Sequence[float], at: float) -> float:
-    """The value that so much of the weight is at or below."""
+    """Returns the weighted quantile."""
     pairs = sorted((value, weight) for value, weight in zip(values, weights, strict=True) if weight)
     whole, below = math.fsum(weight for _, weight in pairs), 0.0
     for value, weight in pairs:
@@ -309,7 +314,7 @@ def quantile(values: Sequence[float], weights: Sequence[float], at: float) -> fl
 def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], nearest: Tried) -> RowFound:
     errors = [abs(one.error(figure)) for one in tried]
     told = nearest.found(figure)
-    # A figure that is held out may be missing from settings that reproduce the others.
+    # A held-out figure may be missing from settings that reproduce the others.
     having = [
         (one.found(figure) or 0.0, weight)
         for one, weight, error in zip(tried, weights, errors, strict=True)
@@ -332,15 +337,18 @@ def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], neare
         median=median,
         band_low=low,
         band_high=high,
-        is_within=abs(figure.error(told, tolerance)) <= EVEN,
-        share_within=math.fsum(weight for weight, error in zip(weights, errors, strict=True) if error <= EVEN),
+        is_within=abs(figure.error(told, tolerance)) <= ROUNDING_FACTOR,
+        share_within=math.fsum(
+            weight for weight, error in zip(weights, errors, strict=True) if error <= ROUNDING_FACTOR
+        ),
     )
 
 
 def _exclude(figures: Sequence[Figure], tried: Sequence[Tried]) -> Iterator[tuple[str, str]]:
     fitted = [figure for figure in figures if not figure.held_out]
     reached = {
-        figure.name: {place for place, one in enumerate(tried) if abs(one.error(figure)) <= EVEN} for figure in fitted
+        figure.name: {place for place, one in enumerate(tried) if abs(one.error(figure)) <= ROUNDING_FACTOR}
+        for figure in fitted
     }
     for one, other in combinations(reached, 2):
         if reached[one] and reached[other] and not reached[one] & reached[other]:

@@ -1,4 +1,4 @@
-"""What came of an inverse study: what is left of each unknown, and each figure beside its band."""
+"""``Fitted``: the result of an inverse study, with the posterior of each unknown, and each figure with its band."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 from headstack.studies.fits.fitted import STORED, FitData
 
 NOT_STORED = ("each", "summary")
-"""Settings are a table of their own, and what people say of it stands in its file."""
+"""Fields not stored: settings are a table of their own, and the summary is in the study's file."""
 
 
 class Fitted(FitData):
-    """An inverse study that was carried out. Equal inputs, seeds and versions give equal ones, byte for byte."""
+    """A completed inverse study. Equal inputs, seeds and versions give identical results."""
 
     def to_json(self) -> str:
-        """Everything that ``read`` reads again."""
+        """Returns everything that ``read`` restores."""
         told = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in NOT_STORED}
         told |= {"tolerance": str(self.tolerance), "finding": finding(self)}
         return json.dumps(STORED.head | told, indent=1, default=asdict) + "\n"
 
     def to_csv(self) -> str:
-        """The settings that were tried, a row each."""
+        """Returns the tried settings, one per row."""
         return to_csv(list(self.each[0]), self.each)
 
     def report(self) -> Report:
-        """What came of it as a report."""
+        """Returns the result as a report."""
         return shown.report(self)
 
     def _repr_html_(self) -> str:

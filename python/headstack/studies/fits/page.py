@@ -1,11 +1,11 @@
-"""What came of the inverse studies that ship with headstack, as Markdown."""
+"""The page with the results of headstack's inverse studies, as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headstack.studies.fits.files import FOUND, listed, load
+from headstack.studies.fits.files import RESULT_FILE, listed, load
 from headstack.studies.fits.found import Fitted
 from headstack.studies.fits.shown import finding, rows_table, unknowns_table
 from headstack.studies.scorecard import markdown_table
@@ -19,13 +19,13 @@ what is stored beside each inverse study; `make validate` carries all of them ou
 
 
 def stored() -> list[Fitted]:
-    """What came of those that ship, as far as it is stored: ``benches/fits.py`` says of which it is not."""
-    fits = [fit for fit in map(load, listed()) if (fit.folder / FOUND).is_file()]
-    return [replace(Fitted.read(fit.folder / FOUND), summary=" ".join(fit.summary.split())) for fit in fits]
+    """Returns the stored results: ``benches/fits.py`` reports missing ones."""
+    fits = [fit for fit in map(load, listed()) if (fit.folder / RESULT_FILE).is_file()]
+    return [replace(Fitted.read(fit.folder / RESULT_FILE), summary=" ".join(fit.summary.split())) for fit in fits]
 
 
 def page(found: Sequence[Fitted]) -> str:
-    """The page of these inverse studies."""
+    """Returns the page of these inverse studies."""
     return "\n".join([HEAD, _summary(found), *map(_section, found)])
 
 

@@ -1,13 +1,13 @@
-"""Which settings are tried, and what each stands for.
+"""``Search``: selects the settings to try, and their weights.
 
-A setting is a point of the unit cube, a share of what each unknown may be, so that the prior is even in it. The first
-quarter are Sobol's points: all of the prior is looked at. Later rounds go where settings came near: a point of those
-nearest is drawn by its weight and moved by as much as they are apart (population Monte Carlo; Beaumont, Cornuet, Marin
-and Robert, Adaptive approximate Bayesian computation, Biometrika 2009), and how near is near enough shrinks until every
-fitted figure is within its tolerance. A quarter of each round is of the prior still, so that no region is given up.
+A setting is a point of the unit cube, with a share of each unknown's range, so that the prior is uniform. The first
+quarter are Sobol points, which cover the whole prior. Later rounds go to the vicinity of good settings: one of the
+nearest is drawn by its weight and moved by the spread between them (population Monte Carlo; Beaumont, Cornuet, Marin
+and Robert, Adaptive approximate Bayesian computation, Biometrika 2009), and the threshold shrinks until every fitted
+figure is within its tolerance. 25 % of each round still come from the prior, so that no region is abandoned.
 
-No setting is wasted: each is weighted by the prior over the density of all rounds together (Cornuet, Marin, Mira and
-Robert, Adaptive multiple importance sampling, 2012), which is bounded, since the prior is part of it. Where there are
+All settings are used: each is weighted by the prior over the density of all rounds together (Cornuet, Marin, Mira and
+Robert, Adaptive multiple importance sampling, 2012), which is bounded, since the prior is part of it. If there are
 fewer settings than may be tried, all of them are, and no weights are needed.
 """
 
@@ -26,36 +26,36 @@ Point = tuple[float, ...]
 """A share of each unknown's values, 0 to 1."""
 
 FIRST, LATER = 4, 8
-"""The first round is a quarter of what may be tried, each later one an eighth."""
+"""The first round has 1/4 of the settings, each later one 1/8."""
 OF_PRIOR = 0.25
-"""Of each later round."""
+"""Share of each later round that is drawn from the prior."""
 NEAREST, OF_TRIED = 48, 4
-"""Later rounds go out from so many settings, or a quarter of those tried if these are fewer; from all that reproduce
-the figures where these are more."""
+"""Number of settings from which later rounds start, or 1/4 of those tried if that is less; all that reproduce the
+figures if these are more."""
 ENOUGH = 60.0
-"""Settings that reproduce the figures, of equal weight: quantiles of these are known to a few percent."""
+"""Sufficient effective number of reproducing settings: quantiles are then known to a few percent."""
 KEPT = 0.7
-"""How often a listed value stays as it is; else it is any of them."""
+"""Probability that a listed value stays unchanged; otherwise it is redrawn."""
 LEAST_SPREAD = 0.01
-"""Of an unknown, that rounds do not end in one point."""
+"""Minimum spread of an unknown, so that rounds do not collapse to one point."""
 
 _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class _Kernel:
-    """Where a later round drew from: parents by weight, each moved."""
+    """The distribution of a later round: parents by weight, each moved."""
 
     parents: list[Point]
     weights: list[float]
-    """Their sum is 1."""
+    """Weights with a sum of 1."""
     spreads: list[float]
-    """Of each unknown in a range: what its share is moved by."""
+    """For each unknown with a range, the spread of its moves."""
     counts: list[int]
-    """Of each unknown with listed values: how many; 0 of one in a range."""
+    """For each unknown with listed values, their number; 0 for a range."""
 
     def draw(self, generator: random.Random) -> Point:
-        """A parent that was moved."""
+        """Draws a moved parent."""
         at, parent = generator.random(), self.parents[-1]
         for one, weight in zip(self.parents, self.weights, strict=True):
             at -= weight
@@ -73,7 +73,7 @@ class _Kernel:
         return min(2 - moved if moved > 1 else moved, 1 - 1e-9)
 
     def density(self, point: Point) -> float:
-        """Of drawing a point, where the prior's is 1."""
+        """Returns the density at a point, relative to the prior's."""
         total = 0.0
         for parent, weight in zip(self.parents, self.weights, strict=True):
             product = weight
@@ -89,7 +89,7 @@ class _Kernel:
 
 
 def _reflected(share: float, middle: float, spread: float) -> float:
-    """The normal density between two edges that reflect."""
+    """Returns the normal density between two reflecting edges."""
     reach = range(-1 - int(2 * spread), 2 + int(2 * spread)) if spread > 0.1 else (0,)
     places = [place for turn in reach for place in (2 * turn + middle, 2 * turn - middle)]
     if spread <= 0.1:
@@ -98,28 +98,28 @@ def _reflected(share: float, middle: float, spread: float) -> float:
 
 
 class Search:
-    """The settings that are tried, round by round, of at most so many."""
+    """The settings that are tried, round by round, up to a maximum number."""
 
     def __init__(self, axes: Sequence[Axis], settings: int, seed: int) -> None:
         self._axes, self._settings = axes, settings
         self._points: list[Point] = []
         self._distances: list[float] = []
         self._rounds: list[tuple[int, _Kernel | None]] = []
-        """Of each: how many of its points are its kernel's."""
+        """For each round, the number of points from its kernel."""
         self._densities: list[float] = []
-        """Of each point, of all rounds: their sum by how many each drew."""
+        """For each point, the sum of all rounds' densities weighted by their numbers of points."""
         self._generator = random.Random(seed)
         self._prior: Iterator[Point] = map(self._snapped, map(tuple, sobol(len(axes), seed)))
         counts = [_count(axis) for axis in axes]
         self.is_whole = all(counts) and math.prod(counts) <= settings
-        """Whether there are so few settings that each is tried."""
+        """Whether there are so few settings that all are tried."""
         if self.is_whole:
             shares = [[(value + 0.5) / count for value in range(count)] for count in counts]
             self._prior = itertools.product(*shares)
             self._settings = math.prod(counts)
 
     def rounds(self) -> Iterator[list[Point]]:
-        """Points to try; ``hear`` is told what came of each before the next are asked for."""
+        """Yields points to try; ``hear`` must be called with their results before the next ones are requested."""
         if self.is_whole:
             yield self._begun(self._settings, None)
             return
@@ -145,13 +145,13 @@ class Search:
         return points
 
     def hear(self, points: list[Point], distances: list[float]) -> None:
-        """How far each of a round's settings is from the figures: 1 is the farthest that reproduces them."""
+        """Adds the distance of each setting of a round from the figures: up to 1 it reproduces them."""
         self._points += points
         self._distances += distances
 
     def weights(self) -> list[float]:
-        """Of the points in their order: the share of the prior that each that reproduces the figures stands for, of a
-        sum of 1; 0 for the others."""
+        """Returns the weights of the points in order, with a sum of 1 over those that reproduce the figures; 0 for the
+        others."""
         found = [
             1 / density if distance <= 1 else 0.0
             for density, distance in zip(self._densities, self._distances, strict=True)
@@ -160,12 +160,12 @@ class Search:
         return [weight / total for weight in found] if total else found
 
     def of_equal_weight(self) -> float:
-        """How many settings of equal weight would tell as much as those that reproduce the figures."""
+        """Returns the effective number of reproducing settings."""
         squares = math.fsum(weight * weight for weight in self.weights())
         return 1 / squares if squares else 0.0
 
     def _kernel(self) -> _Kernel | None:
-        """Of the nearest settings; ``None`` where none has come to any figure."""
+        """Returns the kernel of the nearest settings; ``None`` if none has any figure."""
         most = max(1, min(NEAREST, len(self._points) // OF_TRIED))
         near = [distance for distance in sorted(self._distances)[:most] if math.isfinite(distance)]
         within = max(1.0, max(near, default=0.0))
@@ -180,7 +180,7 @@ class Search:
         return _Kernel(parents, weights, [_spread(shares, weights) for shares in zip(*parents, strict=True)], counts)
 
     def _snapped(self, point: Point) -> Point:
-        """Of listed values, the middle of the share of each."""
+        """Returns the point with listed values at the middle of their share."""
         return tuple(
             (int(share * len(axis.values)) + 0.5) / len(axis.values) if isinstance(axis, Listed) else share
             for share, axis in zip(point, self._axes, strict=True)
@@ -188,14 +188,14 @@ class Search:
 
 
 def _count(axis: Axis) -> int:
-    """How many values there are, each as likely; 0 where they are without number, or are not as likely."""
+    """Returns the number of equally likely values; 0 if they are continuous, or not equally likely."""
     if isinstance(axis, Listed):
         return len(axis.values)
     return round(axis.high - axis.low) + 1 if axis.whole and not axis.log else 0
 
 
 def _spread(shares: Sequence[float], weights: Sequence[float]) -> float:
-    """Twice the weighted variance, as a deviation."""
+    """Returns the standard deviation for twice the weighted variance."""
     mean = math.fsum(share * weight for share, weight in zip(shares, weights, strict=True))
     variance = math.fsum(weight * (share - mean) ** 2 for share, weight in zip(shares, weights, strict=True))
     return max(math.sqrt(2 * variance), LEAST_SPREAD)

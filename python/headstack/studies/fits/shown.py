@@ -1,4 +1,4 @@
-"""What came of an inverse study, in words and pictures."""
+"""The result of an inverse study, in words and pictures."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from headstack.io.counts import agreed, counted
 from headstack.report.figures import Axis, Bars, Cell, Figure, Report, Section, Series, Table
-from headstack.studies.fits.fitted import EVEN, FitData, Left, RowFound
+from headstack.studies.fits.fitted import ROUNDING_FACTOR, FitData, Left, RowFound
 from headstack.studies.power import amount
 
 MISSED_MAX = 3
-"""So many figures that are missed are named in one sentence."""
+"""Maximum number of missed figures named in one sentence."""
 
 
 def finding(found: FitData) -> str:
-    """What came of it, in a sentence or two."""
+    """Summarizes the result in a sentence or two."""
     fitted = [row for row in found.rows if not row.held_out]
     asked = f"{'the only fitted figure' if len(fitted) == 1 else f'all {len(fitted)} fitted figures'}"
     if found.reproducing:
@@ -28,7 +28,7 @@ def finding(found: FitData) -> str:
     for row in fitted:
         if row.alone is None:
             parts.append(f"none gives {row.figure} at all")
-        elif row.alone > found.tolerance.amount * EVEN:
+        elif row.alone > found.tolerance.amount * ROUNDING_FACTOR:
             parts.append(f"{row.figure} alone is {amount(row.alone)}{_unit(found)} away at the nearest")
     if found.exclude:
         pairs = ", ".join(f"{one} with {other}" for one, other in found.exclude)
@@ -38,7 +38,7 @@ def finding(found: FitData) -> str:
 
 
 def _held_out(found: FitData) -> str:
-    """How the held-out figures are predicted."""
+    """Summarizes the predictions of held-out figures."""
     held = [row for row in found.rows if row.held_out]
     if not held:
         return "no figure was held out"
@@ -50,11 +50,11 @@ def _held_out(found: FitData) -> str:
 
 
 def _listed(rows: Sequence[RowFound]) -> str:
-    return ", ".join(f"{row.figure} {_told(row)} for {row.published}" for row in rows)
+    return ", ".join(f"{row.figure} {_format_found(row)} for {row.published}" for row in rows)
 
 
-def _told(row: RowFound) -> str:
-    """What settings give."""
+def _format_found(row: RowFound) -> str:
+    """Formats the results of the settings."""
     if row.median is not None and row.band_low is not None and row.band_high is not None:
         return f"{amount(row.median)} ({amount(row.band_low)} to {amount(row.band_high)})"
     return "nothing" if row.nearest is None else amount(row.nearest)
@@ -66,13 +66,13 @@ def _unit(found: FitData) -> str:
 
 
 def unknowns_table(found: FitData) -> tuple[list[str], list[list[str]]]:
-    """What is left of each unknown: headings and rows."""
+    """Returns headings and rows with the posterior of each unknown."""
     rows = [[one.name, one.what, one.prior, left(found, one), one.why] for one in found.unknowns]
     return ["unknown", "what it is", "it may be", "left of it", "why it may be that"], rows
 
 
 def left(found: FitData, one: Left) -> str:
-    """What is left of an unknown; of the nearest setting, where none does."""
+    """Formats the posterior of an unknown; without reproducing settings, the value of the nearest."""
     if not found.reproducing:
         return f"nothing (nearest: {found.nearest[one.name]})"
     if not one.is_told:
@@ -84,13 +84,13 @@ def left(found: FitData, one: Left) -> str:
 
 
 def rows_table(found: FitData) -> tuple[list[str], list[list[str]]]:
-    """Each figure, and what settings make of it: headings and rows."""
+    """Returns headings and rows with each figure and the results of the settings."""
     rows = [
         [
             row.figure,
             "held out" if row.held_out else "fitted",
             row.published,
-            _told(row),
+            _format_found(row),
             "yes" if row.is_within else "no",
             f"{100 * row.share_within:.0f} %" if found.reproducing else "",
             "" if row.alone is None else f"{amount(round(row.alone, 2))}{_unit(found)}",
@@ -102,7 +102,7 @@ def rows_table(found: FitData) -> tuple[list[str], list[list[str]]]:
 
 
 def report(found: FitData) -> Report:
-    """The page: the finding, the figures, and what is left of each unknown."""
+    """Returns the page: the summary, the figures, and the posterior of each unknown."""
     wider = ", ".join(f"{count:,} with {times:g} times" for times, count in found.wider)
     seen = f"{found.equal_weight:.0f} settings of equal weight" if found.reproducing else "none"
     text = f"Settings that would do if the tolerance were wider: {wider}. What is left rests on {seen}."
@@ -131,7 +131,7 @@ def _table(name: str, title: str, columns: list[str], rows: list[list[str]]) -> 
 
 
 def _rows_picture(found: FitData) -> Figure:
-    """Each figure as published, beside the middle and the band of the settings that reproduce the fitted ones."""
+    """Draws each published figure with the median and the band of the settings that reproduce the fitted ones."""
     groups = [f"{row.figure}{' (held out)' if row.held_out else ''}" for row in found.rows]
     series = [Series("published", (), [(row.low + row.high) / 2 for row in found.rows], published=True)]
     if found.reproducing:
@@ -144,13 +144,13 @@ def _rows_picture(found: FitData) -> Figure:
     else:
         series.append(Series("nearest setting", (), [row.nearest for row in found.rows]))
     title = "Published figures, and what settings give"
-    # A tolerance in percent leaves the unit of each figure to its name.
+    # With a tolerance in percent, the unit of each figure is part of its name.
     axis = Axis("Each figure in its unit" if found.tolerance.unit == "%" else f"Figures ({_unit(found).strip()})")
-    return Bars("figures", title, axis, groups, series, says=_says(found))
+    return Bars("figures", title, axis, groups, series, says=_headline(found))
 
 
-def _says(found: FitData) -> str:
-    """How many figures settings give, and the one that they are furthest from."""
+def _headline(found: FitData) -> str:
+    """States how many figures the settings reproduce, and the worst one."""
     kinds = [("fitted", [row for row in found.rows if not row.held_out])]
     kinds.append(("held-out", [row for row in found.rows if row.held_out]))
     counts = [f"{sum(row.is_within for row in rows)} of {len(rows)} {kind}" for kind, rows in kinds if rows]
@@ -161,7 +161,7 @@ def _says(found: FitData) -> str:
 
 
 def _left_picture(found: FitData, one: Left) -> Figure:
-    """The shares of the prior's parts, beside those of what is left of it."""
+    """Draws the shares of the prior's parts next to those of the posterior."""
     groups = [*one.shares] if one.shares else [*one.parts]
     even = [100 / len(groups)] * len(groups)
     series = [Series("before", (), even), Series("left", (), [100 * step for step in one.steps])]

@@ -1,1 +1,1 @@
-"""The families of devices that a twin is fitted to: disks, flash, arrays and volumes."""
+"""Device families for calibrated models: disks, flash, arrays and volumes."""

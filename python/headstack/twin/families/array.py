@@ -1,7 +1,8 @@
-"""The twin of an array: stripe unit, members and level from a crowd of reads, and a member as the twin of its family.
+"""Calibrated models of arrays: chunk size, members and level from many concurrent reads, and a member as a model of its
+family.
 
-A member is known by the probes of a disk or of a solid-state drive, through what of the array lies on it; what writes
-do to it can be seen where nothing is redundant, and is else found by what the whole array's writes come to.
+A member is probed like a disk or an SSD, through the part of the array that is on it; the effect of writes on it is
+visible only without redundancy, and is otherwise fitted to writes on the whole array.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ HELD_OUT: Final = (
     HeldOut("writes", "write", 4, 4096, 3000, reads=0.0),
     HeldOut("writes", "write", 24, 16384, 4000, reads=0.0),
 )
-"""What no probe asks for."""
+"""Workloads that no probe runs."""
 
 LEVELS: Final = ("raid0", "raid10", "raid5", "raid6")
 FLASH_MOST: Final = 4 << 30
-"""Bytes of a hidden member of flash: sixteen of them fill in seconds of ours."""
+"""Maximum bytes of a hidden member of flash: sixteen of them fill in seconds of real time."""
 MISFIT: Final = 0.15
-"""Mean logarithm of the whole's rates: hidden arrays stay within half of it."""
+"""Maximum mean logarithmic error of the whole array's rates: hidden arrays stay within half of it."""
 WHOLE: Final = {True: 300, False: 6_000}
-"""Requests of the whole array at each depth, of slow members and of fast ones."""
+"""Number of requests on the whole array at each depth, for slow members and for fast ones."""
 DEPTHS: Final = (2, 8, 32)
 SAMPLES: Final = 20
 
 
 def draw(random: np.random.Generator) -> System:
-    """An array of every level, whose members are disks or solid-state drives that nobody has seen."""
+    """Draws an array of any level with hidden disks or SSDs as members."""
     level = LEVELS[random.integers(4)]
     least, most, step = {"raid0": (2, 17, 1), "raid10": (2, 9, 2), "raid5": (3, 17, 1), "raid6": (4, 17, 1)}[level]
     count = step * int(random.integers(least, most))
@@ -62,7 +63,7 @@ def draw(random: np.random.Generator) -> System:
         device = flash_draw.draw(random)["drive"]
         while device["ssd"]["capacity"]["logical_bytes"] > FLASH_MOST:
             device = flash_draw.draw(random)["drive"]
-        # Sixteen that were overwritten at random take minutes to bring there, each time one is made.
+        # Preconditioning sixteen members by random overwrites takes minutes for each new system.
         device["ssd"]["preconditioned"] = False
     layout = Layout(level, count, unit)
     return assembled(layout, device, SimulatedDevice({"drive": device}).capacity_bytes // unit)
@@ -70,13 +71,13 @@ def draw(random: np.random.Generator) -> System:
 
 @functools.cache
 def _described(level: str, count: int, unit: int) -> System:
-    """An array of the catalogue's plainest controller; its member is a placeholder."""
+    """Returns an array with the catalogue's plainest controller and a placeholder as its member."""
     text = f'name = "array"\n[[drives]]\ndrive = "cheetah-9lp"\ncount = {count}\n[[groups]]\nlevel = "{level}"\n'
     return loaded(text + f'stripe_unit = "{unit // 1024}KiB"\n')
 
 
 def assembled(layout: Layout, device: dict[str, Any], rows: int) -> System:
-    """The array of such members, of which as many rows of stripe units are used."""
+    """Returns the array of such members with this number of stripes in use."""
     system = copy.deepcopy(_described(layout.level, layout.members, layout.unit_bytes))
     array = system["array"]
     array["devices"] = [device]
@@ -87,7 +88,7 @@ def assembled(layout: Layout, device: dict[str, Any], rows: int) -> System:
 
 
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
-    """Stripe unit, members and stripe units of data in a row, which tell the level."""
+    """Returns chunk size, members and data chunks per stripe, which determine the level."""
 
     def told(system: System) -> tuple[float, ...]:
         (group,) = system["array"]["groups"]
@@ -99,7 +100,7 @@ def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float
 
 
 def probes(session: Session) -> None:
-    """Asks what tells the layout, then a member what tells one of its family, then the whole again."""
+    """Probes the layout, then a member for its family, then the whole array again."""
     try:
         layout = stripes.probe(session)
         if layout is None:
@@ -116,7 +117,7 @@ def probes(session: Session) -> None:
         _family(session).probes(session.member)
         _whole(session)
     except OutOfTimeError:
-        # A member of which enough is known is one; its own family says whether it is.
+        # A member with sufficient data is accepted; its own family decides whether it fits.
         if not _wholes(session):
             session.member = None
 
@@ -126,7 +127,7 @@ def _family(session: Session) -> Any:
 
 
 def _whole(session: Session) -> None:
-    """Reads, writes and both, anywhere on the array."""
+    """Measures random reads, writes and both on the array."""
     capacity, block = session.device.capacity_bytes, max(4096, session.device.block_bytes)
     count = WHOLE[stripes.is_slow(session)]
     for name, share in (("reads", 1.0), ("writes", 0.0), ("both", 0.5)):
@@ -137,7 +138,7 @@ def _whole(session: Session) -> None:
 
 
 def learn(session: Session) -> Learnt:
-    """The description that explains the answers, and how sure each of its values is."""
+    """Returns the description that explains the answers, with the confidence of its values."""
     if session.member is None or not isinstance(session.member.device, Member):
         why = "the probes ended before its members were known"
         if session.of("crowd") and not session.of("two at once"):
@@ -180,7 +181,7 @@ def _wholes(session: Session, share: tuple[str, ...] = ("reads", "writes", "both
 
 
 Change = dict[str, str | float]
-"""Values of a member by path, numbers as factors."""
+"""Changed values of a member by path; numbers are factors."""
 KNOBS: Final[dict[str, dict[str, tuple[str | float, ...]]]] = {
     "disk": {
         "buffer.write_cache": ("on", "off", "appending", "protected"),
@@ -194,11 +195,11 @@ KNOBS: Final[dict[str, dict[str, tuple[str | float, ...]]]] = {
         "buffer.bytes": (0.25, 0.5, 1.0, 2.0, 4.0),
     },
 }
-"""What of a member only its writes show, and what it may be."""
+"""Values of a member that only its writes show, with their candidates."""
 
 
 def _changed(drive: dict[str, Any], change: Change) -> dict[str, Any]:
-    """The same drive with other values."""
+    """Returns the drive with changed values."""
     other = copy.deepcopy(drive)
     ((_, described),) = other.items()
     for path, value in change.items():
@@ -209,8 +210,8 @@ def _changed(drive: dict[str, Any], change: Change) -> dict[str, Any]:
 
 
 def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any]) -> Change:
-    """The change of a member under which the array writes as it did, one value after the other, twice; none where the
-    member was written by itself."""
+    """Returns the change of a member with which the array writes as measured, found by two rounds over single values;
+    empty if the member itself was written."""
     asked = _wholes(session, ("writes", "both"))
     if not asked or (session.member is not None and session.member.device.may_write):
         return {}
@@ -220,14 +221,14 @@ def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any])
         try:
             return _off(assembled(layout, _changed(drive, dict(items)), rows), asked)
         except InputError:
-            # A drive that contradicts itself.
+            # The values of this drive are contradictory.
             return float("inf")
 
     best: Change = {}
     ((kind, described),) = drive.items()
     knobs = KNOBS[kind]
     if described.get("preconditioned"):
-        # Members that have to be overwritten first cost a second each: what collection leaves is programs alone.
+        # Members that must be overwritten first cost a second each, so only the program time is fitted.
         knobs = {path: values for path, values in knobs.items() if path == "timing.program_ns"}
     for _ in range(min(2, len(knobs))):
         for path, values in knobs.items():
@@ -236,14 +237,14 @@ def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any])
 
 
 def _off(system: System, asked: list[Any]) -> float:
-    """Mean logarithm by which rates differ."""
+    """Returns the mean logarithmic error of rates."""
     device = SimulatedDevice(system)
     rates = [device.ask(one.requests).per_s for one in asked]
     return float(np.mean(np.abs(np.log([one.answers.per_s for one in asked]) - np.log(rates))))
 
 
 def _residuals(session: Session, system: System) -> dict[str, Residual]:
-    """The answers beside those of the description, of the whole array."""
+    """Returns the residuals of the whole array's measurements."""
     device, residuals = SimulatedDevice(system), {}
     for one in [*session.of("array, alone"), *session.of("crowd"), *_wholes(session)]:
         answers = device.ask(one.requests)

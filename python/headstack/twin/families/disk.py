@@ -1,4 +1,4 @@
-"""The twin of a disk: probes, then the description under which a simulated disk answers as this one did."""
+"""Calibrated models of disks: probes, then the description under which a simulated disk has the same response times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headstack.twin.probes import queue, read_buffer, rotation, seeks, tracks, w
 from headstack.twin.session import Session
 
 SHORTER = 5000
-"""Requests by which a spread is told."""
+"""Number of requests from which a spread is estimated."""
 HELD_OUT = (
     HeldOut("reads of 8 KiB, alone", "read", 1, 8192, 16_000, spread_count=SHORTER),
     HeldOut("reads of 4 KiB, 2 at a time", "read", 2, 4096, 20_000, spread_count=SHORTER),
@@ -28,26 +28,32 @@ HELD_OUT = (
     HeldOut("writes of 4 KiB, 4 at a time", "write", 4, 4096, 16_000, reads=0.0, spread_count=SHORTER),
     HeldOut("writes of 16 KiB, 24 at a time", "write", 24, 16384, 16_000, reads=0.0, spread_count=SHORTER),
 )
-"""What hidden disks are held against: no probe asks any of it. So long that chance moves a percentile by 1 or 2 %."""
+"""Workloads on which models of hidden disks are evaluated, and which no probe runs. They are long enough that chance
+changes a percentile by 1 or 2 %.
+"""
 
 USUAL_S: Mapping[object, float] = {zones.ask: 6, seeks.ask: 9, queue.ask: 36, read_buffer.ask: 10, write_cache.ask: 38}
-"""Seconds of each probe, as they divide what is left when the turn is known: to know tracks takes one or two."""
+"""Usual duration of each probe in seconds, by which the time left after the rotation probe is divided: probing tracks
+takes one or two.
+"""
 CHANCE = 1.5
-"""Errors of a mean that chance leaves between a test and the description, each with an error of its own."""
+"""Standard errors by which the means of a test and of the description may differ by chance, since each has an error of
+its own.
+"""
 LARGEST_MISS, LARGEST_MISS_OF_WRITES = 0.1, 0.15
-"""A disk whose random reads or writes the best description misses by more than these shares is none that the model
-knows: hidden disks of all eras stay within a third of them."""
+"""A disk whose random reads or writes the best description misses by more than these shares does not fit the model:
+hidden disks of all eras stay within 33 % of them."""
 
 
 __all__ = ["HELD_OUT", "draw", "learn", "probes"]
 
 
 def probes(session: Session) -> None:
-    """Asks what tells one disk from another; writes only where the device may be written."""
+    """Runs the probes that distinguish disks, with writes only if the device may be written."""
     rotation.ask(session)
     turn = rotation.learn(session)
     if turn is None:
-        # No disk: nobody waits for the rest.
+        # The device is no disk; skip the rest.
         return
     alone_s = float(session.of(rotation.TEST)[0].answers.response_ns.mean()) / 1e9
     to_come_s = sum(USUAL_S.values()) - (0 if session.device.may_write else USUAL_S[write_cache.ask])
@@ -72,7 +78,7 @@ def probes(session: Session) -> None:
 
 
 def learn(session: Session) -> Learnt:
-    """What the answers teach of a disk."""
+    """Learns the model of a disk from the answers."""
     random = np.random.default_rng(session.seed)
     turn = rotation.learn(session)
     if turn is None:
@@ -89,18 +95,18 @@ def learn(session: Session) -> Learnt:
 
 
 def random_reads() -> list[str]:
-    """Tests of random reads."""
+    """Returns the tests of random reads."""
     return [rotation.TEST, *(queue.name(depth) for depth in queue.DEPTHS)]
 
 
 def random_writes(session: Session) -> list[str]:
-    """Tests of random writes, where the device was written."""
+    """Returns the tests of random writes, if the device was written."""
     names = [*(write_cache.steady(depth) for depth in write_cache.STEADY), write_cache.MIX, write_cache.DEEP_MIX]
     return [name for name in names if session.of(name)]
 
 
 def unexplained(residuals: Mapping[str, Residual], reads: Sequence[str], writes: Sequence[str]) -> str:
-    """What the best description does not explain at all; empty where nothing speaks against it."""
+    """Returns the reason why the best description does not fit; empty if it fits."""
     for tests, largest, hint in (
         (reads, LARGEST_MISS, ""),
         (writes, LARGEST_MISS_OF_WRITES, "; as a media cache or shingles would be, which are not learnt"),
@@ -113,21 +119,20 @@ def unexplained(residuals: Mapping[str, Residual], reads: Sequence[str], writes:
 
 
 def _discrepancy(fit: Fit, residuals: Mapping[str, Residual], tests: Sequence[str]) -> float:
-    """What the best description misses of these tests beyond chance, as time of one request: the root mean square. It
-    is not to be found by the parameters, and what it is at other depths and sizes nobody knows: so the sample has
-    it."""
+    """Returns the error of the best description in these tests above chance, per request: the root mean square. No
+    parameter explains it, and its value at other depths and sizes is unknown, so it is part of the sample."""
     beyond = [0.0]
     for name in tests:
         (asked,) = fit.session.of(name)
         took = asked.answers.response_ns
         chance = CHANCE * float(took.std() / took.mean()) / np.sqrt(len(took))
-        # At a depth as many are served in the time that one takes.
+        # At a queue depth, this many requests are served in the time of one.
         beyond.append(max(0.0, residuals[name].mean ** 2 - chance**2) * (1e9 / asked.answers.per_s) ** 2)
     return float(np.sqrt(np.sum(beyond) / max(1, len(tests))))
 
 
 def _residuals(fit: Fit, random: np.random.Generator) -> dict[str, Residual]:
-    """What the description leaves unexplained, test by test."""
+    """Returns the residuals of each test."""
     found = {}
     for asked in fit.session.asked:
         if asked.test == zones.TEST:
@@ -150,7 +155,7 @@ def _command(fit: Fit) -> Value:
 
 
 def bounds_ms(low_ns: float, high_ns: float) -> tuple[str, str]:
-    """Bounds of a time in ms. No time is below 0, however uncertain."""
+    """Returns bounds of a time in ms, which are not negative however large the uncertainty."""
     return f"{max(0.0, low_ns) / 1e6:.3f}ms", f"{max(0.0, high_ns) / 1e6:.3f}ms"
 
 
@@ -159,7 +164,7 @@ def _milliseconds(values: np.ndarray) -> tuple[str, str]:
 
 
 def _values(fit: Fit) -> dict[str, Value]:
-    """Of each value of the description where it lies, and how it was found."""
+    """Returns the bounds of each value in the description, with the method."""
     turn, disk = fit.turn, fit.disk
     spread = 1.645 * 60e9 / turn.period_ns * turn.sd_ns / turn.period_ns
     sums = disk.seek_ns + disk.command_ns

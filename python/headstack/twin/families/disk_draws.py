@@ -1,6 +1,6 @@
-"""Hidden disks: descriptions drawn from what disks of all eras are like, by which calibration is tested blind.
+"""Hidden disks: random descriptions of disks of all eras, for blind tests of calibrations.
 
-Ranges are those of the catalogue's drives of each era (``headstack drives list``), and wider where nothing is known.
+Ranges are those of the catalogue's drives of each era (``headstack drives list``), and wider for unknown values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headstack.twin.learnt import System
 
 @dataclass(frozen=True)
 class Era:
-    """What disks of some years are like."""
+    """Ranges of disks in a period."""
 
     years: tuple[int, int]
     rpm: tuple[float, ...]
@@ -84,12 +84,12 @@ ERAS = (
 
 
 def draw(random: np.random.Generator) -> System:
-    """A disk that nobody has seen."""
+    """Draws a hidden disk."""
     while True:
         try:
             return perturbed(of_text(_file(random)).system, random)
         except _native.InputError:
-            # Sheets that contradict themselves make no drive: another is drawn.
+            # Draw again if the values are contradictory.
             continue
 
 
@@ -98,7 +98,7 @@ def _between(random: np.random.Generator, low: float, high: float) -> float:
 
 
 def _file(random: np.random.Generator) -> str:
-    """A drive file with the figures of a sheet, and some that only the maker knows."""
+    """Returns a drive file with the values of a data sheet, and some that only the maker knows."""
     era = ERAS[int(random.integers(len(ERAS)))]
     rpm = float(random.choice(era.rpm)) * (1 + random.uniform(-0.004, 0.006))
     outer = _between(random, *era.outer_mb_s)
@@ -132,7 +132,7 @@ def _file(random: np.random.Generator) -> str:
 
 
 def perturbed(system: System, random: np.random.Generator) -> System:
-    """The same with a firmware, a seek curve and surfaces of its own, which no sheet states."""
+    """Returns the system with a firmware, a seek curve and surfaces of its own, which no data sheet states."""
     disk = copy.deepcopy(system["drive"]["disk"])
     queue = disk["queue"]
     queue["committed"] = float(random.choice([0, 0, random.uniform(0, 6)]))
@@ -141,7 +141,7 @@ def perturbed(system: System, random: np.random.Generator) -> System:
     queue["reordering_strength"] = float(random.choice([1, 1, random.uniform(0.2, 1)]))
     points = disk["mechanics"]["seek"].get("points")
     if points:
-        # A smooth bend of some per cent, which keeps the curve rising.
+        # A smooth bend of a few percent, which keeps the curve increasing.
         span = points[-1][0]
         bend, phase = random.uniform(-0.06, 0.06), random.uniform(0, 2 * np.pi)
         times = [time * (1 + bend * np.sin(phase + 3 * np.log1p(9 * at / span))) for at, time in points]

@@ -1,10 +1,8 @@
-"""A disk that becomes known step by step: each step needs only those before it.
+"""``Fit``: learns a disk in steps that each depend only on earlier ones.
 
-What the answers show directly is read off them: the turn, rates, the buffer's own time. The seek curve is moved until
-the
-model's shortest and longest responses at each distance are the device's. What is inside, the queue's firmware and the
-two
-caches, is searched for under our own simulator.
+Directly visible values are read from the answers: rotation, rates and the buffer's response time. The seek curve is
+adjusted until the model's shortest and longest responses at each distance match the device's. Internal values (the
+queue's firmware and both caches) are found by a search with our simulator.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ FIRMWARE = (
     Range("strength", 0.1, 1, 1),
     Range("log2 depth", 2, 7.4),
 )
-"""What firmware does in its queue, and what some does not."""
+"""Parameters of the firmware's queue; some may be absent."""
 STARTS = tuple(
     np.array([committed, margin_ns, age, strength, depth])
     for depth in (3, 5, 7)
@@ -58,22 +56,22 @@ STARTS = tuple(
         *((committed, 0, 0, 1) for committed in (1, 3, 5)),
     )
 )
-"""Kinds of firmware with which each search begins."""
+"""Initial firmware of each search."""
 ELEVATORS = ("fcfs", "c-look", "look", "sstf")
 """Orders of a host in front of a drive that takes one command at a time."""
 SIMPLER = 0.1
-"""So much worse may an explanation be that needs no firmware: what chance moves a score by."""
+"""Score by which an explanation without firmware may be worse: the variation by chance."""
 OPEN = 0.25
-"""So much worse may it be for reads and still be tried on writes."""
+"""Score by which a candidate may be worse for reads and still be tried on writes."""
 LOSES: tuple[LosesTurn, ...] = ("nowhere", "at cylinders", "at tracks")
 SETTLE = Range("log write_settle_ns", float(np.log(2e4)), float(np.log(3e6)))
 LOST = Range("turns lost", 0, len(LOSES) - 0.01, 0)
 CACHE = (Range("log2 extents", 0, 9.5), Range("log2 sectors", 7, 19.5))
 RENEWED = 0.08
 POPULATION, GENERATIONS = 20, 6
-"""Of the search over reads and writes together."""
+"""Size of the search over reads and writes together."""
 BENDS = np.array([[0, 0, 0, 0], [0, 0, -0.5, 2], [0, 0, 0, 6], [0.7, 0, -0.2, 3], [0, 2, 0, 2]])
-"""Where the search of a write cache begins, around what a burst shows."""
+"""Initial points of a write cache's search, around the values that a burst shows."""
 SAMPLE = 20
 
 
@@ -82,28 +80,28 @@ class Way:
     """An order in which requests are served."""
 
     score: float
-    """Of reads."""
+    """Score for reads."""
     disk: Disk
     firmware: Floats | None = None
-    """Its point of ``FIRMWARE``; nothing where the host orders."""
+    """Its point of ``FIRMWARE``; ``None`` if the host orders."""
     others: list[Disk] = field(default_factory=list)
-    """Disks of this policy that do about as well."""
+    """Disks with this policy and a similar score."""
 
 
 @dataclass
 class Fit:
-    """A disk, and what is known of it so far."""
+    """A disk, with its known values so far."""
 
     session: Session
     random: np.random.Generator
     turn: Rotation
     disk: Disk = field(init=False)
     ways: list[Way] = field(default_factory=list)
-    """Orders that explain many reads at a time, the best first."""
+    """Orders that explain concurrent reads, the best first."""
     others: list[Disk] = field(default_factory=list)
-    """Disks that answer about as well."""
+    """Disks that fit about as well."""
     seek_sd_ns: Floats = field(init=False)
-    """How far chance moves each point of the curve."""
+    """Standard error of each point of the curve."""
 
     def __post_init__(self) -> None:
         self.rates = zones.learn(self.session)
@@ -131,9 +129,8 @@ class Fit:
         )
 
     def _hits(self) -> tuple[float, float]:
-        """The buffer's time for the smallest read, and that of a byte on the way to the host: what does not fit a
-        segment
-        goes to the medium again, and says nothing of it."""
+        """Returns the buffer's time for the smallest read, and that of a byte to the host; reads larger than a segment
+        go to the medium again and are ignored."""
         found = {
             size: float(np.median(self.session.of(read_buffer.again(size))[0].answers.response_ns[1:]))
             for size in read_buffer.AGAIN_SIZES
@@ -145,7 +142,7 @@ class Fit:
         return small, max(0.0, (found[hits[-1]] - small) / (hits[-1] - read_buffer.SMALL))
 
     def find(self) -> None:
-        """All of it."""
+        """Runs all steps."""
         self.find_command()
         self.find_seeks()
         self.find_read_buffer()
@@ -155,15 +152,15 @@ class Fit:
             self.find_write_cache()
 
     def tests(self, *names: str) -> list[Asked]:
-        """What was asked under these names."""
+        """Returns the tests with these names."""
         return [one for name in names for one in self.session.of(name)]
 
     def score(self, disk: Disk, tests: Sequence[Asked], draws: int = 1) -> float:
-        """How far off a disk is in these tests."""
+        """Returns the error of a disk in these tests."""
         return score(compared(disk.system, tests, self.random, self.statistics, draws))
 
     def choose(self, tests: Sequence[Asked], candidates: Sequence[Disk], draws: int = 1) -> tuple[Disk, float]:
-        """The candidate that answers best as the device did."""
+        """Returns the candidate that fits the device best."""
         scores = [self.score(one, tests, draws) for one in candidates]
         best = int(np.argmin(scores))
         return candidates[best], scores[best]
@@ -171,7 +168,7 @@ class Fit:
     # Seeks.
 
     def find_command(self) -> None:
-        """What a command takes before the arm moves, where it can be told."""
+        """Finds the command overhead before the arm moves, if it is visible."""
         seen = tracks.command_ns(self.session, self.turn)
         if seen is None:
             return
@@ -181,27 +178,29 @@ class Fit:
 
     @property
     def seek_tests(self) -> list[Asked]:
-        """Reads of a block, one at a time: at set distances, and at any."""
+        """Reads of single blocks at queue depth 1: at fixed distances, and at random ones."""
         return self.tests(seeks.TEST, rotation.TEST)
 
     def _pairs(self, requests: Requests, answers: Answers) -> Floats:
-        """How far each read lies from the one before, as a share of the way from rim to rim, and its response."""
+        """Returns the distance of each read from the previous one, as a share of the way from rim to rim, and its
+        response time.
+        """
         capacity = self.session.device.capacity_bytes
         moved = np.abs(np.diff(self.rates.share_of_radius(requests.offsets.astype(np.float64), capacity)))
-        # The buffer's answers leave the arm where it was.
+        # Buffer hits do not move the arm.
         medium = answers.response_ns > rotation.HIT_NS / 4
         both = medium[1:] & medium[:-1]
         return np.stack([moved[both], answers.response_ns[1:][both]])
 
     def _middles(self, pairs: Sequence[Floats], curve_ns: Floats) -> tuple[Floats, Floats]:
-        """Of each distance how long the arm moves, from all reads nearer to it than to the next, and how far chance
-        moves that: no response is shorter, and none is as long as a turn more. ``curve_ns`` says how times change
-        within what is nearest."""
+        """Returns the seek time at each distance, from all reads nearest to it, with its standard error: no response is
+        shorter, and none is longer by a full revolution. ``curve_ns`` corrects for the distance within the
+        neighbourhood."""
         moved, took = np.concatenate(pairs, axis=1)
         shares, period = self.disk.distances.shares, self.turn.period_ns
         edges = np.sqrt(shares[1:] * shares[:-1])
         of = np.searchsorted(edges, moved)
-        # Next to where it begins a read is at one angle to the one before.
+        # Directly next to its start, a read is at a fixed angle to the previous one.
         of[moved < shares[0] - 1.1 * self.disk.distances.jitter[0]] = -1
         waited = took - np.interp(moved, shares, curve_ns)
         middles, errors = curve_ns.copy(), np.full(len(shares), period)
@@ -209,23 +208,23 @@ class Fit:
             mine = waited[of == number]
             if len(mine) < 4:
                 continue
-            # What takes a turn more has missed its sector.
+            # A response longer by a revolution has missed its sector.
             mine = mine[mine < mine.min() + period]
             middles[number] += (mine.min() + mine.max() - period) / 2
             errors[number] = period / (len(mine) + 1) / np.sqrt(2)
         return middles, errors
 
     def _at_distances(self, pairs: Floats) -> Floats:
-        """Those that lie at one of the distances."""
+        """Returns the pairs at one of the set distances."""
         asked = self.disk.distances
         apart = np.abs(pairs[0][:, None] - asked.shares[None, :])
         return pairs[:, (apart < 1.5 * asked.jitter).any(axis=1)]
 
     def find_seeks(self, rounds: int = 4) -> None:
-        """Moves each point of the curve by what the model is off there."""
+        """Adjusts each point of the curve by the model's error there."""
         tests = self.seek_tests
         asked = [self._pairs(one.requests, one.answers) for one in tests]
-        # First from those of one distance alone: how times change from one to the next is not known yet.
+        # First only from exact distances: the curve's slope between them is not known yet.
         curve, _ = self._middles([self._at_distances(asked[0])], np.zeros(seeks.COUNT))
         for _ in range(3):
             curve, errors = self._middles(asked, smoothing(curve, self.turn.period_ns / 60)[0])
@@ -241,7 +240,7 @@ class Fit:
     # What has kinds.
 
     def find_read_buffer(self) -> None:
-        """The kind of read-ahead, and segments."""
+        """Finds the kind of read-ahead, and the segments."""
         tests = self.tests(*PATTERNS)
         candidates = [
             self.disk.with_(
@@ -265,8 +264,8 @@ class Fit:
         self.disk, _ = self.choose(self.tests(read_buffer.LONG), both, draws=4)
 
     def find_queue(self) -> None:
-        """Policy and depth of the queue, and what its firmware does in it: a search of each policy, long of those
-        nearest. A drive that takes one command at a time leaves the order to its host."""
+        """Finds policy and depth of the queue, and its firmware parameters: a search for each policy, longer for the
+        best ones. A drive that takes one command at a time leaves the order to its host."""
         tests = self.queue_tests
         hosted = [
             self.disk.with_(queue={"policy": "sptf", "depth": 1}, host_elevator=elevator) for elevator in ELEVATORS
@@ -291,7 +290,7 @@ class Fit:
 
     @property
     def queue_tests(self) -> list[Asked]:
-        """Reads, many at a time."""
+        """Concurrent reads."""
         return self.tests(*[queue.name(depth) for depth in queue.DEPTHS])
 
     def _firmware(
@@ -313,12 +312,12 @@ class Fit:
         )
 
     def find_write_cache(self) -> None:
-        """When writes are complete, how many may wait for the medium, and how long the arm settles before it writes;
-        with it all that reads leave open of the queue, which destaging shows."""
+        """Finds when writes complete, the number of dirty extents and sectors, and the write settle time; together with
+        the values of the queue that reads leave open, since destaging shows them."""
         burst, flushed = (
             self.session.of(test)[0].answers.response_ns for test in (write_cache.BURST, write_cache.FLUSHES)
         )
-        # Nothing is dirty after a rest; a flush need not wait for what survives a power failure.
+        # Nothing is dirty after a rest; a flush need not wait for data that survive a power loss.
         small = float(max(burst[0], flushed[0]))
         kinds: tuple[str, ...] = ("off",)
         write_hit_ns, write_ns_per_byte = self.disk.command_ns, self.disk.write_ns_per_byte
@@ -337,7 +336,7 @@ class Fit:
         if kinds == ("off",):
             seen = self.write_settle_ns()
             guess[0] = np.log(seen)
-            # It is as sure as the seek curve that it comes on top of.
+            # Its error is that of the seek curve, which it is added to.
             error = float(np.median(self.seek_sd_ns))
             settle = Range(SETTLE.name, float(np.log(max(2e4, seen - error))), float(np.log(seen + error)))
         scored = []
@@ -359,7 +358,7 @@ class Fit:
             starts = [(guess + bend)[:own] for bend in BENDS]
             asked = tests
             if way.firmware is not None:
-                # Reads and writes together decide what is in the queue.
+                # Reads and writes together determine the queue.
                 ranges, asked = [*ranges, *FIRMWARE], [*reads, *tests]
                 starts = [np.concatenate([start, way.firmware]) for start in starts]
 
@@ -378,22 +377,24 @@ class Fit:
         self.disk = self.others[0]
 
     def kinds_of_cache(self, small_ns: float) -> tuple[str, ...]:
-        """The kinds of write cache that may answer so: with ``small_ns`` for what the buffer takes at once."""
+        """Returns the kinds of write cache that are compatible; ``small_ns`` is the time of a write that the buffer
+        accepts at once.
+        """
         (burst,), (flushed,) = self.session.of(write_cache.BURST), self.session.of(write_cache.FLUSHES)
         flush_ns = float(np.median(flushed.answers.response_ns[flushed.requests.kinds == FLUSH]))
-        # What need not be on the medium is flushed in no time, and what is early only alone never comes twice.
+        # Protected data are flushed at once, and a write that is only early completes once.
         flushed_kind = "protected" if flush_ns < self.turn.period_ns / 4 else "on"
         twice = burst.answers.response_ns[1] < 4 * small_ns
         return (flushed_kind,) if twice else (flushed_kind, "appending")
 
     def write_settle_ns(self) -> float:
-        """How much longer the arm takes before a write that goes through to the medium: as the seek curve, from the
-        shortest and longest responses, those that fit best where some are on two tracks."""
+        """Returns the additional settle time of a write to the medium: like the seek curve, from the shortest and
+        longest responses, with the best fit if some cross a track boundary."""
         tests = self.tests(write_cache.BURST, write_cache.steady(1))
         moved, took = np.concatenate([self._pairs(one.requests, one.answers) for one in tests], axis=1)
         size, block = int(tests[0].requests.lengths[0]), self.session.device.block_bytes
         disk, period = self.disk, self.turn.period_ns
-        # The curve is of reads of a block, whose transfer it holds.
+        # The curve is for reads of one block, and includes its transfer.
         longer_ns = (size - block) * (disk.read_ns_per_byte + period / float(np.median(disk.tracks.bytes)))
         left = took - np.interp(moved, disk.distances.shares, disk.seek_ns) - disk.command_ns - longer_ns
         grid = np.arange(2e4, 3e6, 1e4)
@@ -401,7 +402,9 @@ class Fit:
         return float(grid[fitting > fitting.max() - 1.5 / len(left)].mean())
 
     def _open_ways(self) -> Iterator[Way]:
-        """Ways that reads leave open: with one command at a time the drive's own order is seen in destaging alone."""
+        """Yields the orders that reads leave open: with one command at a time the drive's own order is visible only in
+        destaging.
+        """
         for way in self.ways:
             if way.score > self.ways[0].score + OPEN:
                 continue
@@ -414,8 +417,8 @@ class Fit:
                 yield replace(way, disk=way.disk.with_(queue={"policy": "fcfs", "depth": 32}))
 
     def sample(self, reads_ns: float, writes_ns: float) -> Iterator[Disk]:
-        """Other disks that the answers do not tell from this one: within the error of the seek curve, and as far off
-        as the best is itself of reads, and of writes."""
+        """Yields other disks that the answers do not distinguish from this one: within the error of the seek curve, and
+        with the errors of the best one for reads, and for writes."""
         _, covariance = smoothing(self.disk.seek_ns, self.seek_sd_ns)
         moves = self.random.multivariate_normal(np.zeros(len(covariance)), covariance, SAMPLE, method="eigh")
         others = self.others or [self.disk]
@@ -427,22 +430,22 @@ class Fit:
 
 
 def flushes(requests: Requests, answers: Answers) -> tuple[Floats, Floats]:
-    """The distribution of response times, and what a flush takes of them."""
+    """Returns the distribution of response times, and the share of flushes in them."""
     values, errors = quantiles(requests, answers)
     took = np.log(answers.response_ns[requests.kinds == FLUSH])
     return np.append(values, took.mean()), np.append(errors, np.hypot(took.std() / np.sqrt(len(took)), 0.02))
 
 
 def with_firmware(disk: Disk, theta: Floats) -> Disk:
-    """The disk with a point of ``FIRMWARE``."""
+    """Returns the disk with a point of ``FIRMWARE``."""
     values = dict(zip([one.name for one in FIRMWARE], map(float, theta), strict=True))
     chosen = disk.queue | {"depth": 1 << round(values.pop("log2 depth"))}
     return disk.with_(queue=chosen, **values)
 
 
 def with_cache(disk: Disk, theta: Floats) -> Disk:
-    """The disk with a time to settle before writes, which may lose turns, and maybe with as many dirty extents and
-    sectors."""
+    """Returns the disk with a write settle time, which may lose revolutions, and optionally with limits of dirty
+    extents and sectors."""
     changed = disk.with_(write_settle_ns=float(np.exp(theta[0])), loses_turn=LOSES[int(theta[1])])
     if len(theta) == 2 or changed.buffer["write_cache"] == "off":
         return changed
@@ -451,9 +454,9 @@ def with_cache(disk: Disk, theta: Floats) -> Disk:
 
 
 def smoothing(times: Floats, sd: Floats | float) -> tuple[Floats, Floats]:
-    """The times with as little bend from one distance to the next as their error lets be, and their covariance.
+    """Returns the times smoothed as far as their errors permit, with their covariance.
 
-    Distances are even in their logarithm, nearly; curves of real arms bend by some 4 % of their time from one to the
+    Distances are nearly even in their logarithm; curves of real arms bend by about 4 % of their time from one to the
     next.
     """
     count = len(times)

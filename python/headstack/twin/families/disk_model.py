@@ -1,4 +1,4 @@
-"""A disk as it is learnt: what is found of it, and the description that this makes."""
+"""``Disk``: the known values of a disk, and the description made from them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from headstack.twin.probes.zones import Rates
 SECTOR = 512
 ZONES = 16
 CYLINDERS = 500_000
-"""Today's disks have no more on a surface."""
+"""Maximum number of cylinders of current disks."""
 ERAS = ((13e6, 1995), (75e6, 2001), (150e6, 2007), (float("inf"), 2016))
-"""Outer rates below these are of such years: what is never seen from outside is as usual then."""
+"""Years by upper limits of the outer rate, in bytes/s; invisible values are taken as usual for the year."""
 USUAL = {
     1995: ("scsi", "20MB/s", 512),
     2001: ("scsi", "160MB/s", 4 << 10),
     2007: ("sata", "300MB/s", 16 << 10),
     2016: ("sata", "600MB/s", 128 << 10),
 }
-"""Interface and buffer of such years. Heads and the seek curve of a base are replaced by what is measured, or do not
-matter: cylinders are counted so that they hold what tracks hold, whatever their surfaces."""
+"""Interface and buffer by year. Heads and the seek curve of a base are replaced by measured ones or do not matter:
+cylinders are chosen to hold the capacity, for any number of surfaces."""
 
 
 LosesTurn = Literal["nowhere", "at cylinders", "at tracks"]
@@ -64,15 +64,15 @@ class BufferChange(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Disk:
-    """What is known of a disk; ``system`` makes the description of it."""
+    """The known values of a disk; ``system`` returns its description."""
 
     base: disk_types.Disk
-    """A drive of its capacity, speed and rates, otherwise as usual in its years."""
+    """A drive of the same capacity, speed and rates, and otherwise usual for its year."""
     capacity: int
     tracks: Tracks
     distances: Distances
     seek_ns: Floats
-    """At each of them, with all that is done before the arm moves and cannot be told from it."""
+    """Seek time at each distance, including all command time before the arm moves that cannot be separated."""
     command_ns: float
     read_hit_ns: float
     write_hit_ns: float
@@ -86,21 +86,21 @@ class Disk:
     queue: QueueChange = field(default_factory=QueueChange)
     """Replaces keys of the base's queue."""
     on_arrival: bool = False
-    """The arm begins with whichever wanted sector comes past first."""
+    """Whether accesses begin with the first requested sector that passes."""
     loses_turn: LosesTurn = "nowhere"
-    """Where writes in order miss the beginning of the next track, since the skew is too small for them."""
+    """Cases in which sequential writes miss the beginning of the next track, since the skew is too small for them."""
     host_elevator: str = "fcfs"
-    """The order of what waits in the host for the drive."""
+    """Order of the commands that wait in the host."""
     buffer: BufferChange = field(default_factory=BufferChange)
     """Replaces keys of the base's buffer."""
 
     def with_(self, **changes: Any) -> Disk:
-        """The same with other values."""
+        """Returns the disk with other values."""
         return replace(self, **changes)
 
     @property
     def system(self) -> System:
-        """The description, as runs are pointed at one."""
+        """The system description for runs."""
         disk = copy.deepcopy(self.base)
         mechanics = disk["mechanics"]
         disk["geometry"]["zones"] = self._zones()
@@ -131,8 +131,8 @@ class Disk:
         return {"drive": {"disk": disk}}
 
     def _next_track_ns(self, loses_turn: bool) -> int:
-        """How long the arm takes to the next track: what the skew leaves, if neither reads nor writes in order are to
-        lose a turn, for which it is chosen; or a little more than writes have."""
+        """Returns the seek time to the next track: within the skew, if neither reads nor sequential writes lose a
+        revolution, for which the skew is chosen; otherwise slightly above the limit for writes."""
         turn_ns = 60e9 / float(self.base["mechanics"]["rpm"])
         sector_ns = turn_ns * SECTOR / float(self.tracks.bytes.min())
         skews = self.tracks.skew_turns
@@ -141,7 +141,7 @@ class Disk:
         return max(1000, round(covered_ns))
 
     def _zones(self) -> list[disk_types.Zone]:
-        """Zones as wide as the places lie apart, of tracks as they are there."""
+        """Returns zones between the measured positions, with the tracks measured there."""
         pattern = self.base["geometry"]["zones"][0]
         heads = self.base["geometry"]["heads"]
         edges = np.linspace(0, self.capacity // SECTOR, ZONES + 1)
@@ -167,7 +167,7 @@ class Disk:
         return zones
 
     def _points(self, cylinders: int) -> list[list[int]]:
-        """The curve at its distances in cylinders. The next track is reached within the skew."""
+        """Returns the curve at its distances in cylinders. The next track is reached within the skew."""
         times = rising(np.maximum(1000.0, self.seek_ns))
         at = np.maximum(1, np.round(self.distances.shares * cylinders)).astype(int)
         end = cylinders - 1
@@ -182,12 +182,12 @@ class Disk:
 
 
 def _after_both(ns: float) -> disk_types.AfterReadWrite:
-    """The same overhead after reads and after writes."""
+    """Returns the same overhead after reads and after writes."""
     return {"after_read": round(ns), "after_write": round(ns)}
 
 
 def rising(times: Floats) -> Floats:
-    """The nearest times that never fall from one distance to the next (pool adjacent violators)."""
+    """Returns the nearest non-decreasing times (pool adjacent violators)."""
     blocks: list[list[float]] = []
     for time in times:
         blocks.append([float(time), 1.0])
@@ -198,12 +198,12 @@ def rising(times: Floats) -> Floats:
 
 
 def base_of(capacity: int, rpm: float, rates: Rates) -> disk_types.Disk:
-    """A drive of these figures as usual in the years when disks were as fast."""
+    """Returns a drive with these values that is otherwise usual for the years with such rates."""
     outer, inner = float(rates.bytes_per_s.max()), float(rates.bytes_per_s[-1])
     year = next(year for limit, year in ERAS if outer < limit)
     kind, rate, buffer_kib = USUAL[year]
     tracks = capacity / (outer * 60 / rpm)
-    # Surfaces cannot be told; there are so many that cylinders are as usual.
+    # The number of surfaces is not visible; it is chosen for a usual number of cylinders.
     heads = max(4, -(-int(tracks) // CYLINDERS))
     text = (
         f'name = "twin"\nyear = {year}\n'
@@ -218,6 +218,6 @@ def base_of(capacity: int, rpm: float, rates: Rates) -> disk_types.Disk:
         f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
     )
     base: disk_types.Disk = of_text(text).system["drive"]["disk"]
-    # The spindle's own figure, to more digits than a sheet has.
+    # The measured speed has more digits than a data sheet's.
     base["mechanics"]["rpm"] = rpm
     return base

@@ -1,7 +1,7 @@
-"""The twin of a solid-state drive.
+"""Calibrated models of SSDs.
 
-Reads tell dies, channels and each step of a read; where the drive may be written it is emptied, filled, and overwritten
-at random until nothing changes any more, which tells the rest.
+Reads show dies, channels and each step of a read; if the drive may be written, it is emptied, filled, and randomly
+overwritten until it is in steady state, which shows the rest.
 """
 
 from __future__ import annotations
@@ -50,46 +50,49 @@ HELD_OUT: Final = (
     HeldOut("writes", "write", 16, 4096, 40000, reads=0.0, settled=True),
     HeldOut("writes", "write", 4, 16384, 20000, reads=0.0, settled=True),
 )
-"""What no probe asks for. Mixes so long that windows of one drive agree: a third as long, they differ by half."""
+"""Workloads that no probe runs. Mixes are long enough that intervals of one drive agree: at 33 % of the length they
+differ by half.
+"""
 
 NOT_WRITTEN: Final = "not identifiable: nothing was written"
 ROW_USUAL: Final = 16384
 BLOCKS: Final = 240
-"""Of a die in a description: how many the flash has is not to be seen; so many give its spare to half a per cent."""
+"""Blocks per die in a description: the real number is invisible, and this many resolve the spare capacity to 0.5 %."""
 ERASE_OF_ROW_NS: Final = 12_000
-"""Of an erase for each row of the block: 4.5 ms over the 384 rows between those of MLC and of TLC."""
+"""Erase time per row of the block: 4.5 ms over 384 rows, between those of MLC and of TLC."""
 ERASE_USUAL_NS: Final = 4_500_000
-"""As above; sheets of flash since 2008 say 2 to 8 ms."""
+"""Usual erase time; data sheets of flash since 2008 say 2 to 8 ms."""
 ERASE_SEEN_NS: Final = 2_000
-"""What a row of a second fill takes longer where that is no chance."""
+"""Increase per row in a second fill that is not due to chance."""
 BLOCKS_LEAST: Final = 200
 BLOCKS_MOST: Final = 1000
-"""Of a die: fewer leave no spare to choose, more take long to simulate."""
+"""Range of blocks per die: fewer leave no choice of spare capacity, more take long to simulate."""
 PROGRAM_USUAL_NS: Final = 600_000
 """Between the generations of TLC since 2016."""
 SENSE_USUAL_NS: Final = 60_000
-"""As program."""
+"""Usual sense time, likewise."""
 SUSPEND_USUAL_NS: Final = 20_000
 MISFIT: Final = 0.10
-"""Mean logarithm of rates over depth at which a description explains nothing."""
+"""Mean logarithmic error of rates over depth at which a description is rejected."""
 INTERVAL_LEAST_NS: Final = 50.0
-"""Twenty million commands a second: no interface carries them."""
+"""Twenty million commands per second, above any interface."""
 SPREAD_MOST: Final = 0.8
-"""Pages of one block differ by up to two to one in their sensing."""
+"""The sense times of pages in one block differ by up to a factor of two."""
 ONE_BIT: Final = 0.8
-"""Of a sensing of all bits: cells with one bit take half of it or less."""
+"""Share of the time to sense all bits: cells with one bit take half of it or less."""
 LARGE_UNITS: Final = (8192, 16384, 32768, 65536)
 SMALL_BYTES: Final = 4 << 30
 FOLD_BYTES: Final = 1 << 20
 WARM_SHARE: Final = 0.12
 WARM_MOST: Final = 600_000
 SLC_STEP: Final = 0.015
-"""Of a cache, by which the twin's may be off for being made of whole blocks."""
+"""Error of the model's cache size from whole blocks, as a share of the cache."""
 BITS: Final = 3
-"""Of a cell that holds one while it is a cache. Four are seen in nothing but how much flash the cache takes."""
+"""Bits of a cell that holds one bit while it is a cache. Four would be visible only in the flash that the cache
+uses."""
 FILLS: Final = 4
 LONG_AFTER: Final = 2.0
-"""Capacities of overwrites, as many as probes ask for once the drive is full."""
+"""Overwrites by probes after the drive is full, in capacities."""
 LONG_PIECE: Final = 1 << 16
 SPARE_TRIES: Final = 5
 LAST_OF_READS: Final = "depth curve, large, 64, found"
@@ -103,7 +106,7 @@ SURE_COMMANDS: Final[tuple[tuple[Literal["command_ns", "command_interval_ns", "w
     ("command_interval_ns", 0.004),
     ("write_interval_ns", 0.005),
 )
-"""Values and how sure they are: standard deviations of their logarithms over drives drawn from the priors."""
+"""Standard deviations of the logarithms of values over drives drawn from the priors."""
 
 
 def _written(session: Session) -> bool:
@@ -119,7 +122,7 @@ def _reads(session: Session, state: str) -> Map | None:
 
 
 def probes(session: Session) -> None:
-    """Asks what tells a solid-state drive; writes where that is allowed, and then all of it is lost."""
+    """Runs the probes of an SSD, with writes if permitted, which destroy the contents."""
     try:
         found = _reads(session, "found")
         if found is None:
@@ -127,11 +130,11 @@ def probes(session: Session) -> None:
         if found.dies:
             command_interval.probe(session, "found", found.row_bytes or ROW_USUAL, found.dies)
         depth_curve.probe(session, "found")
-        # Nobody's data are lost to find out that this is another kind of device.
+        # Do not destroy data only to find out that this is another kind of device.
         if session.device.may_write and learn(session).fits:
             _probe_writes(session, found)
     except OutOfTimeError:
-        # What reads teach is a twin too; less is none.
+        # The results of all reads suffice for a model; fewer do not.
         if not session.of(LAST_OF_READS):
             raise
 
@@ -156,7 +159,7 @@ def _probe_writes(session: Session, found: Map) -> None:
 
 
 def learn(session: Session) -> Learnt:
-    """The description that explains the answers, and how sure each of its values is."""
+    """Returns the description that explains the answers, with the confidence of its values."""
     if not session.of(LAST_OF_READS):
         if session.of("latency, random, found") and _spread(session) > SPREAD_MOST:
             return Learnt({}, {}, [], fits=False, why=_too_wide(_spread(session)))
@@ -195,7 +198,7 @@ def _near(values: dict[str, Value], key: str, value: float, share: float, how: s
 
 
 def _from_reads(session: Session, found: Map, shown: Map, state: str, values: dict[str, Value]) -> System:
-    """The parts of a read, and for what only writes tell what is usual."""
+    """Returns the parts of a read, with usual values for everything that only writes show."""
     device = session.device
     as_found = flash_reads.path(session, "found", found)
     path = flash_reads.path(session, state, shown)
@@ -208,10 +211,10 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
         0.0, (shown.lone_ns if shown.meets else path.lone_ns) - sense - block * (path.channel_ns + path.link_ns)
     )
     if found.meets and state == "filled":
-        # What nobody had written is sensed with all bits of a cell; what was written first may have one.
+        # Unwritten places are sensed with all bits of a cell; places written first may have one.
         sense = max(1000.0, found.small_ns - block * path.channel_ns)
     if not shown.meets:
-        # Nothing is there to be sensed but the map, or commands come too slowly for the flash to be seen.
+        # Nothing is sensed except the map, or commands are too slow for the flash to be visible.
         sense, command = as_found.miss_ns or SENSE_USUAL_NS, max(0.0, path.lone_ns - block * path.link_ns)
     at_once = flash_reads.commands_at_once(session, shown)
     _near(values, "controller.command_interval", interval, 0.005, "the later of two reads at once that meet nothing")
@@ -253,7 +256,7 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
         drive["controller"]["map_cache_bytes"] = memory
         of_map = as_found.miss_ns - 4096 * path.channel_ns
         if of_map < ONE_BIT * sense:
-            # The map lies in cells with one bit; how many take writes is another matter.
+            # The map is in cells with one bit; the size of a cache for writes is another matter.
             drive["slc_cache"] = {
                 "static_bytes": 0,
                 "dynamic_bytes": 0,
@@ -263,7 +266,7 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
                 "program_ns": PROGRAM_USUAL_NS // 3,
             }
     if drive["preconditioned"] and found.row_bytes in LARGE_UNITS:
-        # Where nothing else repeats, what lies together is a unit of the map.
+        # If no other period is visible, contiguous data form a mapping unit.
         drive["capacity"]["mapping_unit_bytes"] = found.row_bytes
         drive["capacity"]["logical_bytes"] = device.capacity_bytes // found.row_bytes * found.row_bytes
     system: System = {"drive": {"ssd": drive}}
@@ -296,7 +299,7 @@ def _dies(session: Session, shown: Map, values: dict[str, Value]) -> tuple[int, 
 
 
 def _give_blocks(drive: Ssd, raw_bytes: float) -> None:
-    """So many bytes of flash, in blocks small enough; spare enough for the model."""
+    """Sets the flash to this many bytes, in blocks that are small enough, with sufficient spare for the model."""
     flash = drive["flash"]
     line = flash["channels"] * flash["dies_per_channel"] * flash["planes_per_die"] * flash["page_bytes"]
     old = flash["pages_per_block"]
@@ -310,7 +313,7 @@ def _give_blocks(drive: Ssd, raw_bytes: float) -> None:
 
 
 def _from_writes(session: Session, system: System, values: dict[str, Value]) -> None:
-    """The way in, programs, buffer, cache of one bit a cell, spare."""
+    """Fits link, programs, buffer, single-bit cache and spare capacity."""
     drive = ssd(system)
     flash, timing, controller, interface = drive["flash"], drive["timing"], drive["controller"], drive["interface"]
     number = flash["channels"] * flash["dies_per_channel"]
@@ -334,7 +337,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     drive["capacity"]["mapping_unit_bytes"] = unit = _unit(session, way.interval_ns, row)
     drive["capacity"]["logical_bytes"] = capacity // unit * unit
     if "map_cache_bytes" in controller:
-        # The same share of a map of larger units.
+        # The same share of a map with larger units.
         controller["map_cache_bytes"] = max(4096, controller["map_cache_bytes"] * 4096 // unit // 4096 * 4096)
     drive["filled"] = drive["filled"] and _reads_of_nothing_sense(session)
 
@@ -371,7 +374,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     (burst,) = session.of("write burst")
     held = write_buffer.knee(burst.answers.completed_ns - burst.answers.issued_ns[0], unit)[0]
     if first.buffer_bytes > row and first.first < 0.9 / max(controller["write_ns_per_byte"], 1e-9):
-        # An empty drive has collected nothing ahead, which would take in a burst as well.
+        # An empty drive has collected nothing ahead, which would also absorb a burst.
         held = max(2 * row + 1, first.buffer_bytes)
     if held > 2 * row:
         drive["buffer"]["bytes"] = max(2 * row, round(held / row) * row)
@@ -384,10 +387,11 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
         slow = [one.answers.response_ns for one in session.of("latency, random, filled")]
         sense = float(np.quantile(slow[0], 0.02)) if slow else 0.0
         quick = max(5_000.0, timing["read_ns"] - max(0.0, lone - sense))
-        # What went as fast again after rest was made room for; slower, it is the end of what was free.
+        # If the second fill after a rest is as fast, space was made for it; if slower, it marks the end of the free
+        # blocks.
         miss = flash_reads.path(session, "found", flash_reads.mapping(session, "found")).miss_ns
         if miss:
-            # The map lies in cells with one bit.
+            # The map is in cells with one bit.
             quick = max(5_000.0, miss - 4096 * timing["channel_ns_per_byte"])
         fixed = min(again.cache_bytes, first.cache_bytes) if again.first > 0.85 * first.first else 0.0
         drive["slc_cache"] = {
@@ -411,7 +415,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
     onset = flash_writes.onset_bytes(session)
     aside: float = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
     if drive["filled"] and "slc_cache" in drive:
-        # What nobody has written takes room as well, so that all of the cache is beyond it.
+        # Unwritten data occupy space as well, so that the whole cache is in addition to them.
         aside = first.cache_bytes * BITS
     _give_blocks(drive, capacity * 1.02 + max(aside, onset or 0.1 * capacity))
     _fit_streams(session, system, first, full is None and not met.program_ns and not bound)
@@ -423,7 +427,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
             _fit_spare(session, system, values)
             _, now = flash_writes.like(session, system, "fill")
         if now.cache_bytes < (1 - 2 * SLC_STEP) * first.cache_bytes:
-            # Such a spare leaves no room for it: it is set aside.
+            # The spare capacity has no room for it, so it is set aside.
             drive["slc_cache"]["static_bytes"] = round(first.cache_bytes)
             drive["slc_cache"]["dynamic_bytes"] = 0
             _give_blocks(drive, capacity * 1.02 + aside + (onset or 0.1 * capacity))
@@ -437,14 +441,16 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
 
 
 def _rows_of_block(rows: float, erase_of_row_ns: float | None, cached: float) -> int:
-    """Rows of a block, of a die with so many rows of which so many hold one bit a cell while they are a cache."""
+    """Returns the rows of a block, for a die with ``rows`` rows, of which ``cached`` hold one bit per cell while they
+    are a cache.
+    """
     usual = rows / BLOCKS
     if erase_of_row_ns:
-        # Erasing takes milliseconds in flash of all generations, however long its blocks are.
+        # Erasing takes milliseconds in flash of all generations, regardless of the block length.
         usual = float(np.clip(ERASE_USUAL_NS / erase_of_row_ns, rows / BLOCKS_MOST, rows / BLOCKS_LEAST))
     if not cached:
         return max(12, round(usual / 12) * 12)
-    # A cache is so many whole blocks: of those that are nearly as long as usual, the one that fits it best.
+    # A cache consists of whole blocks: choose the length near the usual one that fits it best.
     lengths = np.arange(max(1, int(usual / BITS / 1.5)), max(2, int(usual / BITS * 1.5) + 1))
     left = np.abs(np.maximum(1, np.round(cached / lengths)) * lengths / cached - 1)
     fit = lengths[left <= left.min() + SLC_STEP / 3]
@@ -452,7 +458,7 @@ def _rows_of_block(rows: float, erase_of_row_ns: float | None, cached: float) ->
 
 
 def _unit(session: Session, interval_ns: float, row: int) -> int:
-    """Bytes of a mapping unit: what a small write costs of a long one."""
+    """Returns the bytes of a mapping unit, from the relative cost of a small write."""
     rounds = [one for one in session.asked if one.test.startswith("overwrites, ") and one.test != "overwrites, small"]
     (steady,) = session.of("steady writes")
     if steady.answers.per_s > 0.9e9 / interval_ns:
@@ -469,7 +475,7 @@ def _reads_of_nothing_sense(session: Session) -> bool:
 
 
 def _fit_streams(session: Session, system: System, first: flash_writes.Stream, programs: bool) -> None:
-    """Moves buffer, cache and programs until the simulated drive is filled as the device was."""
+    """Adjusts buffer, cache and programs until the simulated drive fills like the device."""
     drive = ssd(system)
     flash = drive["flash"]
     row = flash["planes_per_die"] * flash["page_bytes"]
@@ -493,7 +499,7 @@ def _fit_streams(session: Session, system: System, first: flash_writes.Stream, p
 
 
 def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> None:
-    """Chooses the flash beyond the capacity so that steady overwrites are as fast as they were."""
+    """Chooses the flash above the capacity so that steady overwrites have the measured rate."""
     drive = ssd(system)
     flash = drive["flash"]
     (measured,) = session.of("steady writes")
@@ -508,7 +514,7 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
             count = int(LONG_AFTER * device.capacity_bytes) // LONG_PIECE
             places = random.integers(0, device.capacity_bytes // LONG_PIECE, count) * LONG_PIECE
             device.ask(Requests.writes(places, LONG_PIECE, depth=32))
-        # What it had collected ahead is used up first.
+        # Blocks collected ahead are used up first.
         places = random.integers(0, device.capacity_bytes // 4096, warm) * 4096
         device.ask(Requests.writes(places, depth=32))
         return device.ask(measured.requests).per_s
@@ -516,7 +522,7 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
     least, wanted = float(_least_blocks(drive)), measured.answers.per_s
     blocks, tried = _where_zero(lambda x: float(np.log(rate(x) / wanted)), float(flash["blocks_per_plane"]), least, [])
     if "slc_cache" in drive:
-        # Blocks that hold one bit a cell fill with what is stale, which takes as long as nobody waits each time.
+        # Blocks with one bit per cell fill with stale data, which takes long to reproduce each time.
         slower = float(np.log(rate(blocks, long_after=True) / wanted)) - dict(tried)[blocks]
         wanted /= float(np.exp(slower))
         tried = [(x, y + slower) for x, y in tried]
@@ -531,7 +537,9 @@ def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> No
 def _where_zero(
     off: Callable[[float], float], blocks: float, least: float, tried: list[tuple[float, float]]
 ) -> tuple[float, list[tuple[float, float]]]:
-    """Where what rises with the blocks is nearest to zero, and all that was tried, which goes on from ``tried``."""
+    """Returns the number of blocks at which an increasing function is nearest to zero, and all values tried, continuing
+    from ``tried``.
+    """
     tried = list(tried)
     for _ in range(SPARE_TRIES):
         if round(blocks) not in [round(x) for x, _ in tried]:
@@ -546,7 +554,7 @@ def _where_zero(
             (x0, y0), (x1, y1) = below[-1], above[0]
             blocks = x0 + (x1 - x0) * min(0.9, max(0.1, -y0 / (y1 - y0)))
         else:
-            # One beyond: the rate goes nearly with the spare.
+            # Extrapolate: the rate is nearly proportional to the spare.
             x, y = tried[-1] if below else tried[0]
             blocks = max(least, x + (x - 0.97 * least) * (float(np.exp(-1.2 * y)) - 1))
         if round(blocks) in [round(x) for x, _ in tried]:
@@ -568,7 +576,7 @@ def _spare(drive: Ssd) -> float:
 
 
 def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], list[float]]:
-    """What the description leaves unexplained of reads as the device was found, and by how much its rates are off."""
+    """Returns the residuals of reads in the device's initial state, and the errors of rates."""
     small = _smaller(system)
     capacity = ssd(small)["capacity"]["logical_bytes"]
     device, residuals, off = SimulatedDevice(small), {}, []
@@ -577,7 +585,7 @@ def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], l
             continue
         asked = one.requests
         if capacity < session.device.capacity_bytes:
-            # Random places of a drive that was overwritten at random are as good as others.
+            # Random positions are equivalent in a drive that was overwritten randomly.
             asked = dataclasses.replace(asked, offsets=asked.offsets % np.uint64(capacity // FOLD_BYTES * FOLD_BYTES))
         answers = device.ask(asked)
         residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
@@ -586,7 +594,7 @@ def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], l
 
 
 def _spread(session: Session) -> float:
-    """Logarithm of the ratio of long to short lone reads."""
+    """Returns the logarithm of the ratio of long to short reads at queue depth 1."""
     took = session.of("latency, random, found")[0].answers.response_ns
     return float(np.log(np.quantile(took, 0.95) / np.quantile(took, 0.05)))
 
@@ -596,7 +604,7 @@ def _too_wide(spread: float) -> str:
 
 
 def _smaller(system: System) -> System:
-    """The same drive with less of everything, where its steady state would take long to make."""
+    """Returns a scaled-down drive if its steady state would take long to reach."""
     drive = ssd(system)
     if not drive["preconditioned"] or drive["capacity"]["logical_bytes"] <= SMALL_BYTES:
         return system
@@ -610,7 +618,7 @@ def _smaller(system: System) -> System:
 
 
 def _verdict(session: Session, found: Map, residuals: Mapping[str, Residual], off: list[float]) -> tuple[bool, str]:
-    """Whether a solid-state drive answers so."""
+    """Returns whether an SSD explains the answers, and the reason if not."""
     meets = found.meets or (_written(session) and flash_reads.mapping(session, "filled").meets)
     if not meets and found.interval_ns < INTERVAL_LEAST_NS:
         return False, "requests at the same moment never wait for each other: no solid-state drive is without limits"
@@ -630,7 +638,7 @@ def _verdict(session: Session, found: Map, residuals: Mapping[str, Residual], of
 
 
 def _sample(session: Session, system: System, values: dict[str, Value]) -> list[System]:
-    """Descriptions whose values lie where the answers leave them."""
+    """Returns descriptions with values drawn within their confidence."""
     random = np.random.default_rng(session.seed)
     sample = []
     for _ in range(SAMPLES):

@@ -1,4 +1,4 @@
-"""Hidden solid-state drives: of all kinds from 2008 to 2025, drawn from what is usual of each, widely."""
+"""Hidden SSDs of all kinds from 2008 to 2025, drawn from wide ranges around usual values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from headstack.twin.device import SimulatedDevice
 from headstack.twin.learnt import System
 
 RAW_LEAST, RAW_MOST = 2 << 30, 24 << 30
-"""Bytes of flash. Drives that are sold hold more; fewer blocks a die make no other drive of them, and a steady state is
-reached in minutes of their time and seconds of ours."""
+"""Range of the flash in bytes. Real drives hold more; fewer blocks per die do not change their behaviour, and they
+reach steady state in minutes of virtual time and seconds of real time."""
 BLOCKS = (70, 260)
-"""Of a plane."""
+"""Range of blocks per plane."""
 ERAS = (
     # generation, interface, years
     ("slc", "sata"),
@@ -35,17 +35,17 @@ PCIE = {"mlc-64": (3,), "tlc-64": (3,), "tlc-96": (3,), "qlc-64": (3,), "tlc-128
 
 
 def draw(random: np.random.Generator) -> System:
-    """A drive. The same generator state gives the same one."""
+    """Draws a drive. Equal generator states give equal drives."""
     while True:
         try:
             return _draw(random)
         except ValueError:
-            # What was drawn leaves no spare, or no blocks: drawn again.
+            # The draw leaves no spare or no blocks: draw again.
             continue
 
 
 def loaded(text: str) -> System:
-    """The resolved system of a file's text."""
+    """Returns the resolved system of a file's text."""
     return dict(of_text(text).system)
 
 
@@ -118,6 +118,6 @@ def _draw(random: np.random.Generator) -> System:
 
 
 def _check(system: System) -> None:
-    """Refuses what the model does."""
+    """Rejects systems that the model rejects."""
     whole = {**system, "drive": {"ssd": {**system["drive"]["ssd"], "preconditioned": False}}}
     SimulatedDevice(whole)

@@ -1,5 +1,5 @@
-"""What else twins of solid-state drives are held against: how many dies there are, and how far writes go before they
-get slower."""
+"""Further properties on which models of SSDs are evaluated: the number of dies, and the bytes written until writes slow
+down."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headstack.twin.session import Asked
 
 PIECE_BYTES: Final = 1 << 18
 DEPTH: Final = 16
-"""Other requests than the probe's, on a drive of which nothing else was asked."""
+"""Queue depth of these requests, on a fresh drive without any probes."""
 
 
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
-    """Dies, and bytes that an empty drive takes in until it gets slower for good."""
+    """Returns the dies, and the bytes that an empty drive accepts until it slows down permanently."""
     told = learnt.values["flash.dies"]
     found = None if told.high is None else _dies(learnt.best)
     return {"dies": (_dies(hidden), found), "cliff": (_cliff_bytes(hidden), _cliff_bytes(learnt.best))}
@@ -31,7 +31,7 @@ def _dies(system: System) -> float:
 
 
 def _cliff_bytes(system: System) -> float | None:
-    """Where an empty drive that is filled in order gets slower; none where it does not."""
+    """Returns the position at which a sequential fill of an empty drive slows down; ``None`` if it does not."""
     empty = copy.deepcopy(system)
     ssd(empty)["preconditioned"] = False
     device = SimulatedDevice(empty)

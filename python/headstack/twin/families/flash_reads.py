@@ -1,4 +1,4 @@
-"""What reads alone tell of a solid-state drive: its dies, channels and rows, and what each step of a read takes."""
+"""Properties of an SSD that reads show: dies, channels, rows, and the time of each step of a read."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from headstack.twin.probes import dies as conflicts
 from headstack.twin.session import Session
 
 NOISE: Final = 0.02
-"""Share of a full conflict below which a delay is none."""
+"""Delays below this share of a full conflict count as none."""
 
 SAME: Final = 0.02
-"""Rates of a stream that differ by less are the same: what begins and ends it is a hundredth of 1,500 requests."""
+"""Relative difference below which rates of a stream are equal: its start and end are 1 % of 1,500 requests."""
 
 USUAL_DEPTHS: Final = (32, 64, 128, 256, 512, 1024, 2048, 65536, 31, 63, 127, 255, 254, 1, 2, 4, 8, 16)
-"""Commands that drives take at once: of those that the answers allow, the first."""
+"""Usual queue depths of drives, in order of preference among those that fit."""
 
 
 @dataclass(frozen=True)
 class Map:
-    """Where data lie, as pairs of reads show it."""
+    """The placement of data as shown by pairs of reads."""
 
     row_bytes: int | None
-    """None where two reads never meet, or always."""
+    """``None`` if two reads never conflict, or always."""
     dies: int | None
-    """None where nothing repeats, or no meeting is to be seen."""
+    """``None`` if there is no period, or no conflict is visible."""
     channels: int | None
     meets: bool
-    """Two reads of one place wait for each other at all."""
+    """Whether two reads of one place wait for each other at all."""
     share: float
-    """Of random pairs that meet."""
+    """Share of random pairs that conflict."""
     small_ns: float
-    """What a meeting with a read of a block costs: a sensing, and a block over the channel."""
+    """Cost of a conflict with a read of a block: a sensing, and a block over the channel."""
     row_ns: float
-    """What a meeting with a read of a row costs."""
+    """Cost of a conflict with a read of a row."""
     lone_ns: float
-    """What the first read of a block took, of the pairs that tell what a meeting costs."""
+    """Response time of the first read of a block in pairs that show the cost of a conflict."""
     interval_ns: float
-    """By how much a read at the same moment is later that meets nothing."""
+    """Delay of a simultaneous read without a conflict."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """What a read alone takes."""
+    """Response time components of a single read."""
 
     lone_ns: float
-    """Of one block."""
+    """Response time of one block."""
     slope_ns: float
-    """Of another byte of the same row: channel and way to the host."""
+    """Time per further byte of the same row: channel and host link."""
     link_ns: float
-    """Of a byte on the way to the host."""
+    """Time per byte of the host link."""
     channel_ns: float
-    """Of a byte on a channel."""
+    """Time per byte of a channel."""
     miss_ns: float
-    """What the first read of a place costs beyond the second."""
+    """Additional time of the first read of a place over the second."""
     miss_share: float
-    """Of random reads."""
+    """Share of random reads that miss."""
 
 
 def lone_reads(session: Session, state: str) -> dict[int, Floats]:
-    """Response times of second reads of a place, by size."""
+    """Returns response times of second reads of a place, by size."""
     found = {}
     for one in session.asked:
         if one.test.startswith("latency floor, ") and one.test.endswith(f", {state}"):
@@ -72,17 +72,17 @@ def lone_reads(session: Session, state: str) -> dict[int, Floats]:
 
 
 def seconds(session: Session, test: str) -> tuple[np.ndarray, Floats, float]:
-    """Distances of the pairs of a test, how long their second reads took, and how long the first ones did."""
+    """Returns the distances of a test's pairs, and the response times of their second and of their first reads."""
     (one,) = session.of(test)
     places = one.requests.offsets.astype(np.int64)
     return places[1::2] - places[::2], one.answers.response_ns[1::2], float(np.median(one.answers.response_ns[::2]))
 
 
 def mapping(session: Session, state: str) -> Map:
-    """Rows, dies and channels from the pairs that were asked for in a state."""
+    """Returns rows, dies and channels from the pairs that were read in a state."""
     distances, delays, lone = seconds(session, f"dies, rows, {state}")
     late = delays - lone
-    # A pair that meets nothing waits for the command before it.
+    # A pair without a conflict waits for the previous command.
     interval = max(0.0, float(late.min()))
     met = late - interval
     small = float(np.median(met[met > 0.5 * met.max()])) if met.max() > NOISE * lone else 0.0
@@ -96,9 +96,9 @@ def mapping(session: Session, state: str) -> Map:
     asked_row = int(small_pairs[0][0][1] - small_pairs[0][0][0])
     shown = small_pairs if meets else row_pairs
     late = np.array([later for _, later, _ in shown]) - interval
-    # Data of the first read may keep the way to the host busy for the second wherever that lies.
+    # Data of the first read may occupy the host link, wherever the second is.
     late = late - late.min(axis=1, keepdims=True)
-    # What was written into cells with one bit is sensed sooner: the base that shows all bits tells.
+    # Data in cells with one bit are sensed sooner: use the base that shows all bits.
     base = int(np.argmax(late[:, -1]))
     full = float(late[base, -1])
     row_late = (
@@ -111,7 +111,7 @@ def mapping(session: Session, state: str) -> Map:
         return Map(row, None, None, False, share, small, 0.0, lone, interval)
     small = full if meets else small
     meet = late[:, :-1] > 0.5 * late[:, -1:]
-    # A stride that meets from every base is one of the drive's; in a drive overwritten at random none is.
+    # A stride with a conflict from every base is the drive's; a drive with random overwrites has none.
     always = meet.all(axis=0)
     found = _period(always) if np.array_equal(always, meet.any(axis=0)) else None
     found_channels = None
@@ -134,7 +134,7 @@ def mapping(session: Session, state: str) -> Map:
 
 
 def _period(met: np.ndarray) -> int | None:
-    """The stride of which all that meet are multiples, counted from 1."""
+    """Returns the stride of which all conflicts are multiples, counted from 1."""
     which = np.flatnonzero(met) + 1
     if len(which) == 0:
         return None
@@ -143,7 +143,7 @@ def _period(met: np.ndarray) -> int | None:
 
 
 def path(session: Session, state: str, found: Map) -> Path:
-    """What a read takes, from reads alone and from many."""
+    """Returns the components of a read, from single reads and from concurrent ones."""
     block = session.device.block_bytes
     lone = {size: float(np.median(times)) for size, times in lone_reads(session, state).items()}
     within = [size for size in lone if size <= (found.row_bytes or 8192)]
@@ -160,13 +160,13 @@ def path(session: Session, state: str, found: Map) -> Path:
         channel = min(slope, (found.row_ns - found.small_ns) / (found.row_bytes - block))
         row, number = found.row_bytes, found.dies or found.row_bytes
         by_dies = (found.small_ns + row * channel) / (row * number)
-        # Nothing but the way to the host is as fast at every depth: at channels and dies random reads leave gaps. Where
-        # it is not what bounds them, it is what the second read of a row waits for beside its channel.
+        # Only the host link has the same rate at every depth: random reads leave gaps on channels and dies. If it is
+        # not the bottleneck, it is the part of a second read's wait for a row in addition to its channel.
         bound = max(slope - channel, channel / (found.channels or number), by_dies)
         if abs(streamed / bound - 1) < SAME or max(streams) > (1 + SAME / 4) * streamed:
             link = slope - channel
     channel = slope - link
-    # Only places that are far from all others are read for the first time.
+    # Only places far from all others are read for the first time.
     firsts = [one.answers.response_ns[::2] for one in session.asked if one.test == f"latency floor, {block}, {state}"]
     later = [one.answers.response_ns for one in session.of(f"latency, warm, {state}")]
     miss, share = 0.0, 0.0
@@ -179,7 +179,7 @@ def path(session: Session, state: str, found: Map) -> Path:
 
 
 def commands_at_once(session: Session, found: Map) -> int | None:
-    """Commands that the device works on at once; none where that was not asked."""
+    """Returns the number of commands that the device processes at once; ``None`` if that was not probed."""
     least, most = 1, None
     for one in session.asked:
         if not one.test.startswith("commands at once"):
@@ -187,13 +187,13 @@ def commands_at_once(session: Session, found: Map) -> int | None:
         ahead, took = len(one.requests) - 1, one.answers.response_ns
         begins = ahead * found.interval_ns
         inside = ahead + 1 - int((took[:-1] < begins).sum())
-        # Without a place it waits for the one that ends first, at least.
+        # Without a free slot it waits at least for the command that ends first.
         if took[-1] > took[0] + begins + 0.5 * max(found.small_ns - found.interval_ns, 0.0):
             most = ahead if most is None else min(most, ahead)
         else:
             least = max(least, inside)
     if least == 1 and most is None:
         return None
-    # One or two commands may end while the last comes.
+    # One or two commands may end while the last one arrives.
     usual = [depth for depth in USUAL_DEPTHS if least - 2 <= depth <= (most or 2048)]
     return usual[0] if usual else least

@@ -1,7 +1,7 @@
-"""What writes tell of a solid-state drive: the way in, the buffer, programs, cells with one bit, spare and collection.
+"""Properties of an SSD that writes show: link, buffer, programs, cells with one bit, spare capacity and collection.
 
-What of it is not read off the answers directly is found by asking a simulated drive the same requests, one value at a
-time: each has a figure that rises or falls with it alone.
+Values that are not directly visible are found by running the same requests on a simulated drive, one value at a time:
+each has a result that increases or decreases only with it.
 """
 
 from __future__ import annotations
@@ -19,26 +19,28 @@ from headstack.twin.session import Asked, Session
 from headstack.twin.ssd_types import Ssd
 
 BUFFER_SHARE: Final = 0.005
-"""Of the capacity: what is taken in faster and is less is a buffer, what is more a cache of one bit a cell. Drives have
-a thousandth of their capacity of memory, and set aside a hundredth of their cells or more."""
+"""Share of the capacity: a faster initial amount below it is a buffer, above it a cache with one bit per cell. Drives
+have a thousandth of their capacity of memory, and set aside 1 % of their cells or more."""
 
 
 @dataclass(frozen=True)
 class WayIn:
-    """What a write takes until the drive has it."""
+    """Times of a write until the drive has accepted it."""
 
     command_ns: float
     byte_ns: float
     interval_ns: float
-    """Between two commands; what a transfer takes where that is longer."""
+    """Time between two commands; that of the transfer if it is longer."""
     interval_seen: bool
     full_duplex: bool
     shared_ns: float
-    """Of a byte on a way that carries one direction at a time."""
+    """Time per byte of a link that carries one direction at a time."""
 
 
 def way_in(session: Session, read_lone_ns: float, read_byte_ns: float) -> WayIn:
-    """From writes alone, at once, and with reads; ``read_lone_ns`` is what 4 KiB take."""
+    """Returns the times of writes at queue depth 1, concurrent ones, and with reads; ``read_lone_ns`` is the time of a
+    4 KiB read.
+    """
     lone = {int(one.requests.lengths[0]): float(np.median(one.answers.response_ns))
             for one in session.asked if one.test.startswith("latency floor, writes")}  # fmt: skip
     small = [size for size in lone if size <= 1 << 16]
@@ -52,7 +54,7 @@ def way_in(session: Session, read_lone_ns: float, read_byte_ns: float) -> WayIn:
     full, shared = True, 0.0
     for both in session.of("both ways at once"):
         size = float(both.requests.lengths[0])
-        # Without those that met a program.
+        # Without those that waited for a program.
         waited = float(both.answers.response_ns[1::2].min()) - read_lone_ns
         full = waited < 0.25 * size * byte
         shared = min(byte, read_byte_ns, max(0.0, (waited + read_lone_ns - lone[first]) / size))
@@ -61,26 +63,26 @@ def way_in(session: Session, read_lone_ns: float, read_byte_ns: float) -> WayIn:
 
 @dataclass(frozen=True)
 class Stream:
-    """How a stream of writes goes."""
+    """Rates of a stream of writes."""
 
     buffer_bytes: float
-    """Taken in faster than it was put down; 0 where nothing was."""
+    """Bytes accepted faster than they were programmed; 0 if none."""
     cache_bytes: float
-    """Until it got slower for good; 0 where it did not."""
+    """Bytes until it slowed down permanently; 0 if it did not."""
     first: float
-    """Bytes a nanosecond before that, once the buffer is full."""
+    """Bytes per ns before that, after the buffer is full."""
     behind: float
-    """And after it."""
+    """Bytes per ns after it."""
     last: float
-    """And at the end."""
+    """Bytes per ns at the end."""
 
 
 def stream(asked: Asked, capacity: int, buffer_bytes: float = 0.0) -> Stream:
-    """The knees of a stream, and its rates between them; of a drive whose buffer is known, or is small."""
+    """Returns the knees of a stream, and the rates between them, for a drive with a known or a small buffer."""
     piece = int(asked.requests.lengths[0])
     times = np.sort(asked.answers.completed_ns - asked.answers.issued_ns[0]).astype(np.float64)
     accepted = (np.arange(len(times)) + 1.0) * piece
-    # The first that is not the buffer's: later ones come of folding.
+    # The first knee that is not the buffer's: later ones are due to folding.
     least = max(BUFFER_SHARE * capacity, 1.5 * buffer_bytes)
     knee = next((one for one in slc_cache.knees(times, piece) if one.bytes >= least), None)
     cache = knee.bytes if knee else 0.0
@@ -92,8 +94,8 @@ def stream(asked: Asked, capacity: int, buffer_bytes: float = 0.0) -> Stream:
 
 
 def program_times(session: Session, state: str) -> float | None:
-    """Time from a write of a row to the end of a flush after it: loading and programming; none where flushes wait for
-    nothing."""
+    """Returns the time from a write of a row to the end of the flush after it: loading and programming; ``None`` if
+    flushes do not wait."""
     asked = session.of(f"programs, {state}")
     if not asked:
         return None
@@ -109,17 +111,17 @@ def program_times(session: Session, state: str) -> float | None:
 
 @dataclass(frozen=True)
 class Reads:
-    """How a read fares that meets a program."""
+    """Delays of a read that conflicts with a program."""
 
     waits_ns: float
-    """For the program to end, or for it to be left; 0 where no read met one."""
+    """Wait for the program to end, or to be suspended; 0 if no read conflicted."""
     suspends: bool
     program_ns: float | None
-    """From the write to the end of the program, loading included."""
+    """Time from the write to the end of the program, including loading."""
 
 
 def reads_in_programs(session: Session) -> Reads:
-    """From reads of every die a moment after one row was written."""
+    """Returns the delays of reads of every die shortly after one row was written."""
     waits, ends, begins, late_after = [], [], [], []
     for one in session.asked:
         if not one.test.startswith("read while one die programs"):
@@ -136,10 +138,10 @@ def reads_in_programs(session: Session) -> Reads:
             late_after.append(float(one.answers.issued_ns[1] - landed))
     if len(waits) < 4:
         return Reads(0.0, False, None)
-    # Medians: a few meet what else the die does.
+    # Medians, since a few conflict with other activity of the die.
     if _scatter(waits) >= _scatter(ends):
         return Reads(float(np.median(waits)), False, float(np.median(ends)))
-    # Left again and again, it is over between the last read that met it and the first that met nothing.
+    # After repeated suspensions, it ends between the last read that conflicted and the first that did not.
     last = max(begins)
     free = min((after for after in late_after if after > last), default=last)
     return Reads(float(np.median(waits)), True, (last + free) / 2 if free < 1.5 * last else last)
@@ -151,8 +153,8 @@ def _scatter(values: Sequence[float]) -> float:
 
 def replay(system: System, asked: Sequence[Asked], wanted: Callable[[str], bool], until: str,
            needed: tuple[str, ...]) -> dict[str, Answers]:  # fmt: skip
-    """Asks a description what the device was asked, up to the last test of a name: what is wanted, and what of the
-    needed tests changes contents. Reads leave no trace and are left out."""
+    """Runs the device's requests on a description, up to the last test with the name ``until``: the wanted ones, and
+    those of the needed tests that change contents. Other reads have no effect and are left out."""
     device = SimulatedDevice(system)
     last = max((at for at, one in enumerate(asked) if one.test == until), default=-1)
     answers = {}
@@ -164,7 +166,7 @@ def replay(system: System, asked: Sequence[Asked], wanted: Callable[[str], bool]
 
 
 def like(session: Session, system: System, test: str) -> tuple[Stream, Stream]:
-    """A stream as it was measured, and as a description has it."""
+    """Returns a stream as measured, and as the description predicts it."""
     capacity = session.device.capacity_bytes
     (measured,) = session.of(test)
     answers = replay(system, session.asked, lambda name: name == test, test, ("both ways", "trim", "programs", "fill"))[
@@ -175,7 +177,7 @@ def like(session: Session, system: System, test: str) -> tuple[Stream, Stream]:
 
 
 def steady_rates(session: Session) -> np.ndarray:
-    """Rates of the rounds of overwrites, then of small ones."""
+    """Returns the rates of the rounds of overwrites, then of small ones."""
     rounds = [
         one.answers.per_s
         for one in session.asked
@@ -185,7 +187,8 @@ def steady_rates(session: Session) -> np.ndarray:
 
 
 def onset_bytes(session: Session) -> float | None:
-    """What was overwritten at random before the rate fell: the spare, nearly; none where it never did."""
+    """Returns the bytes overwritten randomly before the rate fell, nearly the spare capacity; ``None`` if it did
+    not."""
     asked = [one for one in session.asked if one.test.startswith("overwrites, ") and one.test != "overwrites, small"]
     if not asked:
         return None
@@ -199,6 +202,6 @@ def onset_bytes(session: Session) -> float | None:
 
 
 def ssd(system: System) -> Ssd:
-    """The drive of a description."""
+    """Returns the drive of a description."""
     drive: Ssd = system["drive"]["ssd"]
     return drive

@@ -1,4 +1,4 @@
-"""The twin of a cloud's volume: its limits and their buckets, what counts as a request, and how long answers take."""
+"""Calibrated models of cloud volumes: limits with their token buckets, the accounting of requests, and latencies."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
 NOT_WRITTEN: Final = "not identifiable: nothing was written"
 LONE: Final = 3000
 UNITS: Final = (None, *(1 << power for power in range(13, 21)))
-"""What may count as one request."""
+"""Candidate sizes that count as one request."""
 MERGED_USUAL: Final = 1 << 18
-"""Amazon's volumes on flash."""
-APART: Final = 1.2
-"""Room between two limits of which only one is to be seen."""
+"""The size of Amazon's volumes on flash."""
+LIMIT_RATIO_MIN: Final = 1.2
+"""Minimum ratio between two limits if only one is visible."""
 REFILL_S: Final = 3600.0
 BOUND: Final = 0.03
-"""A rate so near to what the depth and the latencies allow is no limit's."""
+"""A rate this close to the bound by depth and latency is not due to a limit."""
 KOLMOGOROV: Final = 0.05
-"""Distance of two distributions of 3,000 lone answers each: 0.044 in one of a hundred pairs of the same."""
+"""Distance of two distributions with 3,000 samples each: 0.044 in 1 % of pairs from the same distribution."""
 MISFIT: Final = 0.10
 SPREAD_LEAST: Final = 0.02
 SAMPLES: Final = 20
@@ -47,11 +47,13 @@ HELD_OUT: Final = (
     HeldOut("reads without credits", "read", 48, 8192, 12000, settled=True),
     HeldOut("mix without credits", "mix", 24, 16384, 12000, reads=0.5, settled=True),
 )
-"""What no probe asks for."""
+"""Workloads that no probe runs."""
 
 
 def draw(random: np.random.Generator) -> System:
-    """A volume: rates of requests and bytes, with bursts or without, and latencies from a local one's to a disk's."""
+    """Draws a volume: limits of requests and bytes, with or without bursts, and latencies from those of a local device
+    to those of a disk.
+    """
 
     def between(low: float, high: float) -> float:
         return float(np.exp(random.uniform(np.log(low), np.log(high))))
@@ -80,7 +82,7 @@ def draw(random: np.random.Generator) -> System:
     }
     ways: tuple[Of, ...] = ("both",) if random.random() < 0.8 else ("reads", "writes")
     unit = (None, 16384, 262144, 262144)[random.integers(4)]
-    # Requests of some size have to meet it, or it is none.
+    # Some request size must reach it, otherwise it has no effect.
     bytes_per_s = rate * between(6 << 10, 0.6 * min(unit or 1 << 18, 1 << 18))
     volume: Volume = {
         "name": "hidden",
@@ -104,7 +106,7 @@ def draw(random: np.random.Generator) -> System:
 
 
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
-    """Rates, bursts and credits of every limit."""
+    """Returns rates, bursts and credits of every limit."""
 
     def told(system: System) -> dict[tuple[str, str], Limit]:
         return {(one["counts"], one["of"]): one for one in system["drive"]["volume"]["limits"]}
@@ -128,14 +130,14 @@ def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float
 
 
 def probes(session: Session) -> None:
-    """Asks what tells a volume; writes where that is allowed."""
+    """Runs the probes of a volume, with writes if permitted."""
     try:
         limits.lone(session, READ, LONE)
         if not _plausible(session):
             return
         if session.device.may_write:
             limits.lone(session, WRITE, LONE)
-        # A block of a request: bytes are the limit last.
+        # One block per request: bytes are the last limit reached.
         limits.saturate(session, "saturated, small", session.device.block_bytes)
         if session.device.may_write:
             limits.probe_both(session)
@@ -143,7 +145,7 @@ def probes(session: Session) -> None:
                 limits.saturate(session, "saturated, writes", session.device.block_bytes, WRITE)
         _refill(session)
         limits.probe_sizes(session, _saturated(session, "saturated, small").before)
-        # What that took of a bucket of bytes comes back.
+        # Waits until the bytes' bucket has refilled.
         session.rest(min(REFILL_S, limits.refill_s(session), 0.25 * session.left_s))
         limits.saturate(session, "saturated, large", _large(session))
     except OutOfTimeError:
@@ -153,23 +155,23 @@ def probes(session: Session) -> None:
 
 
 def _large(session: Session) -> int:
-    """Bytes of a request at which requests a second bound nothing even when their credits are spent: only bytes do."""
+    """Returns the request size at which only bytes are a limit, even if the requests' credits are spent."""
     small = _saturated(session, "saturated, small")
     rates = limits.sweep(session)
     unit = _unit(rates, small.before, limits.unlimited_per_s(session))
     top = max(size * rate for size, rate in rates.items())
     room = {size: small.after * size / _counted(size, unit) for size in rates}
-    enough = [size for size in rates if room[size] > APART * top]
+    enough = [size for size in rates if room[size] > LIMIT_RATIO_MIN * top]
     return min(enough) if enough else max(room, key=lambda size: (room[size], -size))
 
 
 def _counted(size: int, unit: int | None) -> int:
-    """What a request of this size counts as."""
+    """Returns the number of requests that a request of this size counts as."""
     return -(-size // unit) if unit else 1
 
 
 def _refill(session: Session) -> None:
-    """Leaves a device whose bucket is empty alone until that is full again, or for an hour."""
+    """Leaves a device with an empty bucket idle until it is full again, or for an hour."""
     small = _saturated(session, "saturated, small")
     if small.at_s:
         session.rest(min(REFILL_S, small.credits / small.after, 0.25 * session.left_s))
@@ -177,15 +179,15 @@ def _refill(session: Session) -> None:
 
 @dataclass(frozen=True)
 class Saturated:
-    """What a saturation came to, in its requests."""
+    """The result of a saturation test, in requests."""
 
     before: float
-    """A second, until a bucket was empty, with what lies between its parts."""
+    """Rate per second until a bucket was empty, including the time between parts."""
     after: float
     at_s: float
-    """When the bucket was empty; 0 where none ended."""
+    """Time at which the bucket was empty; 0 if none emptied."""
     burst: float
-    """A second while as many were outstanding as may be, before the bucket was empty."""
+    """Rate per second at full queue depth, before the bucket was empty."""
     credits: float
 
 
@@ -201,8 +203,8 @@ def _alone(session: Session, kind: str) -> Floats:
 
 
 def latency(took: Floats) -> Latency:
-    """Floor, median and 99th percentile of answers that are log-normal above a floor: the floor under which
-    quantiles of the logarithm lie most nearly on a line."""
+    """Returns floor, median and 99th percentile of response times that are log-normal above a floor, which is chosen
+    for the straightest quantile plot of the logarithm."""
     shares = np.linspace(0.005, 0.995, 199)
     found, normal = np.quantile(took, shares), _normal(shares)
     best = (np.inf, 0.0)
@@ -219,7 +221,7 @@ def latency(took: Floats) -> Latency:
 
 
 def _normal(shares: Floats) -> Floats:
-    """Quantiles of the normal distribution, from a table of its integral."""
+    """Returns quantiles of the normal distribution, from a table of its integral."""
     x = np.linspace(-5, 5, 20_001)
     density = np.exp(-x * x / 2)
     integral = np.cumsum(density) / density.sum()
@@ -227,7 +229,7 @@ def _normal(shares: Floats) -> Floats:
 
 
 def _plausible(session: Session) -> bool:
-    """Whether lone answers differ from each other, and no more than a log-normal distribution's."""
+    """Whether response times at queue depth 1 vary, and no more than a log-normal distribution's."""
     return not _unlike(session)
 
 
@@ -245,7 +247,7 @@ def _unlike(session: Session) -> str:
 
 
 def learn(session: Session) -> Learnt:
-    """The description that explains the answers, and how sure each of its values is."""
+    """Returns the description that explains the answers, with the confidence of its values."""
     if not session.of("saturated, small"):
         asked = bool(session.of("alone, reads"))
         why = _unlike(session) if asked else ""
@@ -285,7 +287,7 @@ def learn(session: Session) -> Learnt:
 
 
 def _limits(session: Session, values: dict[str, Value]) -> tuple[Accounting, list[Limit]]:
-    """Accounting and limits."""
+    """Returns accounting and limits."""
     small = _saturated(session, "saturated, small")
     most = limits.unlimited_per_s(session)
     sizes = limits.sweep(session)
@@ -307,7 +309,7 @@ def _limits(session: Session, values: dict[str, Value]) -> tuple[Accounting, lis
         large = _saturated(session, "saturated, large")
         counted = _counted(size, unit)
         if large.at_s and abs(large.after * counted / small.after - 1) < BOUND:
-            # The bucket of requests ended there.
+            # The requests' bucket became empty there.
             large = replace(large, after=large.before, at_s=0.0)
         if large.at_s:
             large = replace(large, credits=_begun_with(session, large, size))
@@ -321,8 +323,8 @@ def _limits(session: Session, values: dict[str, Value]) -> tuple[Accounting, lis
 
 
 def _begun_with(session: Session, large: Saturated, size: int) -> float:
-    """Credits of the bucket of bytes, in requests of ``size``: those that were left of what earlier tests had taken,
-    and what had come back, are what lasted until the knee."""
+    """Returns the credits of the bytes' bucket, in requests of ``size``: those left by earlier tests and those refilled
+    lasted until the knee."""
     lasted, base = large.credits * size, large.after * size
 
     def left(credits: float) -> float:
@@ -343,7 +345,8 @@ def _begun_with(session: Session, large: Saturated, size: int) -> float:
 
 
 def _limit(counts: Counts, found: Saturated, of: Of, each: float, most: float, values: dict[str, Value]) -> Limit:
-    """A limit from a saturation by requests that count as ``each``; ``most`` is what depth and latencies allow."""
+    """Returns a limit from a saturation by requests that count as ``each``; ``most`` is the bound by depth and
+    latency."""
     key = f"volume.limits.{counts}"
     burst: Burst | None = None
 
@@ -370,7 +373,7 @@ def _limit(counts: Counts, found: Saturated, of: Of, each: float, most: float, v
 
 
 def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
-    """What counts as one request, by the rates of every size while the bucket is full."""
+    """Returns the size that counts as one request, from the rates of all sizes with a full bucket."""
     top_bytes = max(size * found for size, found in sizes.items())
 
     def off(unit: int | None) -> float:
@@ -380,13 +383,13 @@ def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
             found += abs(float(np.log(seen / min(rate / counted, top_bytes / size, most))))
         return found
 
-    # Where several explain it alike, no size was counted as several.
+    # If several explain it equally well, no size was counted as several requests.
     return min(UNITS, key=lambda unit: (round(off(unit), 1), unit is not None, -(unit or 0)))
 
 
 def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, block: int) -> int:
-    """The unit of requests that are counted as one where they follow each other: as long as their pace says, or as is
-    usual where something else bounds that."""
+    """Returns the size up to which sequential requests are merged: from their rate, or the usual size if another limit
+    bounds it."""
     bound = min(most, max(size * found for size, found in sizes.items()) / block)
 
     def off(unit: int) -> tuple[float, float]:
@@ -397,7 +400,7 @@ def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, bloc
 
 
 def _of(session: Session) -> tuple[Of, ...]:
-    """Whether reads and writes have a limit together or one each."""
+    """Returns whether reads and writes share a limit or have one each."""
     rate = _saturated(session, "saturated, small").after
     if all(one.answers.per_s < 1.4 * rate for one in session.of("half of each")):
         return ("both",)
@@ -405,7 +408,7 @@ def _of(session: Session) -> tuple[Of, ...]:
 
 
 def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], list[float]]:
-    """The answers beside those of the description, test by test; of what repeats itself, the first and the last."""
+    """Returns the residuals of the description, test by test; for repeated tests of the first and the last."""
     device, residuals, off = SimulatedDevice(system), {}, []
     for one in session.asked:
         device.rest(one.rested_s)
@@ -416,7 +419,7 @@ def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], l
 
 
 def _sample(session: Session, system: System) -> list[System]:
-    """Descriptions as far from the best as chance moves what they were read from."""
+    """Returns descriptions that differ from the best one by the sampling errors of its values."""
     random, sample = np.random.default_rng(session.seed), []
     for _ in range(SAMPLES):
         other = copy.deepcopy(system)

@@ -1,1 +1,1 @@
-"""What is asked of a device to learn something of it, one file a matter."""
+"""Probes of devices, one file per property."""

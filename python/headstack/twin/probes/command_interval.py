@@ -1,4 +1,4 @@
-"""How fast commands follow each other, and how many the device works on at once."""
+"""Probe of the command rate, and of the number of commands that the device processes at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from headstack.twin.device import Requests
 from headstack.twin.session import Session, places
 
 DEPTHS: Final = (1, 2, 4, 8, 16, 31, 32, 63, 64, 127, 128, 253, 254, 255, 256, 511, 512, 1022, 1023, 1024)
-"""Requests ahead of the one that shows whether there was a place for it: round it, the depths that devices have."""
+"""Numbers of requests before the one that shows whether there was a free slot: around the usual queue depths of
+devices.
+"""
 
 
 def probe(session: Session, state: str, row_bytes: int, dies: int | None) -> None:
-    """As many reads at once as a device takes. With its rows and dies, bursts of reads of one die and then one of
-    another tell how many commands it works on: the last waits for a place or does not."""
+    """Issues as many concurrent reads as a device accepts. If its rows and dies are known, bursts of reads of one die
+    and then one of another show the number of commands it processes: the last one waits for a slot or not."""
     block = session.device.block_bytes
     session.ask(
         f"command interval, {state}",

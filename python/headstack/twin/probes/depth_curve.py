@@ -1,4 +1,4 @@
-"""Rates over depth: what bounds a device that is asked for more and more at once."""
+"""Probe of rates by queue depth, which shows the bottleneck of a device under increasing load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REQUESTS: Final = 4000
 
 
 def probe(session: Session, state: str) -> None:
-    """Random reads of 4 KiB at every depth, large ones at some, and a stream."""
+    """Runs random reads of 4 KiB at every depth, large ones at some, and a stream."""
     for depth in DEPTHS:
         session.ask(
             f"depth curve, {depth}, {state}",

@@ -1,4 +1,4 @@
-"""What reads and writes cost each other."""
+"""Probe of the interference of reads and writes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from headstack.twin.session import Session, places
 ROUNDS: Final = 72
 FIRST_NS: Final = 100_000.0
 LATER: Final = 1.06
-"""From a tenth of a millisecond to seven, which programs take: each round reads so much later than the one before."""
+"""Factor between the read delays of successive rounds, from 0.1 ms to 7 ms, the range of program times."""
 APART_S: Final = 0.1
 MIXED: Final = 20_000
 
 
 def probe_program(session: Session, row_bytes: int, dies: int, apart_ns: float) -> None:
-    """One row is written, and a moment later each die is read once: the one that programs answers late, by what is left
-    of its program or by what leaving it takes. Reads come ``apart_ns`` apart, so that none waits for another's."""
+    """Writes one row, and shortly afterwards reads each die once: the one that programs answers late, by the rest of
+    its program or by the suspension time. Reads are ``apart_ns`` apart, so that none waits for another."""
     half = session.device.capacity_bytes // 2 // (row_bytes * dies) * (row_bytes * dies)
     if half < row_bytes * max(dies, ROUNDS):
         return
@@ -34,7 +34,7 @@ def probe_program(session: Session, row_bytes: int, dies: int, apart_ns: float) 
 
 
 def probe_mix(session: Session) -> None:
-    """Reads and writes together, in the steady state."""
+    """Runs reads and writes together, in steady state."""
     for share in (0.7, 0.3):
         kinds = np.where(session.random.random(MIXED) < share, READ, WRITE)
         session.ask(

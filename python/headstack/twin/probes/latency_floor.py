@@ -1,4 +1,4 @@
-"""The shortest a request takes: alone in the device, of every size."""
+"""Probe of minimum response times at queue depth 1, for every size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOTH_BYTES: Final = 1 << 18
 
 
 def probe(session: Session, state: str) -> None:
-    """Reads alone: a block and 4 KiB to 1 MiB, at places that are read twice in a row."""
+    """Runs reads at queue depth 1: a block and 4 KiB to 1 MiB, each place twice in a row."""
     device = session.device
     for size in (device.block_bytes, *SIZES):
         if size > device.capacity_bytes // 8:
@@ -31,7 +31,7 @@ def probe(session: Session, state: str) -> None:
 
 
 def probe_writes(session: Session) -> None:
-    """Writes alone, each long after the last, at the sizes of reads."""
+    """Runs writes at queue depth 1, each long after the last, at the sizes of reads."""
     device = session.device
     for size in SIZES:
         if size > device.capacity_bytes // 8:
@@ -41,7 +41,7 @@ def probe_writes(session: Session) -> None:
 
 
 def probe_both(session: Session) -> None:
-    """A long write and a short read at the same moment: whether the way to the device carries both at once."""
+    """Runs a long write and a short read simultaneously, which shows whether the link is full duplex."""
     long = min(BOTH_BYTES, session.device.capacity_bytes // 8)
     offsets = places(session.random, 2 * REPEATS, session.device.capacity_bytes, long)
     times = np.repeat(np.arange(REPEATS, dtype=np.uint64) * np.uint64(200_000_000), 2)

@@ -1,4 +1,4 @@
-"""Rates that a volume keeps to: saturated from rest until its bucket is empty, at every size, in order and mixed."""
+"""Probe of a volume's limits: saturation from rest until its bucket is empty, at every size, sequential and mixed."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from headstack.twin.session import Session, places
 
 ALONE: Final = 4096
 DEPTH: Final = 1024
-"""As many as volumes take at once: bursts beyond what these and the latencies allow are not to be seen."""
+"""Maximum queue depth of volumes: bursts above the bound by this and the latencies are invisible."""
 SWEPT: Final = 400
-"""Requests of each size at least, and several times the depth: few beside what a bucket holds."""
+"""Minimum number of requests of each size, and several times the depth: few relative to a bucket."""
 TOGETHER: Final = 8_000
 EMPTY: Final = 0.7
-"""Of the most bytes a second: longer requests that bring less find a bucket empty. Those of a unit and a half, which
-counts as two, bring 0.75."""
+"""Share of the maximum bytes per second: longer requests below it indicate an empty bucket. Those of a unit and a half,
+which count as two, reach 0.75."""
 SIZES: Final = tuple(sorted(factor * 4096 << power for factor in (1, 3) for power in range(9 if factor == 1 else 7)))
-"""Also of one unit and a half, which counts as two requests and is one and a half in bytes."""
+"""Request sizes, including one and a half units, which count as two requests but as 1.5 in bytes."""
 FIRST: Final = 10_000
 PIECE_MOST: Final = 500_000
 PART_S: Final = 20.0
-"""Between two looks at the rate."""
+"""Seconds between two evaluations of the rate."""
 AFTER_S: Final = 10.0
 MOST: Final = 7_000_000
-"""Requests of a saturation: the largest buckets that are sold (gp2) hold 5.4 million."""
+"""Maximum number of requests of a saturation: the largest commercial buckets (gp2) hold 5.4 million."""
 LONGEST_S: Final = 2_400.0
-"""A bucket that lasts longer is not seen to be one: that of gp2 is empty after 2,000 s at most."""
+"""A bucket that lasts longer is not detected: that of gp2 is empty after 2,000 s at most."""
 BEHIND: Final = 0.25
-"""Of a saturation lies behind the knee at least, for the base rate."""
+"""Minimum share of a saturation after the knee, for the base rate."""
 SLOWER: Final = 0.97
 
 
 def lone(session: Session, kind: int, count: int) -> None:
-    """Requests far apart: each finds the device with nothing to do and its limits unused."""
+    """Runs requests far apart: each finds the device idle and its limits unused."""
     first = session.ask(
         "a first look", Requests.of(kind, places(session.random, 20, session.device.capacity_bytes), ALONE)
     )
@@ -46,7 +46,7 @@ def lone(session: Session, kind: int, count: int) -> None:
 
 
 def saturate(session: Session, test: str, size: int, kind: int = READ) -> None:
-    """As many as are taken, until they get slower for good, or for as long as is worth while."""
+    """Runs at full queue depth until requests slow down permanently, or until a time limit."""
     piece, rates = FIRST, list[float]()
     fell, behind, asked, began = False, 0.0, 0, session.device_s
     while asked < MOST and session.device_s - began < LONGEST_S:
@@ -55,17 +55,17 @@ def saturate(session: Session, test: str, size: int, kind: int = READ) -> None:
         rates.append(answers.per_s)
         asked += piece
         if rates[-1] < SLOWER * max(rates):
-            # The knee is somewhere in the first part that is slower.
+            # The knee is within the first part that is slower.
             behind += answers.seconds if fell else 0.0
             fell = True
             if behind >= max(AFTER_S, BEHIND * (session.device_s - began)):
                 return
-        # Between parts nothing is outstanding for a moment: it is little beside so long a part.
+        # Between parts nothing is outstanding for a moment, which is negligible for long parts.
         piece = int(np.clip(rates[-1] * PART_S, FIRST, PIECE_MOST))
 
 
 def unlimited_per_s(session: Session, kind: int = READ) -> float:
-    """What the depth and lone latencies allow."""
+    """Returns the rate that depth and latency permit."""
     return DEPTH / _lone_s(session, kind)
 
 
@@ -75,12 +75,13 @@ def _lone_s(session: Session, kind: int = READ) -> float:
 
 
 def probe_sizes(session: Session, per_s: float) -> None:
-    """Random reads of every size, the least first, which come at ``per_s``; then small ones in order: what counts as a
-    request, and from where on bytes do."""
+    """Runs random reads of every size, the smallest first, at most ``per_s``; then small sequential ones: shows the
+    accounting of requests, and where bytes become the limit."""
     block, lone_s = session.device.block_bytes, _lone_s(session)
     rate, most = per_s, 0.0
     for size in SIZES:
-        # Four times what the limits leave under way: deep enough for them, and little of a bucket of bytes.
+        # Four times the requests in flight within the limits: deep enough for them, and a small part of a bytes'
+        # bucket.
         depth = int(np.clip(4 * rate * lone_s, 16, DEPTH))
         where = places(session.random, max(SWEPT, 8 * depth), session.device.capacity_bytes, size)
         rate = pace(session.ask(f"sizes, {size}", Requests.reads(where, size, depth=depth)))
@@ -92,14 +93,14 @@ def probe_sizes(session: Session, per_s: float) -> None:
 
 
 def pace(answers: Answers) -> float:
-    """Requests a second while as many are outstanding as may be: without its beginning and its end."""
+    """Returns requests per second at full queue depth, without start and end."""
     times = np.sort(answers.completed_ns)
     first, last = len(times) // 4, len(times) * 3 // 4
     return float((last - first) / max(1, times[last] - times[first]) * 1e9)
 
 
 def sweep(session: Session) -> dict[int, float]:
-    """Requests a second of every size while a bucket of bytes is not empty."""
+    """Returns requests per second by size while the bytes' bucket is not empty."""
     found = _sizes(session)
     most = max(size * rate for size, rate in found.items())
     last = max(found)
@@ -107,8 +108,8 @@ def sweep(session: Session) -> dict[int, float]:
 
 
 def refill_s(session: Session) -> float:
-    """How long it takes until what all sizes took of a bucket of bytes has come back: exactly where they emptied it,
-    and nearly where they did not."""
+    """Returns the time until the bytes' bucket has refilled what all sizes used: exact if they emptied it, otherwise
+    approximate."""
     found = _sizes(session)
     taken = sum(float(one.requests.lengths.sum()) for one in session.asked if one.test.startswith("sizes"))
     size, rate = max(found.items())
@@ -121,22 +122,22 @@ def _sizes(session: Session) -> dict[int, float]:
 
 
 def probe_both(session: Session) -> None:
-    """Reads and writes together: whether they share their limits."""
+    """Runs reads and writes together, which shows whether they share their limits."""
     kinds = np.where(np.arange(TOGETHER) % 2 == 0, READ, WRITE)
     where = places(session.random, TOGETHER, session.device.capacity_bytes)
     session.ask("half of each", Requests.of(kinds, where, session.device.block_bytes, depth=DEPTH))
 
 
 def begins(answers: list[Answers]) -> tuple[np.ndarray, np.ndarray]:
-    """When requests were complete, in s since the first was issued, and how many were by then; rests between parts are
-    part of it."""
+    """Returns completion times, in s since the first issue including rests between parts, and the number of completions
+    by then."""
     start = answers[0].issued_ns.min()
     times = np.sort(np.concatenate([one.completed_ns for one in answers]) - start) / 1e9
     return times, np.arange(1.0, len(times) + 1)
 
 
 def burst_per_s(answers: list[Answers], until_s: float) -> float | None:
-    """Requests a second of the parts before the knee, each without its beginning and its end; none where no part ended
+    """Returns requests per second of the parts before the knee, each without start and end; ``None`` if no part ended
     before."""
     start = int(answers[0].issued_ns.min())
     paces = [pace(one) for one in answers if (int(one.completed_ns.max()) - start) / 1e9 < until_s]
@@ -144,11 +145,11 @@ def burst_per_s(answers: list[Answers], until_s: float) -> float | None:
 
 
 def knee(times: np.ndarray, counts: np.ndarray) -> tuple[float, float, float]:
-    """Rate before, rate after, and time of the knee; 0 where the rate is one."""
+    """Returns rate before, rate after, and time of the knee; 0 if the rate is constant."""
     marks = np.linspace(0, len(times) - 1, min(2001, len(times) // 2)).astype(int)
     t, n = times[marks], counts[marks]
     rates = np.diff(n) / np.maximum(np.diff(t), 1e-12)
-    # Between two parts nothing is outstanding for a moment: medians of five know nothing of it.
+    # Between two parts nothing is outstanding for a moment, which medians of five ignore.
     rates = np.median(np.lib.stride_tricks.sliding_window_view(rates, 5), axis=1)
     high, low = (
         float(np.median(rates[: max(3, len(rates) // 20)])),

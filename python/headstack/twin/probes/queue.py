@@ -1,5 +1,5 @@
-"""What a device makes of many requests at a time: random reads at some depths, whose whole distributions tell the
-order."""
+"""Probe of the command queue: random reads at several depths, whose complete distributions show the order of
+service."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEAST, MOST = 200, 1500
 
 
 def name(depth: int, size: int = 4096) -> str:
-    """What the test is called."""
+    """Returns the name of the test."""
     return f"random reads of {size >> 10} KiB, {depth} at a time"
 
 
 def ask(session: Session, seconds: float, alone_s: float) -> None:
-    """Asks each depth for about as long; ``alone_s`` is how long one read takes alone."""
+    """Runs each depth for about equal time; ``alone_s`` is the time of one read at queue depth 1."""
     rate = 1 / alone_s
     for depth in DEPTHS:
         count = int(np.clip(seconds / len(DEPTHS) * rate, LEAST, MOST))

@@ -1,4 +1,4 @@
-"""What the buffer does for reads: reads in order one at a time, several streams in turn, and the same read again."""
+"""Probe of the read buffer: sequential reads at queue depth 1, several interleaved streams, and repeated reads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TURNS = 5
 
 
 def in_order(size: int) -> str:
-    """What the test of reads in order is called."""
+    """Returns the name of the test of sequential reads."""
     return f"reads of {size >> 10} KiB in order, one at a time"
 
 
 def streams(count: int) -> str:
-    """What the test of streams is called."""
+    """Returns the name of the test of streams."""
     return f"{count} streams of reads in turn"
 
 
@@ -28,7 +28,7 @@ AGAIN_SIZES = (SMALL, 8 << 10, 16 << 10, LARGE)
 
 
 def again(size: int) -> str:
-    """What the test of the same read again is called."""
+    """Returns the name of the test of repeated reads."""
     return f"the same read of {size >> 10} KiB again"
 
 
@@ -37,9 +37,9 @@ LONG = "reads of half a track, one at a time"
 
 
 def ask(session: Session, seconds: float, half_track: int, turn: Rotation) -> None:
-    """Asks all of it, each at places of its own."""
+    """Runs all tests, each at places of its own."""
     capacity = session.device.capacity_bytes
-    # What is not read ahead waits for a turn each time.
+    # Without read-ahead each read waits for a revolution.
     each_s = turn.period_ns / 1e9
 
     def at_most(count: int, share: float) -> int:
@@ -67,7 +67,7 @@ def ask(session: Session, seconds: float, half_track: int, turn: Rotation) -> No
 
 
 def in_turn(capacity: int, count: int) -> Again:
-    """Draws so many streams, far from each other, that read 16 KiB in turn."""
+    """Draws this many streams, far from each other, that read 16 KiB in turn."""
 
     def draw(random: np.random.Generator) -> Requests:
         length = TURNS * (16 << 10)

@@ -1,8 +1,7 @@
-"""How fast the medium turns: a place read again completes at the same angle, so a whole number of turns later.
+"""Probe of the rotation speed: a repeated read completes at the same angle, thus a whole number of revolutions later.
 
-Of all periods, the one is looked for at which the completions of each place have the same phase (H. Wong, 2019; the
-sum of phase vectors as in a periodogram). Each place is read twice: what keeps few places in its buffer reads them
-again.
+The period is chosen at which the completions of each place have the same phase (H. Wong, 2019; the sum of phase vectors
+as in a periodogram). Each place is read twice: a drive with a small buffer reads it from the medium again.
 """
 
 from __future__ import annotations
@@ -17,45 +16,45 @@ from headstack.twin.session import Session, places
 TEST = "random reads one at a time"
 PLACES = 300
 HZ = (55.0, 260.0)
-"""Turns a second: 3,300 to 15,600 a minute, which all disks since 1990 keep."""
+"""Revolutions per second: 3,300 to 15,600 rpm, the range of all disks since 1990."""
 HIT_NS = 1_000_000
-"""What comes sooner has not waited for the medium."""
+"""Shorter responses are buffer hits."""
 LEAST_SPREAD = 0.15
-"""Responses of a medium that turns vary by 0.29 of a turn at least, of the shortest turn in the range."""
+"""Responses of a rotating medium vary by at least 0.29 revolutions, here of the shortest period in the range."""
 LEAST_SCORE = 0.9
-"""Phases of a place agree within a fifth of a turn or so; by chance the score is 2 / pi."""
+"""Phases of a place agree within about a fifth of a revolution; by chance the score is 2 / pi."""
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """A turn of the medium."""
+    """The rotation of the medium."""
 
     period_ns: float
     sd_ns: float
     score: float
-    """How well phases agree: 1 for perfectly, 0.64 by chance."""
+    """Agreement of phases: 1 is perfect, 0.64 is chance."""
 
     @property
     def rpm(self) -> float:
-        """Turns a minute."""
+        """Revolutions per minute."""
         return 60e9 / self.period_ns
 
 
 def ask(session: Session) -> None:
-    """Reads places at random, and all of them again in another order."""
+    """Reads random places, and all of them again in another order."""
     chosen = np.unique(places(session.random, PLACES, session.device.capacity_bytes - 4096))
     order = np.concatenate([session.random.permutation(chosen), session.random.permutation(chosen)])
     session.ask(TEST, Requests.reads(order, session.device.block_bytes))
 
 
 def learn(session: Session) -> Rotation | None:
-    """The turn, or nothing where the device does not turn."""
+    """Returns the rotation, or ``None`` if the device does not rotate."""
     (asked,) = session.of(TEST)
     return of_repeats(asked.requests, asked.answers)
 
 
 def of_repeats(requests: Requests, answers: Answers) -> Rotation | None:
-    """The turn that repeated reads keep."""
+    """Returns the rotation that repeated reads show."""
     taken = answers.response_ns > HIT_NS
     _, group = np.unique(requests.offsets, return_inverse=True)
     at = answers.completed_ns.astype(np.float64)
@@ -64,8 +63,7 @@ def of_repeats(requests: Requests, answers: Answers) -> Rotation | None:
     kept = taken & (counts[group] > 1)
     if kept.sum() < 100:
         return None
-    # Whoever waits for a turn waits for any part of it; what always takes the same comes back in step with itself
-    # alone.
+    # A wait for rotation is uniformly distributed; constant times would be in phase only with themselves.
     if answers.response_ns[kept].std() < LEAST_SPREAD * 1e9 / HZ[1]:
         return None
     at, group = at[kept], np.unique(group[kept], return_inverse=True)[1]
@@ -75,7 +73,7 @@ def of_repeats(requests: Requests, answers: Answers) -> Rotation | None:
     best = scores.max()
     if best < LEAST_SCORE - 0.15:
         return None
-    # Half a turn scores as a turn does: the longest of the good ones is the turn. The grid may lie beside the peak.
+    # Half a period scores like the period: the longest good one is right. The grid may miss the peak.
     hz = _refined(at, group, float(grid[np.flatnonzero(scores > best - 0.1)[0]]), 1 / (4 * span_s))
     score = float(_scores(at, group, np.array([hz]))[0])
     if score < LEAST_SCORE:
@@ -87,7 +85,7 @@ def of_repeats(requests: Requests, answers: Answers) -> Rotation | None:
 
 
 def _scores(at_ns: Floats, group: np.ndarray, hz: Floats) -> Floats:
-    """How well the phases of each group agree, by turns a second: the mean over groups of their vectors' sum."""
+    """Returns the agreement of phases by revolutions per second: the mean over groups of their vector sums."""
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     vectors = np.exp(2j * np.pi * 1e-9 * np.outer(hz, at_ns[order]))
@@ -96,7 +94,7 @@ def _scores(at_ns: Floats, group: np.ndarray, hz: Floats) -> Floats:
 
 
 def _refined(at_ns: Floats, group: np.ndarray, hz: float, width: float) -> float:
-    """The peak within a grid step or two, to a hundredth of what can be told."""
+    """Refines the peak within a grid step or two, to 1 % of its resolution."""
     while width > 1e-9 * hz:
         around = hz + np.linspace(-2, 2, 17) * width
         hz = float(around[_scores(at_ns, group, around).argmax()])

@@ -1,4 +1,4 @@
-"""Random overwrites until nothing changes any more: what collection leaves of the rate."""
+"""Probe of the steady state: random overwrites until the rate is constant, with garbage collection."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from headstack.twin.session import Session, places
 
 LONG_BYTES: Final = 1 << 16
 PIECE_BYTES: Final = 1 << 14
-"""Requests while nothing is measured: longer than those measured, hence fewer; they leave blocks as mixed, nearly."""
+"""Size of requests between measurements: larger than the measured ones, hence fewer, with nearly the same
+fragmentation.
+"""
 LONG_ROUNDS: Final = 4
 ROUNDS_PER_CAPACITY: Final = 4
 ROUNDS_LEAST: Final = 9
 ROUNDS_MOST: Final = 20
 AGREE: Final = 5
-"""Rounds that must agree: the rule of the SNIA's test specification (within 20 % of their mean, with a slope of 10 %),
-made twice as strict."""
+"""Number of rounds that must agree: SNIA's rule (within 20 % of their mean, with a slope of 10 %), twice as strict."""
 MEASURED: Final = 60_000
 SMALL_SHARE: Final = 0.25
 SMALL_MOST: Final = 400_000
@@ -34,7 +35,7 @@ def is_steady(rates: list[float]) -> bool:
 
 
 def probe(session: Session) -> None:
-    """Overwrites round by round until the rates agree, then measures writes of 4 KiB and a mix with reads."""
+    """Overwrites round by round until the rates agree, then measures 4 KiB writes and a mix with reads."""
     rates: list[float] = []
     while len(rates) < ROUNDS_MOST and not is_steady(rates):
         piece = LONG_BYTES if len(rates) < LONG_ROUNDS else PIECE_BYTES

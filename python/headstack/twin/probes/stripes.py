@@ -1,11 +1,11 @@
-"""How an array spreads its data: of random reads at many a time, those take long that meet others on their member.
+"""Probe of an array's layout: among many concurrent random reads, those that share a member with others take longer.
 
-One crowd of random reads asks after all layouts at once: under the right one, how many requests are outstanding on a
-read's own member when it comes says most of how long it takes. After the idea of Denehy et al., "Deconstructing storage
-arrays", 2004, who look for the distance at which all reads meet one member, distance by distance.
+One set of random reads tests all layouts at once: with the right one, the number of requests outstanding on a read's
+member at its arrival explains most of its response time. Based on Denehy et al., "Deconstructing storage arrays", 2004,
+who search distance by distance for reads that all go to one member.
 
-Mirrors show themselves where two reads of one place do not wait for each other, parity where a write makes reads wait
-that are on other members.
+Mirrors are detected by two reads of one place that do not wait for each other, parity by a write that delays reads on
+other members.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from headstack.twin.layout import Layout, layouts
 from headstack.twin.session import Session, places
 
 SLOW_NS: Final = 1_000_000.0
-"""Members that turn need longer than this, and need fewer requests to be told apart."""
+"""Response time above which members are disks, which need fewer requests to be distinguished."""
 CROWD: Final = {True: (6_000, 64), False: (40_000, 1024)}
-"""Reads and how many at a time, of slow members and of fast ones: several for each of a shelf's."""
+"""Number of reads and queue depth, for slow members and for fast ones: several for each drive of a shelf."""
 LONG: Final = 10_000
 LONG_DEPTH: Final = 256
 LONG_MOST: Final = 1 << 17
-SURE: Final = 8.0
-"""Standard deviations of a correlation that is none by chance: of the 396 layouts, the greatest has 3."""
+SIGNIFICANT_SIGMAS: Final = 8.0
+"""Minimum significance of a correlation in standard deviations: over 396 layouts, the maximum by chance is 3."""
 LOOKED_AT: Final = 6_000
-"""Of a crowd's answers, by which the likeliest layouts are chosen."""
+"""Number of answers with which the most likely layouts are selected."""
 LIKELIEST: Final = 40
 SHARED: Final = 0.3
-"""Correlation with what is outstanding beyond the own place: 0.76 and more where a link is shared, 0.06 at most where
-none is, in 21 arrays of flash."""
+"""Correlation with the requests outstanding at other places: at least 0.76 if a link is shared, at most 0.06 if not, in
+21 arrays of flash."""
 PAIRS: Final = 100
-APART: Final = 5
-"""Reads alone that fit between two moments at which something is asked."""
+READS_BETWEEN: Final = 5
+"""Number of single reads that fit between two test requests."""
 SETTLED_NS: Final = 30_000_000
-"""After which flash has programmed what one write brought."""
+"""Time in ns after which flash has programmed one write."""
 RECONSTRUCTED: Final = 4
-"""Up to so many members it takes no more reads to make parity anew than to change it."""
+"""Up to this number of members, recomputing parity takes no more reads than updating it."""
 WRITES: Final = {True: 100, False: 300}
-BESIDE: Final = {True: 1, False: 8}
-"""Reads of each member beside a write: of those of flash few meet the same die."""
+READS_PER_WRITE: Final = {True: 1, False: 8}
+"""Reads of each member during a write: of flash more, since few conflict on a die."""
 MIRRORED: Final = {True: 1.55, False: 1.2}
-"""The later of two reads at once over a lone one, of flash over the earlier. Two disks: 1.33 at most, the longer of two
-turns and seeks; one disk: 1.8 at least, since it does one after the other. A page of flash: 1.0 of two drives, 1.45 and
-more of one."""
+"""Response time ratio that detects mirrors: the later of two simultaneous reads over a single one, for flash over the
+earlier. Two disks: at most 1.33, the longer of two rotations and seeks; one disk: at least 1.8, since it serves one
+after the other. A page of flash: 1.0 for two drives, at least 1.45 for one."""
 
 
 def is_slow(session: Session) -> bool:
-    """Whether members turn."""
+    """Whether members are disks."""
     (alone,) = session.of("array, alone")
     return float(np.median(alone.answers.response_ns)) > SLOW_NS
 
 
 def probe(session: Session) -> Layout | None:
-    """Asks what tells the layout; none where nothing is striped."""
+    """Probes the layout; returns ``None`` if the device is not striped."""
     block, capacity = max(4096, session.device.block_bytes), session.device.capacity_bytes
     session.ask("array, alone", Requests.reads(places(session.random, 200, capacity, block), block))
     slow = is_slow(session)
@@ -66,12 +66,12 @@ def probe(session: Session) -> Layout | None:
     if found is None:
         return None
     if not slow:
-        # A page alone says little of a link.
+        # A single page shows little of a link.
         size = min(found.unit_bytes, LONG_MOST)
         where = places(session.random, LONG, capacity, size)
         session.ask("crowd, long", Requests.reads(where, size, depth=LONG_DEPTH))
         found = _gathered(session, found)
-    apart = int(max(APART * session.of("array, alone")[0].answers.response_ns.max(), SETTLED_NS))
+    apart = int(max(READS_BETWEEN * session.of("array, alone")[0].answers.response_ns.max(), SETTLED_NS))
     _ask_mirrors(session, found, block, apart)
     if found.level == "raid0" and session.device.may_write and found.members >= 3:
         _ask_parity(session, Layout("raid5", found.members, found.unit_bytes), block, apart)
@@ -79,14 +79,15 @@ def probe(session: Session) -> Layout | None:
 
 
 def _ask_mirrors(session: Session, found: Layout, block: int, apart_ns: int) -> None:
-    """Two reads at once of one member: of disks anywhere on it, of flash of one page, which is on one die."""
+    """Runs two simultaneous reads of one member: for disks anywhere on it, for flash of one page, which is on one
+    die."""
     rows, size = found.rows(session.device.capacity_bytes), block
     chosen = session.random.integers(0, rows, 2 * PAIRS)
     if not is_slow(session):
         chosen, size = np.repeat(chosen[:PAIRS], 2), min(found.unit_bytes, LONG_MOST)
     offsets = found.of_member(chosen, 0, rows - 1)
     if not is_slow(session) and session.device.may_write:
-        # What was never written is on no die.
+        # Unwritten data are on no die.
         session.ask("before two at once", Requests.writes(offsets[::2], size))
         session.rest(SETTLED_NS / 1e9)
     at = np.repeat(np.arange(PAIRS, dtype=np.uint64) * np.uint64(apart_ns), 2)
@@ -94,9 +95,9 @@ def _ask_mirrors(session: Session, found: Layout, block: int, apart_ns: int) -> 
 
 
 def _ask_parity(session: Session, found: Layout, block: int, apart_ns: int) -> None:
-    """Reads of every member at once, with a write before them and without."""
+    """Runs reads of every member at once, with and without a preceding write."""
     slow, rows = is_slow(session), found.rows(session.device.capacity_bytes)
-    count, beside = WRITES[slow], BESIDE[slow]
+    count, beside = WRITES[slow], READS_PER_WRITE[slow]
     written = session.random.integers(0, rows, count) * found.data_units * found.unit_bytes
     chosen = session.random.integers(0, rows, (found.members, beside, count))
     columns = [found.of_member(chosen[member, each], member, rows - 1)
@@ -112,7 +113,7 @@ def _ask_parity(session: Session, found: Layout, block: int, apart_ns: int) -> N
 
 
 def _with_level(session: Session, found: Layout) -> Layout:
-    """The layout with what mirrors and writes say of its level."""
+    """Returns the layout with the level that mirrors and writes show."""
     if found.level == "raid6":
         return found
     (pairs,) = session.of("two at once")
@@ -129,7 +130,7 @@ def _lone_ns(session: Session) -> float:
 
 
 def _has_parity(session: Session, found: Layout) -> bool:
-    """Whether a write makes reads wait more where parity would be than elsewhere; of few members, anywhere else."""
+    """Whether a write delays reads at the parity's member more than elsewhere; with few members, anywhere else."""
     (both,), (without,) = session.of("beside writes"), session.of("without writes")
     members = found.members
     with_writes = both.answers.response_ns.reshape(-1, len(both.requests) // (count := _moments(both.requests)))
@@ -151,13 +152,13 @@ def _moments(requests: Requests) -> int:
 
 
 def _is_above(later: Floats) -> bool:
-    """Whether a mean is above nothing, by more than chance and by a hundredth of a lone read."""
+    """Whether a mean is positive by more than chance and by 1 % of a single read."""
     sure = 5 * float(later.std()) / np.sqrt(len(later))
     return bool(later.mean() > max(sure, 0.01))
 
 
 def outstanding(places_of: Integers, answers: Answers) -> Floats:
-    """How many others were outstanding at its place when each request came."""
+    """Returns the number of other requests outstanding at its place when each request arrived."""
     issued, done = answers.issued_ns, answers.completed_ns
     counts = np.empty(len(places_of))
     for place in np.unique(places_of):
@@ -172,9 +173,9 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _striped(session: Session) -> Layout | None:
-    """The layout under which what is outstanding on its member says most of a read's time."""
+    """Returns the layout for which the queue of a read's member best explains its response time."""
     (crowd,) = session.of("crowd")
-    # Until each has been answered twice or so, all came at once.
+    # Until each has completed about twice, all arrived at once.
     first = 2 * crowd.requests.depth
 
     def scored(some: list[Layout], until: int) -> list[tuple[float, Layout]]:
@@ -189,7 +190,7 @@ def _striped(session: Session) -> Layout | None:
 
     likeliest = [layout for _, layout in scored(layouts(), LOOKED_AT)[:LIKELIEST]]
     sure, best = scored(likeliest, len(crowd.requests))[0]
-    return best if sure > SURE else None
+    return best if sure > SIGNIFICANT_SIGMAS else None
 
 
 def _first(answers: Answers, count: int) -> Answers:
@@ -197,8 +198,8 @@ def _first(answers: Answers, count: int) -> Answers:
 
 
 def _gathered(session: Session, found: Layout) -> Layout:
-    """Dies of a drive that was filled in order look like members: where long reads wait for others that are not on
-    their own "member", those share the link of the member that it is."""
+    """Merges dies that look like members in a drive filled in order: if long reads wait for others outside of their own
+    "member", these share the link of the real member."""
     (crowd,) = session.of("crowd, long")
     settled = slice(2 * crowd.requests.depth, None)
     took = _ranks(crowd.answers.response_ns)[settled]
@@ -207,17 +208,18 @@ def _gathered(session: Session, found: Layout) -> Layout:
     alike = np.unique(own, return_inverse=True)[1]
 
     def apart(values: Floats) -> Floats:
-        """From the mean of those with as many outstanding at their own place."""
+        """Returns deviations from the mean of requests with the same queue at their own place."""
         return values - (np.bincount(alike, values) / np.bincount(alike))[alike]
 
     left = apart(took)
 
     def shared(group: Layout) -> float:
-        """Correlation with what is outstanding in the group, of requests with as many at their own place."""
+        """Returns the correlation with the queue of the group, among requests with the same queue at their own
+        place."""
         counts = apart(outstanding(group.member_of(crowd.requests.offsets), crowd.answers)[settled])
         return float((counts * left).sum() / np.sqrt((counts**2).sum() * (left**2).sum())) if counts.any() else 0.0
 
-    # A die's rows are no longer than stripe units.
+    # Rows of a die are not longer than chunks.
     groups = [group for group in layouts() if group != found and group.unit_bytes >= found.unit_bytes]
     best = max(groups, key=shared)
     return best if shared(best) > SHARED else found

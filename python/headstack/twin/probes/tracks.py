@@ -1,7 +1,7 @@
-"""What a track holds, and how far the next one is turned against it: single blocks in ascending order at some places.
+"""Probe of track capacity and skew: single blocks in ascending order at several places.
 
-With the turn known, the moment at which a block comes past is its angle. Within a track it grows by the blocks in
-between; across a boundary the skew comes on top (H. Wong, 2019).
+With the rotation known, the time at which a block passes is its angle. Within a track the angle grows with the blocks
+in between; across a boundary the skew is added (H. Wong, 2019).
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from headstack.twin.session import Session, places
 TEST = "blocks along the tracks"
 GAPS = "blocks a little further on"
 BLOCKS = 28
-"""Of a place: some eight tracks."""
+"""Number of blocks per place: about eight tracks."""
 STRIDE = 0.29
-"""Of what streams past in a turn: one pair in three has a boundary in between, never two."""
+"""Share of the bytes per revolution: one pair in three crosses a boundary, none crosses two."""
 ALIGNED = 4096
 LARGEST = 1 << 20
-"""Bytes of a request of half a track."""
+"""Maximum request size of half a track, in bytes."""
 SAME = 0.01
-"""Angles that differ by less, in turns, differ by chance: 80 us at 7,200 rpm."""
+"""Angles, in revolutions, that differ by less are equal within the noise: 80 us at 7,200 rpm."""
 LEAST_AGREEING = 0.4
-"""So many pairs at least lie on one track each where the estimate is believed."""
+"""Minimum share of pairs on a single track for which the estimate is accepted."""
 USUAL_SKEW = 0.1
-"""Turns: the median of seven drives of 1995 to 2015 (Wong)."""
+"""Skew in revolutions: the median of seven drives of 1995 to 2015 (Wong)."""
 LARGEST_GAP = 0.25
-"""Of a turn: no command takes longer."""
+"""Maximum command time, as a share of a revolution."""
 GAP_STEPS, GAP_PAIRS = 9, 3
 LARGEST_SKEW = 0.6
-"""Turns; from there on a boundary cannot be told from a slower track."""
+"""In revolutions; above it a boundary cannot be distinguished from a slower track."""
 
 
 @dataclass(frozen=True)
 class Tracks:
-    """Tracks at some places from rim to rim."""
+    """Tracks at several places from rim to rim."""
 
     at_bytes: Floats
     bytes: Floats
-    """Of a track."""
+    """Bytes per track."""
     skew_turns: Floats
 
     @property
     def half_bytes(self) -> int:
-        """Half of a usual track, in whole pages."""
+        """Half of a typical track, in whole pages."""
         return int(np.clip(np.median(self.bytes) / 2 // ALIGNED, 4, LARGEST // ALIGNED)) * ALIGNED
 
     def count(self, capacity: int) -> float:
-        """Tracks of the whole disk."""
+        """Returns the number of tracks of the whole disk."""
         grid = np.linspace(0, capacity, 257)
         return float(capacity * np.mean(1 / np.interp(grid, self.at_bytes, self.bytes)))
 
 
 def ask(session: Session, rates: Rates, turn: Rotation) -> None:
-    """Reads blocks some third of a track apart, between the places where rates were taken: what was read there may
-    still be in the buffer."""
+    """Reads blocks about 0.3 tracks apart, between the places where rates were measured, whose data may still be in the
+    buffer."""
     block, capacity = session.device.block_bytes, session.device.capacity_bytes
     for at in (np.arange(PLACES) + 0.5) * capacity / PLACES:
         stride = max(ALIGNED, STRIDE * float(np.interp(at, rates.at_bytes, rates.bytes_per_s)) * turn.period_ns / 1e9)
@@ -69,8 +69,8 @@ def ask(session: Session, rates: Rates, turn: Rotation) -> None:
 
 
 def ask_gaps(session: Session, tracks: Tracks, turn: Rotation) -> None:
-    """Reads a block, and then one that comes past a little later, nearer and nearer: a command that takes longer than
-    that misses it."""
+    """Reads a block, and then one that passes shortly afterwards, at decreasing distance: if the command takes longer,
+    it misses the block."""
     block = session.device.block_bytes
     low, high = 0.0, LARGEST_GAP
     for _ in range(GAP_STEPS):
@@ -85,8 +85,8 @@ def ask_gaps(session: Session, tracks: Tracks, turn: Rotation) -> None:
 
 
 def command_ns(session: Session, turn: Rotation) -> float | None:
-    """How long before a block comes past the drive must be asked for it: what a command takes before the arm moves.
-    Nothing where every block is caught, as by a drive that reads ahead meanwhile."""
+    """Returns the minimum lead time of a command before its block passes: the command time before the arm moves.
+    ``None`` if every block is caught, as with read-ahead."""
     answers = [one.answers for one in session.of(GAPS)]
     second = np.concatenate([one.response_ns[1::2] for one in answers])
     caught = second[second < (LARGEST_GAP + 0.3) * turn.period_ns]
@@ -96,7 +96,7 @@ def command_ns(session: Session, turn: Rotation) -> float | None:
 
 
 def learn(session: Session, rates: Rates, turn: Rotation) -> Tracks:
-    """Tracks where they could be told; if that is nowhere, what would stream as fast with a usual skew."""
+    """Returns tracks where they are visible; otherwise tracks with the same streaming rate and a usual skew."""
     found = []
     for asked in session.of(TEST):
         track = of_angles(asked.requests, asked.answers, turn)
@@ -110,8 +110,8 @@ def learn(session: Session, rates: Rates, turn: Rotation) -> Tracks:
 
 
 def of_angles(requests: Requests, answers: Answers, turn: Rotation) -> tuple[float, float] | None:
-    """Bytes of a track, and turns of skew; nothing where angles do not lie on tracks."""
-    # What came out of the buffer says nothing of the medium.
+    """Returns the bytes of a track, and the skew in revolutions; ``None`` if the angles do not fit tracks."""
+    # Buffer hits contain no information on the medium.
     medium = answers.response_ns > turn.period_ns / 40
     at = requests.offsets[medium].astype(np.float64)
     angle = answers.completed_ns[medium] / turn.period_ns % 1
@@ -123,7 +123,7 @@ def of_angles(requests: Requests, answers: Answers, turn: Rotation) -> tuple[flo
     def agreeing(size: float) -> np.ndarray:
         return np.abs((turned - apart / size + 0.5) % 1 - 0.5) < SAME
 
-    # Pairs with a boundary in between seem to come from smaller tracks, each from another.
+    # Pairs that cross a boundary resemble smaller tracks, each of another size.
     best = max(sizes, key=lambda size: (int(agreeing(size).sum()), size))
     same = agreeing(best)
     if same.mean() < LEAST_AGREEING:

@@ -1,4 +1,4 @@
-"""How much a device takes in faster than it puts it down, and how fast."""
+"""Probe of the write buffer: the bytes accepted faster than they are programmed, and the rates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BURST_BYTES: Final = 96 << 20
 
 
 def probe(session: Session) -> None:
-    """Small bursts at once, for the pace of write commands."""
+    """Runs small bursts, for the rate of write commands."""
     for number in range(BURSTS):
         session.rest(0.5)
         session.ask(
@@ -30,7 +30,7 @@ def probe(session: Session) -> None:
 
 
 def probe_knee(session: Session) -> None:
-    """A long burst from rest, in the steady state, when the flash is as slow as it gets."""
+    """Runs a long burst from idle in steady state, when the flash is slowest."""
     session.rest(2.0)
     size = min(BURST_BYTES, session.device.capacity_bytes // 8)
     session.ask(
@@ -39,8 +39,8 @@ def probe_knee(session: Session) -> None:
 
 
 def knee(accepted_ns: np.ndarray, piece: int) -> tuple[float, float]:
-    """Bytes accepted beyond what drains, and the rate at which it drains in bytes a nanosecond: of the later half of a
-    burst, the line of what was accepted over time."""
+    """Returns the bytes accepted in addition to draining, and the draining rate in bytes per ns: the regression line of
+    the later half of a burst, bytes over time."""
     times = np.sort(accepted_ns).astype(np.float64)
     count = len(times)
     half = slice(count // 2, count)

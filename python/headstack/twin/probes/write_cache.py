@@ -1,4 +1,6 @@
-"""What becomes of writes: a burst after rest, one at a time and many, in order, and what a flush costs. These write."""
+"""Probe of the write cache, by writes: a burst after rest, at queue depth 1 and above, sequential, and the cost of a
+flush.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,18 @@ FLUSHES = "random writes with a flush after each eight"
 MIX = "random reads and writes of 8 KiB, 8 at a time"
 DEEP_MIX = "random reads and writes of 4 KiB, 32 at a time"
 SHARES = {BURST: 0.13, BURST_LARGE: 0.06, LONG: 0.06, IN_ORDER: 0.06, MIX: 0.08, DEEP_MIX: 0.08}
-"""Of the time of this probe; what is steady has 0.13 at each depth."""
+"""Shares of this probe's time; steady writes have 0.13 at each depth."""
 
 
 def steady(depth: int) -> str:
-    """What the test of writes at a depth is called."""
+    """Returns the name of the test of writes at a depth."""
     return f"random writes of 4 KiB, {depth} at a time"
 
 
 def ask(session: Session, seconds: float, alone_s: float, half_track: int, turn: Rotation) -> None:
-    """Asks all of it; ``alone_s`` is how long a random read takes alone."""
+    """Runs all tests; ``alone_s`` is the time of a random read at queue depth 1."""
     capacity = session.device.capacity_bytes
-    # An arm settles for longer before it writes.
+    # The arm takes longer to settle before it writes.
     random_s, seconds = 1.05 * alone_s, seconds - 4 * REST_S
 
     def count(share: float, each_s: float, least: int, most: int) -> int:

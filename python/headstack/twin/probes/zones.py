@@ -1,4 +1,4 @@
-"""How fast the medium is read at places from the outer rim to the inner: tracks outside hold more."""
+"""Probe of transfer rates from the outer rim to the inner one: outer tracks hold more."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ TEST = "sequential reads"
 PLACES = 16
 SIZES = (32 << 10, 256 << 10)
 LEAST = 20
-"""Requests of a place."""
+"""Minimum number of requests per place."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Sequential reads at places."""
+    """Sequential read rates at several places."""
 
     at_bytes: Floats
     bytes_per_s: Floats
 
     def share_of_radius(self, offsets: np.ndarray, capacity: int) -> Floats:
-        """Where places lie between the outer rim (0) and the inner (1): each byte takes as much radius as its track is
-        short of bytes."""
+        """Returns the radial positions of offsets between the outer rim (0) and the inner one (1): a byte on a shorter
+        track takes proportionally more radius."""
         grid = np.linspace(0, capacity, 513)
         inverse = 1 / np.interp(grid, self.at_bytes, self.bytes_per_s)
         radius = np.concatenate([[0], np.cumsum((inverse[1:] + inverse[:-1]) / 2)])
@@ -33,14 +33,14 @@ class Rates:
         return found
 
     def at_radius(self, share: np.ndarray, capacity: int) -> Floats:
-        """The offset at a share of the way inwards."""
+        """Returns the offset at a share of the way inwards."""
         grid = np.linspace(0, capacity, 513)
         found: Floats = np.interp(share, self.share_of_radius(grid, capacity), grid)
         return found
 
 
 def ask(session: Session, seconds: float) -> None:
-    """Reads in order at each place, after a short look at how fast the device is."""
+    """Reads sequentially at each place, after a short test of the device's speed."""
     device = session.device
     first = session.ask("first look", _reads(0, 16, SIZES[0]))
     bytes_ = seconds / PLACES * 16 * SIZES[0] / first.seconds
@@ -53,19 +53,19 @@ def ask(session: Session, seconds: float) -> None:
 
 
 def _reads(at: int, count: int, size: int) -> Requests:
-    # Two at a time: the second is there when the first ends, so that no turn is lost between them.
+    # Queue depth 2: the second request is queued when the first ends, so that no revolution is lost in between.
     return Requests.reads(at + size * np.arange(count, dtype=np.uint64), size, depth=2)
 
 
 def learn(session: Session) -> Rates:
-    """The rate of each place, without its first fifth."""
+    """Returns the rate of each place, without its first fifth."""
     asked = session.of(TEST)
     places = [float(one.requests.offsets[0]) for one in asked]
     return Rates(np.array(places), np.array([sustained(one) for one in asked]))
 
 
 def sustained(asked: Asked) -> float:
-    """Bytes a second from the first fifth to the end."""
+    """Returns bytes per second from the first fifth to the end."""
     done = np.sort(asked.answers.completed_ns)
     first = len(done) // 5
     return float((len(done) - 1 - first) * int(asked.requests.lengths[0]) * 1e9 / (done[-1] - done[first]))

@@ -1,1 +1,1 @@
-"""Sources of monitoring, each recognised by its content, read in parts that memory holds."""
+"""Readers of monitoring data, recognised by content, in parts that fit into memory."""

@@ -1,4 +1,4 @@
-"""``ceph osd perf``, as JSON or as a table, asked for again and again."""
+"""Reader of periodic ``ceph osd perf``, as JSON or as a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE_MS = "ceph's table has whole milliseconds: what is faster than one is not 
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """Latencies of commits of OSDs, from document to document."""
+    """Yields commit latencies of OSDs, from document to document."""
     clock = Clock(paths[0], how)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     for block in blocks(paths, how):
@@ -34,7 +34,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
 
 
 def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None]]:
-    """The latencies of OSDs, from answer to answer."""
+    """Yields the latencies of OSDs, from answer to answer."""
     if TABLE.search(text):
         how.remarks[WHOLE_MS] = 1
         begins = [found.start() for found in TABLE.finditer(text)]
@@ -63,7 +63,7 @@ def _documents(text: str, path: Path, how: How) -> Iterator[Any]:
 
 
 def _latencies(document: Any, path: Path) -> dict[str, float | None]:
-    """The latencies of OSDs in seconds, by their numbers; older releases have the OSDs at the top."""
+    """Returns the latencies of OSDs in seconds, by their numbers; older releases have the OSDs at the top level."""
     stats = document.get("osdstats", document) if isinstance(document, dict) else {}
     found = stats.get("osd_perf_infos")
     if not isinstance(found, list):
@@ -72,7 +72,7 @@ def _latencies(document: Any, path: Path) -> dict[str, float | None]:
 
 
 def _latency_s(stats: Mapping[str, float]) -> float | None:
-    """Nanoseconds where there are any: milliseconds are whole."""
+    """Returns the latency from nanoseconds if present, since milliseconds are whole numbers."""
     if "commit_latency_ns" in stats:
         return float(stats["commit_latency_ns"]) * 1e-9
     return float(stats["commit_latency_ms"]) * 1e-3 if "commit_latency_ms" in stats else None

@@ -1,4 +1,4 @@
-"""What collectl writes of each disk: ``collectl -sD``, as it shows it or for plotting (``-P``)."""
+"""Reader of collectl's disk data: ``collectl -sD``, as printed or for plotting (``-P``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RATES: tuple[tuple[str, str, float], ...] = (
     ("RKBytes", "read_bytes", KIB),
     ("WKBytes", "write_bytes", KIB),
 )
-"""Columns a second."""
+"""Rate columns, per second."""
 MEANS: tuple[tuple[str, str, float], ...] = (
     ("WaitR", "read_latency_s", MS),
     ("WaitW", "write_latency_s", MS),
@@ -38,11 +38,11 @@ SHOWN = {
     13: ("RKBytes", "", "Reads", "", "WKBytes", "", "Writes", "", "", "QueLen", "Wait", "", "Util"),
     15: ("RKBytes", "", "Reads", "", "WaitR", "WKBytes", "", "Writes", "", "WaitW", "", "QueLen", "Wait", "", "Util"),
 }
-"""What stands behind a disk's name on a terminal, by the number of figures: before release 4.0.5, and since."""
+"""Columns after a disk's name on a terminal, by their number: before release 4.0.5, and since."""
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """Rows of disks, from one time to the next."""
+    """Yields rows of disks, from one time to the next."""
     (path,) = paths
     clock, host, times = Clock(path, how), how.host or stem(path), Times(how.zone)
     how.remarks[DROPPED] = 1
@@ -54,7 +54,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
                 host = how.host or found[1]
         stream.seek(0)
         for time_s, disk, fields in _lines(stream, path, how, times):
-            # A disk that comes again, or another time, begins the next block.
+            # A repeated disk, or another time, begins the next block.
             if held and (disk in held or time_s != held_s):
                 yield from _block(host, held, held_s, clock, how)
                 held = {}
@@ -85,7 +85,7 @@ def _block(
 def _lines(
     stream: Iterator[str], path: Path, how: How, times: Times
 ) -> Iterator[tuple[float | None, str, dict[str, float]]]:
-    """Times, disks and their figures, in the order of the file."""
+    """Yields times, disks and their values, in the order of the file."""
     header: list[str] | None = None
     day = _Day()
     for line in stream:
@@ -138,13 +138,13 @@ def _shown(
 
 
 class _Day:
-    """Times of the day, of which the next is less than a day away."""
+    """Converts times of day that are less than a day apart."""
 
     def __init__(self) -> None:
         self.days, self.last_s = 0, 0.0
 
     def of(self, time_s: float) -> float:
-        """Seconds since the first midnight."""
+        """Returns the seconds since the first midnight."""
         self.days += time_s < self.last_s
         self.last_s = time_s
         return self.days * DAY_S + time_s
@@ -155,7 +155,7 @@ def _dated(date: str, time: str) -> str:
 
 
 def _number(text: str, path: Path) -> float:
-    """A figure; collectl shortens large ones."""
+    """Parses a number; collectl abbreviates large ones."""
     unit = {"K": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:], 1.0)
     try:
         return float(text[:-1] if unit > 1 else text) * unit

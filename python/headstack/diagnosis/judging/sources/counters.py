@@ -1,4 +1,4 @@
-"""Counters that only ever grow, as Linux keeps them for each disk: what an interval saw is a difference."""
+"""``Differences``: converts Linux' monotonic counters of disks to values per interval."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ SECTOR_BYTES = 512
 
 COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes")
 TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
-"""Sums of time: reading, writing, with something in flight, that times what was in flight, flushing."""
+"""Sums of time: reading, writing, with requests in flight, that multiplied by the queue depth, flushing."""
 
 WRAP_S = 2**32 / 1000
-"""The kernel's sums of milliseconds have 32 bits: they begin anew after 49.7 days of summed time."""
+"""The kernel's sums of milliseconds have 32 bits: they wrap after 49.7 days of summed time."""
 
 LONGEST_S = 3600.0
-"""Over a longer time than this a mean hides what it is of."""
+"""Maximum length of an interval in seconds: means over longer ones are meaningless."""
 
 NO_DISKS = re.compile(
     r"(z?ram|loop|fd|sr|md|dm-|bcache|drbd|zd)\d+.*|(h|s|v|xv)d[a-z]+\d+|(nvme\d+n|mmcblk|nbd|rbd)\d+p\d+|nvme\d+c\d+n\d+"
     r"|mmcblk\d+(boot\d|rpmb)"
 )
-"""Partitions, memory, and what is made of other disks, which are seen by themselves."""
+"""Partitions, memory, and devices built from other disks, which are observed separately."""
 
 
 def is_disk(name: str) -> bool:
-    """Whether a block device is a disk by itself, by its name."""
+    """Whether a block device is a physical disk, by its name."""
     return NO_DISKS.fullmatch(name) is None
 
 
 NO_DEVICES = re.compile(r"(z?ram|loop|fd|sr)\d+.*")
-"""Memory, files and drives of removable media."""
+"""Memory, files and drives with removable media."""
 STACKED = "devices that are made of others are judged: no disk by itself is in it"
 
 
 def judged(names: Iterable[str], how: How) -> list[str]:
-    """The devices that are judged of those seen together: disks, or what is made of disks that are not seen."""
+    """Returns the devices to judge among those observed together: disks, or devices built from unobserved ones."""
     seen = list(dict.fromkeys(names))
     if disks := [name for name in seen if is_disk(name)]:
         return disks
@@ -49,13 +49,14 @@ def judged(names: Iterable[str], how: How) -> list[str]:
 
 
 class Differences:
-    """Differences between one reading of the counters of disks and the next."""
+    """Differences between consecutive readings of disks' counters."""
 
     def __init__(self, how: How, wraps: bool) -> None:
         self.how, self.wraps = how, wraps
 
     def row(self, host: str, disk: str, time_s: float, counts: Mapping[str, float]) -> Row | None:
-        """The row of an interval that ends here; ``None`` for the first of a disk, or where counters began anew."""
+        """Returns the row of an interval that ends here; ``None`` for the first of a disk, or if counters were
+        reset."""
         key = f"{host}\t{disk}"
         before = self.how.readings.get(key)
         if before is not None and time_s < before[0]:
@@ -73,7 +74,7 @@ class Differences:
             if name not in before[1]:
                 continue
             was = before[1][name]
-            # A sum that has just begun anew was large and is small; else the machine, or the disk, has begun anew.
+            # A sum that wrapped was large and is small; otherwise the machine, or the disk, was restarted.
             is_wrapped = self.wraps and name in TIMES and was > WRAP_S / 2 > count
             grown[name] = count - was + (WRAP_S if is_wrapped else 0.0)
         if any(by < 0 for by in grown.values()):

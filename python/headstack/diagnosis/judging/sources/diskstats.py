@@ -1,4 +1,4 @@
-"""``/proc/diskstats``: dumps of it, one after another."""
+"""Reader of consecutive dumps of ``/proc/diskstats``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FIELDS: tuple[tuple[str, int, float], ...] = (
     ("flushes", 18, 1),
     ("flush_s", 19, 1e-3),
 )
-"""Names, places in a line from 0, units (the kernel's iostats.rst); flushes since Linux 5.5."""
+"""Names, positions in a line from 0, units (the kernel's iostats.rst); flushes since Linux 5.5."""
 
 
 def counted(lines: Iterator[str] | list[str]) -> Iterator[tuple[str, dict[str, float]]]:
-    """The counters of each device of a dump."""
+    """Yields the counters of each device in a dump."""
     for line in lines:
         fields = line.split()
         if len(fields) >= 14 and LINE.fullmatch(line):
@@ -36,7 +36,7 @@ def counted(lines: Iterator[str] | list[str]) -> Iterator[tuple[str, dict[str, f
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """What disks did between dumps."""
+    """Yields the activity of disks between dumps."""
     clock, differences = Clock(paths[0], how), Differences(how, wraps=True)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     for block in blocks(paths, how):

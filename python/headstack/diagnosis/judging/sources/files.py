@@ -1,4 +1,4 @@
-"""Files of monitoring, read from the beginning to the end in little memory."""
+"""Streaming readers of monitoring files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from headstack.diagnosis.judging.sources.times import Times
 from headstack.io.encodings import encoding_of
 
 HEAD_BYTES = 1 << 16
-"""So much of a file tells what it is."""
+"""Number of bytes from which a file's kind is recognised."""
 PIECE = 1 << 20
 LARGEST = 1 << 26
-"""Characters of one element of JSON; one of 36 disks has some ten thousand."""
+"""Maximum number of characters of one JSON element; one with 36 disks has some ten thousand."""
 COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The work of a disk in an interval."""
+    """The activity of a disk in an interval."""
 
     host: str
     disk: str
@@ -35,46 +35,46 @@ class Row:
     """Seconds since 1970."""
     length_s: float
     figures: Mapping[str, float | None]
-    """By the columns of observations, as far as its source has them."""
+    """Values by the columns of observations, as far as the source has them."""
     model: str | None = None
 
     def cells(self) -> dict[str, str | float | None]:
-        """All of it by the columns of observations."""
+        """Returns all values by the columns of observations."""
         named = {"host": self.host, "disk": self.disk, "model": self.model}
         return {**named, "start_s": self.start_s, "length_s": self.length_s, **self.figures}
 
 
 @dataclass
 class How:
-    """What is told of files that they do not say themselves, and what is found out about them on the way."""
+    """Information on files that they do not contain themselves, and remarks collected while reading."""
 
     zone: tzinfo | None = None
     """The zone of local times."""
     every_s: float | None = None
-    """Between blocks without times."""
+    """Time between blocks without times."""
     host: str | None = None
-    """Whose disks they are."""
+    """The host of the disks."""
     readings: dict[str, list[Any]] = field(default_factory=dict)
-    """The last of the counters of each disk, host and disk joined by a tab: time and counts. From run to run these are
-    kept, so that the time between is an interval, too."""
+    """The last reading of each disk's counters, host and disk joined by a tab: time and counts. They are kept between
+    runs, so that the time between is an interval, too."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """Remarks on the data that was read, and how often each applies."""
+    """Remarks on the data, with the number of times each applies."""
 
     def caveats(self) -> list[str]:
-        """The remarks as sentences."""
+        """Returns the remarks as sentences."""
         return [what if count == 1 else f"{what} ({count} times)" for what, count in sorted(self.remarks.items())]
 
 
 @dataclass(frozen=True)
 class Block:
-    """The lines that were written at one time."""
+    """The lines written at one time."""
 
     time_s: float | None
     lines: list[str]
 
 
 def opened(path: Path) -> IO[str]:
-    """A text, compressed or not."""
+    """Opens a text, compressed or not."""
     with open(path, "rb") as raw:
         begin = raw.read(6)
     opener: Callable[..., Any] = next((of for magic, of in COMPRESSED.items() if begin.startswith(magic)), open)
@@ -84,7 +84,7 @@ def opened(path: Path) -> IO[str]:
 
 
 def head(path: Path) -> str:
-    """The beginning of a file; of one that is no text, its first bytes."""
+    """Returns the beginning of a file; for a binary file, its first bytes."""
     with open(path, "rb") as raw:
         if raw.read(4) == b"PAR1":
             return "PAR1"
@@ -96,12 +96,12 @@ def head(path: Path) -> str:
 
 
 def stem(path: Path) -> str:
-    """What a file is called without its endings, which is what its host is called where nobody says otherwise."""
+    """Returns a file's name without suffixes, the default name of its host."""
     return path.name.split(".")[0] or path.name
 
 
 def blocks(paths: list[Path], how: How) -> Iterator[Block]:
-    """What was written at one time after another: under lines with a time, or in a file each, named by its time."""
+    """Yields the data of consecutive times: below lines with a time, or in files with a time in their name."""
     times = Times(how.zone)
     if len(paths) > 1:
         named = [(times.of_name(path), path) for path in paths]
@@ -119,7 +119,7 @@ def blocks(paths: list[Path], how: How) -> Iterator[Block]:
 def _timed(stream: IO[str], times: Times, time_s: float | None) -> Iterator[Block]:
     lines: list[str] = []
     for line in stream:
-        # Data lines are long or begin with what no time begins with; only short ones are tried.
+        # Data lines are long or contain characters that no time contains; only others are parsed.
         found_s = times.of_line(line) if len(line) < 80 and "\t" not in line and "{" not in line else None
         if found_s is None:
             lines.append(line)
@@ -132,7 +132,7 @@ def _timed(stream: IO[str], times: Times, time_s: float | None) -> Iterator[Bloc
 
 
 class Clock:
-    """The intervals that blocks are of, by their times, or by what is known to lie between them."""
+    """The intervals of blocks, by their times, or by the given interval."""
 
     def __init__(self, path: Path, how: How, start_s: float | None = None) -> None:
         self.path, self.how = path, how
@@ -140,7 +140,9 @@ class Clock:
         self._next_s = start_s or 0.0
 
     def interval(self, time_s: float | None) -> tuple[float, float] | None:
-        """Start and length of the interval that ends at a time; ``None`` for the first, and where time stands."""
+        """Returns start and length of the interval that ends at a time; ``None`` for the first, and if time does not
+        advance.
+        """
         if time_s is None:
             if self.how.every_s is None:
                 raise InputError(
@@ -159,7 +161,7 @@ class Clock:
 
 
 def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:
-    """The elements of the lists ``statistics`` of a JSON file, one at a time, each with what stood before its list."""
+    """Yields the elements of the lists ``statistics`` of a JSON file, each with the text before its list."""
     decoder = json.JSONDecoder()
     with opened(path) as stream:
         held, before, is_inside, at_end = "", "", False, False
@@ -179,7 +181,7 @@ def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:
                     found, end = decoder.raw_decode(held)
                 except json.JSONDecodeError as error:
                     if at_end and held:
-                        # iostat ends its JSON when it ends by itself, not when it is killed.
+                        # iostat completes its JSON when it ends itself, not when it is killed.
                         how.remarks["the file ends in the middle of a block, which is dropped"] += 1
                         return
                     if len(held) > LARGEST:
@@ -190,6 +192,6 @@ def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:
                     continue
             if at_end:
                 return
-            # Twice as much each time: a long element is not begun a thousand times.
+            # Doubling avoids parsing a long element many times.
             piece = stream.read(max(PIECE, len(held)))
             at_end, held = not piece, held + piece

@@ -1,4 +1,4 @@
-"""Sources of monitoring, each told by its content, and what they say of disks, in parts that memory holds."""
+"""``Kind``: kinds of monitoring data, recognised by content, and their observations in parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Kind:
     """Whether the beginning of a file is of this kind."""
     rows: Reader
     is_series: bool = False
-    """The files of a folder are one after another in time; else each is of a host by itself."""
+    """Whether the files of a folder are consecutive in time; otherwise each is of a separate host."""
     is_split: bool = False
-    """All files are parts of one: Prometheus gives one for each query."""
+    """Whether all files are parts of one: Prometheus has one for each query."""
     caveats: tuple[str, ...] = ()
 
 
@@ -74,11 +74,12 @@ KINDS = (
     Kind("zpool", "zpool iostat -lpH -v", zpool.LINE.search, zpool.rows, is_series=True),
     Kind("iostat-text", "iostat -x as text", sysstat.TEXT.search, sysstat.iostat_text),
 )
-"""Those that are told by more come first."""
+"""The most specific kinds come first."""
 
 
 def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = None) -> Iterator[Observations]:
-    """What files and folders say of disks, in order of time. Raises ``InputError`` for what is of no kind, or two."""
+    """Yields observations from files and folders, in order of time. Raises ``InputError`` for unknown or mixed
+    kinds."""
     groups: list[tuple[Kind | None, list[Path]]] = []
     for name in inputs:
         groups += _groups(Path(name), is_table=columns is not None)
@@ -98,7 +99,7 @@ def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = N
 
 
 def in_parts(rows: Iterable[Row], source: str, how: How, caveats: tuple[str, ...] = ()) -> Iterator[Observations]:
-    """Observations of rows that come in order of time, so many at once, cut where a stretch of time ends."""
+    """Yields observations from rows in order of time, in batches that end with a period of time."""
     held: list[dict[str, str | float | None]] = []
     place = 0.0
     for row in rows:
@@ -113,7 +114,7 @@ def in_parts(rows: Iterable[Row], source: str, how: How, caveats: tuple[str, ...
 
 
 def _groups(path: Path, is_table: bool) -> Iterator[tuple[Kind | None, list[Path]]]:
-    """Files that are read together, each group with its kind; ``None`` is a table."""
+    """Yields groups of files that are read together, each with its kind; ``None`` is a table."""
     if not path.is_dir():
         yield _kind(path, is_table), [path]
         return

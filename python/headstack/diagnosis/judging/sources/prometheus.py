@@ -1,4 +1,4 @@
-"""node_exporter's metrics of disks: as it gives them itself, or as Prometheus has kept them."""
+"""Readers of node_exporter's disk metrics: from its own output, or from Prometheus."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ TIME = "node_time_seconds"
 HOST = "node_uname_info"
 
 WINDOW_POINTS = 240
-"""So many are asked for at once: of a thousand disks that is 2.4 million numbers. A server gives 11,000 of a series."""
+"""Number of points per query: for a thousand disks that is 2.4 million numbers. A server returns at most 11,000 of a
+series.
+"""
 PATIENCE_S = 30.0
-"""For an answer of a server."""
+"""Time limit of an answer in seconds."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where Prometheus answers, and what it wants of those who ask.
+    """A Prometheus server with its credentials.
 
     >>> from headstack.diagnosis.judging.sources.prometheus import Server
     >>> Server.of("https://reader:secret@metrics.example/prometheus").url
@@ -55,14 +57,14 @@ class Server:
     """
 
     url: str
-    """Without what nobody is to read in a message."""
+    """The address without secrets, for messages."""
     authorization: str | None = None
     tls: ssl.SSLContext | None = None
 
     @staticmethod
     def of(address: str, token_file: str | None = None, ca_file: str | None = None) -> Server:
-        """A server by its address, in which a user and a password may stand, percent-encoded; or with a file that has a
-        bearer token, and one of the authorities that vouch for it beside the machine's. Raises ``InputError``."""
+        """Creates a server from its address, which may contain a percent-encoded user and password; or with a file that
+        has a bearer token, and one with additional certificate authorities. Raises ``InputError``."""
         parts = urllib.parse.urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             shown = address.rpartition("@")[2]
@@ -85,11 +87,11 @@ class Server:
         return Server(urllib.parse.urlunsplit(parts._replace(netloc=place)).rstrip("/"), authorization, tls)
 
     def get(self, path: str, asked_for: Mapping[str, str], patience_s: float) -> Any:
-        """Its answer as JSON. Raises ``InputError``."""
+        """Returns its answer as JSON. Raises ``InputError``."""
         place = f"{self.url}{path}"
         request = urllib.request.Request(f"{place}?{urllib.parse.urlencode(asked_for)}")
         if self.authorization is not None:
-            # To nobody that it leads to.
+            # Not sent to redirected addresses.
             request.add_unredirected_header("Authorization", self.authorization)
         try:
             with urllib.request.urlopen(request, timeout=patience_s, context=self.tls) as answer:
@@ -126,17 +128,17 @@ class Series(TypedDict):
 
 
 class Machines:
-    """What is read of disks and their counters, told apart by instance and device."""
+    """Disks and their counters by instance and device."""
 
     def __init__(self, how: How) -> None:
         self.how = how
-        # Sums are kernel milliseconds, which the exporter has divided: they wrap as its own.
+        # Sums are kernel milliseconds, which the exporter has divided: they wrap like the kernel's.
         self.differences = Differences(how, wraps=True)
         self.models: dict[tuple[str, str], str] = {}
         self.serials: dict[tuple[str, str], str] = {}
 
     def known(self, host: str, labels: Mapping[str, str]) -> None:
-        """Takes in the model and serial number of a disk."""
+        """Adds the model and serial number of a disk."""
         key = host, labels.get("device", "")
         if labels.get("model"):
             self.models[key] = labels["model"]
@@ -144,7 +146,7 @@ class Machines:
             self.serials[key] = serial
 
     def row(self, host: str, device: str, time_s: float, counts: Mapping[str, float]) -> Row | None:
-        """The row of an interval. A disk is called by its serial number where that is known: names may change."""
+        """Returns the row of an interval. A disk is named by its serial number if known, since names may change."""
         key = host, device
         disk = self.serials.get(key, device)
         row = self.differences.row(host, disk, time_s, counts)
@@ -152,7 +154,7 @@ class Machines:
 
 
 def scrapes(paths: list[Path], how: How) -> Iterator[Row]:
-    """Rows of disks between scrapes of a node_exporter, which have its own clock."""
+    """Yields rows of disks between scrapes of a node_exporter, which include its own clock."""
     machines, clock = Machines(how), Clock(paths[0], how)
     named = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     for block in blocks(paths, how):
@@ -181,7 +183,7 @@ def scrapes(paths: list[Path], how: How) -> Iterator[Row]:
 
 
 def _repeated(text: str) -> list[str]:
-    """Scrapes without times between: a metric is told of once in each."""
+    """Splits scrapes without times in between: a metric occurs once in each."""
     begins = [found.start() for found in re.finditer(r"^# HELP node_disk_io_now .*$", text, re.MULTILINE)]
     if len(begins) < 2:
         return [text]
@@ -193,7 +195,7 @@ def _labels(text: str) -> dict[str, str]:
 
 
 def ranges(paths: list[Path], how: How) -> Iterator[Row]:
-    """Rows of disks by stored range queries: one of every metric, or a file for each."""
+    """Yields rows of disks from stored range queries: one of every metric, or a file for each."""
     series: list[Series] = []
     for path in paths:
         with opened(path) as stream:
@@ -210,7 +212,7 @@ def ranges(paths: list[Path], how: How) -> Iterator[Row]:
 def rows_of_server(
     server: Server, matchers: str, from_s: float, to_s: float, step_s: float, how: How, patience_s: float = PATIENCE_S
 ) -> Iterator[Row]:
-    """Rows of disks from a server, window by window. Raises ``InputError`` where it does not answer."""
+    """Yields rows of disks from a server, window by window. Raises ``InputError`` if it does not answer."""
     machines = Machines(how)
     chosen = "|".join([*COUNTERS, INFO])
     query = f'{{__name__=~"{chosen}"{"," if matchers else ""}{matchers}}}'
@@ -239,7 +241,7 @@ def _series(document: Any, where: str) -> list[Series]:
 
 
 def _rows(series: Iterable[Series], machines: Machines, where: str) -> Iterator[Row]:
-    """The rows of series, in order of time."""
+    """Yields the rows of series, in order of time."""
     counts: dict[float, dict[tuple[str, str], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     seen: dict[str, set[str]] = defaultdict(set)
     unnamed = 0

@@ -1,4 +1,4 @@
-"""The output of sysstat: ``iostat -x`` as JSON and as text, and ``sadf -j -- -d``."""
+"""Readers of sysstat: ``iostat -x`` as JSON and as text, and ``sadf -j -- -d``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RATES: tuple[tuple[str, str, float], ...] = (
     ("MB/s", "bytes", MIB),
     ("sec/s", "bytes", SECTOR),
 )
-"""What three generations of sysstat call rates. Its kB are two sectors, whatever POSIXLY_CORRECT says."""
+"""Names of rates in three generations of sysstat. Its kB are two sectors, regardless of POSIXLY_CORRECT."""
 
 MEANS: tuple[tuple[str, str, float], ...] = (
     ("r_await", "read_latency_s", 1e-3),
@@ -62,7 +62,7 @@ MEANS: tuple[tuple[str, str, float], ...] = (
 
 
 def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
-    """The rows of ``iostat -x -o JSON``."""
+    """Yields the rows of ``iostat -x -o JSON``."""
     (path,) = paths
     times, clock, header = Times(how.zone), Clock(path, how), ""
     for before, element in elements(path, how):
@@ -73,7 +73,7 @@ def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
         time_s = None if stated is None else times.read(stated)
         if stated is not None and time_s is None:
             raise InputError(f"{path}: timestamp: {stated!r} is not understood; S_TIME_FORMAT=ISO iostat -t writes one")
-        host = how.host or _said(header, "nodename") or stem(path)
+        host = how.host or _header_value(header, "nodename") or stem(path)
         yield from _block(
             host, ((one.get("disk_device", ""), one) for one in element.get("disk", [])), time_s, clock, how
         )
@@ -81,7 +81,7 @@ def iostat_json(paths: list[Path], how: How) -> Iterator[Row]:
 
 
 def iostat_text(paths: list[Path], how: How) -> Iterator[Row]:
-    """The rows of ``iostat -x`` as text."""
+    """Yields the rows of ``iostat -x`` as text."""
     (path,) = paths
     times, host, header = Times(how.zone), how.host or stem(path), None
     clock, time_s = Clock(path, how), None
@@ -94,7 +94,7 @@ def iostat_text(paths: list[Path], how: How) -> Iterator[Row]:
             elif words and words[0].rstrip(":") == "Device":
                 header = words[1:]
             elif header is not None and len(words) == len(header) + 1:
-                # In many locales a comma stands where JSON has a point.
+                # Many locales use a decimal comma.
                 disks.append((words[0], dict(zip(header, (word.replace(",", ".") for word in words[1:]), strict=True))))
             elif header is not None and not words:
                 yield from _block(host, iter(disks), time_s, clock, how)
@@ -106,7 +106,7 @@ def iostat_text(paths: list[Path], how: How) -> Iterator[Row]:
 
 
 def sadf(paths: list[Path], how: How) -> Iterator[Row]:
-    """The rows of ``sadf -j -- -d``."""
+    """Yields the rows of ``sadf -j -- -d``."""
     (path,) = paths
     times = Times(how.zone)
     how.remarks[NO_SPLIT] = 1
@@ -124,7 +124,7 @@ def sadf(paths: list[Path], how: How) -> Iterator[Row]:
             raise InputError(f"{path}: timestamp: {text!r} is not understood; allowed: date and time, such as sadf -jU")
         if length_s >= LONG_S:
             how.remarks[LONG.format(length_s)] = 1
-        host = how.host or _said(header, "nodename") or stem(path)
+        host = how.host or _header_value(header, "nodename") or stem(path)
         disks = {disk["disk-device"]: disk for disk in element["disk"]}
         for name in judged(disks, how):
             yield _row(host, name, end_s - length_s, length_s, disks[name])
@@ -134,7 +134,7 @@ def sadf(paths: list[Path], how: How) -> Iterator[Row]:
 def _block(
     host: str, disks: Iterator[tuple[str, Mapping[str, Any]]], time_s: float | None, clock: Clock, how: How
 ) -> Iterator[Row]:
-    """The rows of a block of iostat, whose rates are over the time since the one before."""
+    """Yields the rows of a block of iostat, whose rates are over the time since the previous one."""
     seen = dict(disks)
     if not seen:
         return
@@ -155,19 +155,19 @@ def _row(host: str, disk: str, start_s: float, length_s: float, fields: Mapping[
     if "busy" in found:
         found["busy"] = min(1.0, found["busy"])
     if "tps" in fields and "reads" not in found and "read_bytes" in found:
-        # sadf tells bytes apart, and the -d short forms too.
+        # sadf separates bytes, and so do the short forms of -d.
         found["bytes"] = found["read_bytes"] + found.get("write_bytes", 0.0)
     return Row(host, disk, start_s, length_s, found)
 
 
-def _said(header: str, key: str) -> str | None:
+def _header_value(header: str, key: str) -> str | None:
     found = re.findall(rf'"{key}"\s*:\s*"([^"]*)"', header)
     return found[-1] if found else None
 
 
 def _date(header: str) -> float | None:
-    """The day that iostat began, for blocks without times."""
-    text = _said(header, "date")
+    """Returns the day on which iostat was started, for blocks without times."""
+    text = _header_value(header, "date")
     for form in ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%d.%m.%Y"):
         try:
             return datetime.strptime(text or "", form).replace(tzinfo=UTC).timestamp()

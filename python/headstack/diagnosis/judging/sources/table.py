@@ -1,4 +1,4 @@
-"""Tables, CSV and Parquet, whose columns are declared: read lazily, a stretch of time at a time."""
+"""Reader of tables, CSV and Parquet, with declared columns: lazily, one period of time at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.sources.times import Times
 
 PART_ROWS = 2_000_000
-"""Rows that are held at once, of the table's own; 130 bytes each where every column is known."""
+"""Maximum number of rows in memory; 130 bytes each if every column is known."""
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 BYTES = {"B": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 1048576.0, "sectors": 512.0}
@@ -32,7 +32,7 @@ KEYS = ("time", "every", "length", *WORDS, *LATENCIES, *COUNTS, *SIZES, "in_flig
 
 
 def declaration(text: str) -> dict[str, str]:
-    """What ``--columns`` says: ``KEY=COLUMN:UNIT,...``, or a file of the same keys."""
+    """Parses ``--columns``: ``KEY=COLUMN:UNIT,...``, or a file with the same keys."""
     if text.endswith(".toml"):
         try:
             with open(text, "rb") as file:
@@ -49,7 +49,7 @@ def declaration(text: str) -> dict[str, str]:
 
 
 def checked(found: Mapping[str, str], where: str) -> dict[str, str]:
-    """A declaration whose keys are known and enough. Raises ``InputError`` otherwise."""
+    """Checks that a declaration has known keys, and all required ones. Raises ``InputError``."""
     for key, value in found.items():
         if key not in KEYS:
             raise InputError(f"{where}: {key} is unknown; allowed: {', '.join(KEYS)}")
@@ -64,12 +64,12 @@ def checked(found: Mapping[str, str], where: str) -> dict[str, str]:
 
 
 def is_own(columns: list[str]) -> bool:
-    """Whether a table has the columns that observations have, and needs no declaration."""
+    """Whether a table already has the columns of observations, and needs no declaration."""
     return set(ALWAYS) <= set(columns)
 
 
 def scanned(paths: list[Path]) -> pl.LazyFrame:
-    """Files of one table, of which nothing is read yet."""
+    """Opens files of one table lazily."""
     with open(paths[0], "rb") as file:
         is_parquet = file.read(4) == b"PAR1"
     try:
@@ -79,12 +79,12 @@ def scanned(paths: list[Path]) -> pl.LazyFrame:
 
 
 def parts(paths: list[Path], columns: Mapping[str, str] | None, how: How) -> Iterator[Observations]:
-    """Observations in order of time, some at once. Each part is a pass over the column of times."""
+    """Yields observations in order of time, in batches. Each part is a pass over the column of times."""
     yield from parts_of(scanned(paths), str(paths[0]), columns, how)
 
 
 def parts_of(frame: pl.LazyFrame, where: str, columns: Mapping[str, str] | None, how: How) -> Iterator[Observations]:
-    """Observations of a table that messages call ``where``."""
+    """Yields observations of a table that messages call ``where``."""
     try:
         names = frame.collect_schema().names()
         if columns is not None:
@@ -105,11 +105,11 @@ def parts_of(frame: pl.LazyFrame, where: str, columns: Mapping[str, str] | None,
 
 
 STRETCH_S = 600.0
-"""Parts are cut at multiples of it: what peers did at the same time stays together."""
+"""Parts are cut at multiples of this: simultaneous data of peers stay together."""
 
 
 def _stretches(frame: pl.LazyFrame) -> Iterator[tuple[float, float]]:
-    """From when to when parts are, each with about so many rows."""
+    """Yields the time ranges of parts, each with about ``PART_ROWS`` rows."""
     place = (pl.col("start_s") / STRETCH_S).floor().alias("place")
     counted = frame.group_by(place).agg(rows=pl.len()).sort("place").collect(engine="streaming")
     begin: float | None = None
@@ -125,13 +125,13 @@ def _stretches(frame: pl.LazyFrame) -> Iterator[tuple[float, float]]:
 
 
 class _Columns:
-    """The columns of a table as they are declared."""
+    """The declared columns of a table."""
 
     def __init__(self, declared: Mapping[str, str], names: list[str]) -> None:
         self.declared, self.names = declared, names
 
     def of(self, key: str, units: Mapping[str, float], usual: str) -> tuple[pl.Expr, float, bool]:
-        """A column, its unit, and whether it is a rate."""
+        """Returns a column, its unit, and whether it is a rate."""
         column, colon, unit = self.declared[key].rpartition(":")
         if not colon:
             column, unit = self.declared[key], usual
@@ -145,12 +145,12 @@ class _Columns:
         return pl.col(column), units[plain], unit != plain
 
     def figure(self, key: str, units: Mapping[str, float], usual: str) -> pl.Expr:
-        """A column in seconds, bytes or as it is."""
+        """Returns a column in seconds, bytes or unchanged."""
         column, unit, _ = self.of(key, units, usual)
         return column.cast(pl.Float64) * unit
 
     def start_s(self, how: How) -> pl.Expr:
-        """When intervals begin: a number with its unit, or a text such as ISO 8601 has."""
+        """Returns the start of intervals: a number with its unit, or a text such as ISO 8601."""
         column = self.declared["time"].removesuffix(":iso")
         if column == self.declared["time"]:
             return self.figure("time", SECONDS, "s")
@@ -167,7 +167,7 @@ class _Columns:
 
 
 def declared(frame: pl.LazyFrame, declaration: Mapping[str, str], names: list[str], how: How) -> pl.LazyFrame:
-    """The columns of observations from those of a table."""
+    """Returns the columns of observations from those of a table."""
     columns = _Columns(declaration, names)
     plain = {"": 1.0}
     length_s = (

@@ -1,4 +1,4 @@
-"""When something was: what monitoring writes of it, as seconds since 1970."""
+"""``Times``: parser of the times in monitoring files, as seconds since 1970."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headstack._native import InputError
 EPOCH = re.compile(r"\d{9,10}(\.\d+)?")
 ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
 DATE = re.compile(r"\w{3} (\w{3} +\d+ \d\d:\d\d:\d\d)(?: ([AP]M))?(?: (\w+|[+-]\d\d))? (\d{4})")
-"""As date(1) writes it without being told how."""
+"""The default format of date(1)."""
 LOCAL = (
     "%m/%d/%Y %I:%M:%S %p",
     "%m/%d/%y %I:%M:%S %p",
@@ -23,17 +23,17 @@ LOCAL = (
     "%d/%m/%Y %H:%M:%S",
     "%Y/%m/%d %H:%M:%S",
 )
-"""As sysstat writes it in one locale or another; the first that fits all that was seen so far."""
+"""Formats of sysstat in various locales; the first that fits all times so far is used."""
 IN_NAMES = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:.]?(\d\d)(?:[-:.]?(\d\d))?(?!\d)")
 BEFORE = re.compile(r"^(zzz )?[\s*#=]*(timestamp|time|date|ts)?\s*[:=]?\s*", re.IGNORECASE)
-"""What stands before a time on a line of its own."""
+"""Text before a time on a line of its own."""
 ASSUMED = "local times of an unknown zone are taken for UTC; --timezone says otherwise"
 FAR_S = 7200.0
-"""Local times go back by an hour in autumn, by two nowhere that disks are."""
+"""Maximum step back of local times in seconds: an hour in autumn, two hours nowhere with data centres."""
 
 
 def zone_of(name: str) -> tzinfo:
-    """A time zone by its name. Raises ``InputError``."""
+    """Returns a time zone by its name. Raises ``InputError``."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -41,21 +41,21 @@ def zone_of(name: str) -> tzinfo:
 
 
 class Times:
-    """Reads the times of a file, which are in order: what local times leave open follows from the one before."""
+    """Parses the times of a file, which are in order: ambiguous local times are resolved by the previous one."""
 
     def __init__(self, zone: tzinfo | None) -> None:
         self.zone = zone
         self.is_assumed = False
-        """Local times of an unknown zone were taken for UTC."""
+        """Whether local times of an unknown zone were taken for UTC."""
         self._last_s: float | None = None
         self._formats: tuple[str, ...] = LOCAL
 
     def of_line(self, line: str) -> float | None:
-        """The time that a line of its own says; ``None`` where it says something else."""
+        """Returns the time on a line of its own; ``None`` for other lines."""
         return self.read(line[BEFORE.match(line).end() :].rstrip(" *\r\n"))  # type: ignore[union-attr]
 
     def of_name(self, path: Path) -> float | None:
-        """The time that is part of a file's name: seconds since 1970, or a date with hours and minutes."""
+        """Returns the time in a file's name: seconds since 1970, or a date with hours and minutes."""
         if found := re.search(r"(?<!\d)\d{10}(?!\d)", path.name):
             return float(found[0])
         if found := IN_NAMES.search(path.name):
@@ -64,7 +64,7 @@ class Times:
         return None
 
     def read(self, text: str) -> float | None:
-        """A time in any of the forms that are known."""
+        """Parses a time in any known format."""
         if EPOCH.fullmatch(text):
             return float(text)
         if found := ISO.fullmatch(text):
@@ -79,13 +79,13 @@ class Times:
                 naive = datetime.strptime(text, form)
             except ValueError:
                 continue
-            # Day and month are told apart by the first day after the 12th.
+            # Day and month are distinguished by the first day after the 12th.
             self._formats = self._formats[number:]
             return self._local(naive)
         return None
 
     def note_zone(self, remarks: Counter[str]) -> None:
-        """Says what was assumed of times, once there were any."""
+        """Adds a remark on the assumed time zone, if there were any times."""
         if self.is_assumed:
             remarks[ASSUMED] = 1
 
@@ -101,7 +101,7 @@ class Times:
         zone = self.zone or UTC
         found_s = naive.replace(tzinfo=zone).timestamp()
         if self._last_s is not None and -FAR_S < found_s - self._last_s < 0:
-            # The hour that comes twice in autumn.
+            # The hour that occurs twice in autumn.
             found_s = max(found_s, naive.replace(tzinfo=zone, fold=1).timestamp())
         self._last_s = found_s
         return found_s

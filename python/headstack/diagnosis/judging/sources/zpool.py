@@ -1,4 +1,4 @@
-"""``zpool iostat -lpH -v``: what ZFS saw of each of its disks."""
+"""Reader of ``zpool iostat -lpH -v``: ZFS' statistics of each of its disks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NS = 1e-9
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """Rows of the disks of pools, block by block. The latency is that of the disk: ``disk_wait``."""
+    """Yields rows of the disks of pools, block by block. The latency is that of the disk: ``disk_wait``."""
     clock = Clock(paths[0], how)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     how.remarks[DROPPED] = 1
@@ -34,7 +34,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
 
 
 def _repeated(lines: list[str]) -> Iterator[list[str]]:
-    """Blocks without times between: the pool that was first begins each."""
+    """Yields blocks without times in between: the first pool begins each."""
     first = lines[0].split("\t")[0]
     held: list[str] = []
     for line in lines:
@@ -55,11 +55,11 @@ def _block(host: str, start_s: float, length_s: float, lines: list[str], path: P
         if len(fields) < WITH_LATENCIES:
             raise InputError(f"{path}: {name}: says no latencies; zpool iostat -l does")
         if GROUP.fullmatch(name):
-            # Logs and caches are not part of what a pool holds.
+            # Logs and caches are not part of a pool's capacity.
             is_beside = is_beside or name in ("logs", "log", "cache", "spares")
             left_bytes -= 0 if is_beside else _bytes(alloc, free)
             continue
-        # Without a header nothing says what is a pool: it is what holds anything once the one before is complete.
+        # Without a header pools are not marked: a line with an allocation is a pool once the previous one is complete.
         if alloc != "-" and (left_bytes <= 0 if not is_beside else LEAF.fullmatch(name) is None):
             left_bytes, is_beside = _bytes(alloc, free), False
             continue

@@ -1,1 +1,1 @@
-"""The classic tests of drives, each with its picture: what hdtune, ioping, CrystalDiskMark and etcd's fio job show."""
+"""Classic tests of drives, each with its picture, like those of hdtune, ioping, CrystalDiskMark and etcd's fio job."""

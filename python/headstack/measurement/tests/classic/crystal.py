@@ -1,4 +1,4 @@
-"""CrystalDiskMark's tests by their names."""
+"""``Crystal``: the tests of CrystalDiskMark under their names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from headstack.measurement.tests.classic.figures import Score, ScoreFigures, Tes
 RUNS, TIME, PAUSE, SIZE = 5, "5s", "5s", "1GiB"
 
 MIX_READ = "70%"
-"""The share of reads in CrystalDiskMark's mixed tests, unless another is given."""
+"""Default share of reads in CrystalDiskMark's mixed tests."""
 
 KIB = 1 << 10
 
@@ -51,7 +51,7 @@ PROFILES = {
     "default": (SEQ1M_Q8T1, SEQ1M_Q1T1, RND4K_Q32T1, RND4K_Q1T1),
     "nvme": (SEQ1M_Q8T1, SEQ128K_Q32T1, RND4K_Q32T16, RND4K_Q1T1),
 }
-"""The sets of version 8."""
+"""The profiles of version 8."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Crystal(Outcome):
     used_bytes: int
     scores: list[Score]
     left_out: str | None
-    """Why there are no tests that write."""
+    """The reason why there are no write tests."""
 
     @property
     def test(self) -> str:
-        """Its name."""
+        """The name of the test."""
         return "crystal"
 
     def figures(self) -> Mapping[str, object]:
@@ -91,18 +91,18 @@ class Crystal(Outcome):
         }
 
     def rows(self) -> list[ScoreFigures]:
-        """A row for each test and kind."""
+        """Returns a row for each test and kind."""
         return [score.figures() for score in self.scores]
 
     def answer(self) -> str:
-        """The best and the slowest of its tests."""
+        """States the fastest and the slowest of its tests."""
         scores = sorted(self.scores, key=lambda score: -score.best_mb_per_s)
         ends = scores if len(scores) < 2 else (scores[0], scores[-1])
         told = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
         return f"{self.target}: {' down to '.join(told)}." if told else f"{self.target}: no test was carried out."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A bar for each score."""
+        """Plots the scores as bars."""
         from headstack.measurement.tests.classic import pictures  # start-up time
 
         return pictures.drawn(
@@ -122,11 +122,11 @@ def crystal(
     mix: str | None = None,
     progress: Progress | None = None,
 ) -> Crystal:
-    """The four tests of CrystalDiskMark 8, reading and, where ``access`` allows it, writing.
+    """Runs the four tests of CrystalDiskMark 8, with reads and, if ``access`` permits it, with writes.
 
-    They use the first ``size`` of the target; in a folder, a file of that size is made and removed again. Each test has
-    ``runs`` of ``time``, of which the best counts, after one that does not; between tests there is a ``pause``. ``mix``
-    adds tests that read so many percent and write the rest. Raises ``InputError`` when the target is too small.
+    They use the first ``size`` of the target; in a folder, a file of that size is created and removed afterwards. Each
+    test has ``runs`` of ``time``, of which the best counts, after a warm-up run; between tests there is a ``pause``.
+    ``mix`` adds tests with this percentage of reads. Raises ``InputError`` if the target is too small.
 
     >>> permission = hs.Access(create="4MiB", buffered=True)
     >>> hs.crystal("c.bin", permission, size="4MiB", runs=1, time="5ms", pause="0s").profile
@@ -161,7 +161,7 @@ def crystal(
 
 
 def _not_writing(path: str, access: Access) -> str | None:
-    """Why tests that write are left out; ``None`` where they are allowed."""
+    """Returns the reason why write tests are left out; ``None`` if they are permitted."""
     if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
         return None
     if is_export(path):
@@ -172,7 +172,9 @@ def _not_writing(path: str, access: Access) -> str | None:
 
 
 def _first_part(opened: Opened, size: str) -> tuple[int, int]:
-    """The part that the tests use, whole requests of the largest size; less than was asked for on a small target."""
+    """Returns the part that the tests use, in whole requests of the largest size; less than requested on a small
+    target.
+    """
     largest = max(test.size_bytes for tests in PROFILES.values() for test in tests)
     _, length = part_of(opened, None)
     used = min(length, size_bytes("size", size)) // largest * largest
@@ -184,7 +186,7 @@ def _first_part(opened: Opened, size: str) -> tuple[int, int]:
 def _steps(
     test: Test, kind: str, read_percent: float, span: tuple[int, int], runs: int, time_ns: int
 ) -> Sequence[Step]:
-    """The runs of a test; the first of them has one more before it that does not count."""
+    """Returns the runs of a test, preceded by a warm-up run."""
     described = requests(
         f"{test.name} {kind}",
         test.size_bytes,

@@ -1,4 +1,4 @@
-"""Data of the classic tests: profiles of zones, samples of latency, writes with flushes, scores, LUNs."""
+"""Data of the classic tests: transfer rates over position, latency samples, writes with flushes, scores and LUNs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Test:
     size_bytes: int
     is_random: bool
     queue: int
-    """Requests outstanding of each thread."""
+    """Queue depth of each thread."""
     threads: int
 
 
@@ -33,7 +33,7 @@ class ScoreFigures(TypedDict):
     mb_per_s: float
     iops: float
     latency_us: float | None
-    """The shortest mean response time of a run, which may be another run's."""
+    """The shortest mean latency of all runs, not necessarily of the best run."""
     runs: int
     worst_mb_per_s: float
 
@@ -55,7 +55,7 @@ class Score:
         return max(self.mb_per_s, default=0.0)
 
     def figures(self) -> ScoreFigures:
-        """The best run's rate, and the shortest mean latency, which may be another run's."""
+        """Returns the best run's rate, and the shortest mean latency, which may be another run's."""
         return {
             "test": self.test.name,
             "kind": self.kind,
@@ -73,14 +73,14 @@ class Pairs:
 
     size_bytes: int
     asked: tuple[str, ...]
-    """The sizes that were asked for; past the page cache they are rounded up to whole blocks."""
+    """The requested sizes; without the page cache they are rounded up to whole blocks."""
     response_ns: list[int]
-    """From the beginning of each write to the end of its flush, in order."""
+    """Time from the start of each write to the end of its flush, in order."""
     flush_p99_ms: float | None
     failed: int
 
     def percentile_ms(self, percent: float) -> float | None:
-        """A percentile of the times of pairs."""
+        """Returns a percentile of the times of pairs."""
         ordered = sorted(self.response_ns)
         return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)] / 1e6 if ordered else None
 
@@ -92,51 +92,51 @@ class Sample:
     number: int
     """From 1."""
     at_s: float
-    """When it was made, after the first one."""
+    """Start time, after the first request."""
     position_bytes: int
     ms: float
     failed: bool
 
 
 class LatencyStatistics(TypedDict):
-    """Statistics of all requests of a test; ``None`` where none completed."""
+    """Statistics of all requests of a test; ``None`` if none completed."""
 
     requests: int
     failed: int
     duration_s: float
     busy_s: float
-    """Time in which there was a request."""
+    """Time in which a request was in progress."""
     min_ms: float | None
     mean_ms: float | None
     max_ms: float | None
     mdev_ms: float | None
-    """Standard deviation, as ping calls it."""
+    """Standard deviation, with ping's name."""
     p50_ms: float | None
     p90_ms: float | None
     p99_ms: float | None
     p999_ms: float | None
     iops: float
-    """Requests a second of the whole test, pauses included."""
+    """Requests per second over the whole test, including pauses."""
     mb_per_s: float
     busy_iops: float | None
-    """Requests a second of the time in which there was a request."""
+    """Requests per second over the time in which a request was in progress."""
     busy_mb_per_s: float | None
 
 
 POINTS_MAX = 4096
-"""Most points of the course of a LUN; when there are more, every second one is left out."""
+"""Maximum number of points of a LUN's progress; above it, every second point is dropped."""
 
 POINTS_AT_ONCE = 16
-"""Most points of the requests that come back between two looks."""
+"""Maximum number of points added per poll of completed requests."""
 
 SECTIONS, SECTION_REQUESTS = 100, 16
-"""Sections of a LUN for which rates are given; fewer where they had less requests than that, several of which
-come back at once."""
+"""Number of sections of a LUN with rates of their own, and the minimum requests per section: several complete at once,
+so small LUNs have fewer sections."""
 
 
 @dataclass
 class Lun:
-    """One of the parts that are filled, and the course of it."""
+    """A part of a target that is filled, with its progress."""
 
     name: str
     target: int
@@ -146,10 +146,10 @@ class Lun:
     requests: int = 0
     failed: int = 0
     points: list[tuple[int, int]] = field(default_factory=list)
-    """When (nanoseconds of the monotonic clock) so many bytes were written; begins with the first request and 0."""
+    """Times (nanoseconds of the monotonic clock) and bytes written by then; begins with the first request and 0."""
 
     def add(self, logged: Sequence[Logged]) -> None:
-        """Takes what came back since the last time."""
+        """Adds the requests completed since the last call."""
         step = max(1, len(logged) // POINTS_AT_ONCE)
         for number, (_, _, _, length, intended_ns, response_ns, failed, _) in enumerate(logged, 1):
             if not self.points:
@@ -162,28 +162,30 @@ class Lun:
             if number % step == 0 or number == len(logged):
                 self.points.append((intended_ns + response_ns, self.written_bytes))
         if len(self.points) > POINTS_MAX:
-            # The first and the last one stay.
+            # Keep the first and the last one.
             self.points = [*self.points[:-1:2], self.points[-1]]
 
     @property
     def begun_ns(self) -> int | None:
-        """When its first request was made."""
+        """The start time of its first request."""
         return self.points[0][0] if self.points else None
 
     @property
     def ended_ns(self) -> int | None:
-        """When its last request came back."""
+        """The completion time of its last request."""
         return self.points[-1][0] if self.points else None
 
     @property
     def mb_per_s(self) -> float | None:
-        """Over all of its time."""
+        """The rate over its whole duration."""
         if not self.written_bytes or self.points[-1][0] == self.points[0][0]:
             return None
         return self.written_bytes * 1e3 / (self.points[-1][0] - self.points[0][0])
 
     def sections(self) -> list[tuple[int, int, int, float]]:
-        """Equal sections of what was written: first byte in the target, begin and end in nanoseconds, and MB/s."""
+        """Returns equal sections of the written bytes: first byte in the target, start and end in nanoseconds, and
+        MB/s.
+        """
         count = max(1, min(SECTIONS, self.requests // SECTION_REQUESTS))
         edges = [self.written_bytes * number // count for number in range(count + 1)]
         times = [self._time_at(edge) for edge in edges] if self.written_bytes else []
@@ -194,7 +196,7 @@ class Lun:
         ]
 
     def _time_at(self, written_bytes: int) -> int:
-        """When so much was written, between two points in proportion."""
+        """Interpolates the time at which this many bytes were written."""
         after = min(bisect_right(self.points, written_bytes, key=lambda point: point[1]), len(self.points) - 1)
         (early_ns, less), (late_ns, more) = self.points[max(0, after - 1)], self.points[after]
         share = (written_bytes - less) / (more - less) if more > less else 1.0
@@ -202,7 +204,7 @@ class Lun:
 
 
 class Rates(TypedDict):
-    """Rates of a system from its outer to its inner edge; ``None`` without any position."""
+    """Rates of a system from its outer to its inner edge; ``None`` without positions."""
 
     outer: float | None
     inner: float | None
@@ -212,7 +214,7 @@ class Rates(TypedDict):
 
 
 class AccessTimes(TypedDict):
-    """Times of random requests; ``None`` without any."""
+    """Times of random requests; ``None`` without requests."""
 
     mean_ms: float | None
     p1_ms: float | None
@@ -222,7 +224,7 @@ class AccessTimes(TypedDict):
 
 
 class Zone(TypedDict):
-    """A zone of a disk, whose positions have one rate."""
+    """A zone of a disk, within which positions have the same rate."""
 
     start_bytes: int
     positions: int
@@ -245,7 +247,7 @@ class ProfileFigures(TypedDict):
 
 @dataclass(frozen=True)
 class Profile:
-    """One system from its outer to its inner edge."""
+    """The profile of a system from its outer to its inner edge."""
 
     system: str
     mode: str
@@ -257,7 +259,7 @@ class Profile:
     rates: list[tuple[int, float]]
     """Positions in bytes, and MB/s there."""
     accesses: list[tuple[int, float]]
-    """Positions of random requests in bytes, and how long each took in milliseconds."""
+    """Positions of random requests in bytes, and their response times in milliseconds."""
 
     @property
     def _mb_per_s(self) -> list[float]:
@@ -265,7 +267,7 @@ class Profile:
 
     @property
     def plateaus(self) -> list[Plateau]:
-        """Zones, where their steps stand out clearly from the noise; none otherwise."""
+        """Zones, if their steps are significant against the noise; otherwise empty."""
         return plateaus(self._mb_per_s)
 
     def figures(self) -> ProfileFigures:

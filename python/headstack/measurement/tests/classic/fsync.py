@@ -1,4 +1,4 @@
-"""Whether a file or device is fit for a log: how long a write takes until it is on stable storage."""
+"""``Fsync``: whether a file or device is fast enough for a log, by the time until a write is on stable storage."""
 
 from __future__ import annotations
 
@@ -34,22 +34,24 @@ SIZES = ("2300B", "4KiB", "8KiB")
 """2300 bytes is the mean record of etcd's log, which its documentation has fio write; databases log pages."""
 
 COUNT, TIME = 10_000, "30s"
-"""As many writes as those of 2300 bytes that fit 22 MiB, as there."""
+"""The number of writes of 2300 bytes that fit 22 MiB, as in etcd's documentation."""
 
 LIMIT = "10ms"
-"""For the 99th percentile: etcd's documentation, "Tuning" and the alerts of its mixin (wal_fsync_duration_seconds)."""
+"""Limit of the 99th percentile: etcd's documentation, "Tuning" and the alerts of its mixin
+(wal_fsync_duration_seconds).
+"""
 
 SPEED_TOLERANCE = 0.05
-"""Tolerance as a share of a turn; spindles keep their speed within 1 %, and stamps of time have noise."""
+"""Tolerance as a share of a revolution; spindles keep their speed within 1 %, and timestamps are noisy."""
 
 FASTEST_RPM = 15_000
-"""No disk was ever sold that turns faster; where the speed is not known, it is taken for this."""
+"""The highest speed of any disk sold, assumed if the speed is unknown."""
 
 FILE = "22MiB"
 
 
 class SizeFigures(TypedDict):
-    """Pairs of writes of one size, each with its flush; times are ``None`` where no pair completed."""
+    """Pairs of a write and its flush, for one size; times are ``None`` if no pair completed."""
 
     size_bytes: int
     asked: str
@@ -64,14 +66,14 @@ class SizeFigures(TypedDict):
     p999_ms: float | None
     max_ms: float | None
     flush_p99_ms: float | None
-    """99th percentile of the flushes alone."""
+    """99th percentile of the flushes only."""
     kept: bool
-    """The 99th percentile keeps the limit, and nothing failed."""
+    """Whether the 99th percentile is within the limit, and nothing failed."""
 
 
 @dataclass(frozen=True)
 class Fsync(Outcome):
-    """Writes with flushes, and whether they keep the limit."""
+    """Writes with flushes, and whether they meet the limit."""
 
     fields = (
         Field("size_bytes", "count", "bytes", "length of a write"),
@@ -93,16 +95,16 @@ class Fsync(Outcome):
     limit_ms: float
     pairs: list[Pairs]
     warnings: list[str]
-    """Why the figures may be too good to be true."""
+    """Reasons why the figures may be too good to be true."""
 
     @property
     def test(self) -> str:
-        """Its name."""
+        """The name of the test."""
         return "fsync"
 
     @property
     def kept(self) -> bool:
-        """Whether the 99th percentile of every size keeps the limit, and nothing failed."""
+        """Whether the 99th percentile of every size is within the limit, and nothing failed."""
         return bool(self.pairs) and all(self._keeps(pairs) for pairs in self.pairs)
 
     def _keeps(self, pairs: Pairs) -> bool:
@@ -110,7 +112,7 @@ class Fsync(Outcome):
         return p99_ms is not None and p99_ms <= self.limit_ms and not pairs.failed
 
     def figures(self) -> Mapping[str, object]:
-        """``limit_ms``, ``kept``, ``warnings``, and for each of the ``sizes`` what ``rows`` has."""
+        """``limit_ms``, ``kept``, ``warnings``, and for each of the ``sizes`` the columns of ``rows``."""
         return {
             "target": self.target,
             "limit_ms": self.limit_ms,
@@ -120,7 +122,7 @@ class Fsync(Outcome):
         }
 
     def rows(self) -> list[SizeFigures]:
-        """A row for each size: percentiles of write and flush together, and what flushes alone take."""
+        """Returns a row for each size: percentiles of write and flush together, and of the flush only."""
         return [
             {
                 "size_bytes": pairs.size_bytes,
@@ -141,7 +143,7 @@ class Fsync(Outcome):
         ]
 
     def answer(self) -> str:
-        """How long a write and its flush take, against the limit."""
+        """States the time of a write and its flush, compared with the limit."""
         told = [
             f"{format_bytes(pairs.size_bytes)}: half within {words.time(half)}, 99 of 100 within {words.time(most)}"
             for pairs in self.pairs
@@ -153,7 +155,7 @@ class Fsync(Outcome):
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The share of pairs that took longer than a time, and the limit."""
+        """Plots the share of pairs that took longer than a time, and the limit."""
         from headstack.measurement.tests.classic import pictures  # start-up time
 
         return pictures.drawn(
@@ -173,11 +175,11 @@ def fsync(
     range: str | None = None,
     progress: Progress | None = None,
 ) -> Fsync:
-    """Writes one after the other, each followed by a flush (fdatasync) before the next.
+    """Writes sequentially, with a flush (fdatasync) after each write.
 
-    Of each size ``count`` writes, or as many as ``time`` allows; ``limit`` is for the 99th percentile of a write and
-    its flush together. In a folder, a file of 22 MiB is made and removed again. ``rpm`` is the speed of a rotating
-    disk, to judge whether the figures are possible. It writes, which takes the permission that ``access`` holds.
+    For each size it makes ``count`` writes, or as many as fit ``time``; ``limit`` is for the 99th percentile of a write
+    and its flush together. In a folder, a file of 22 MiB is created and removed afterwards. ``rpm`` is the speed of an
+    HDD, which shows whether the figures are plausible. Writing needs the permission that ``access`` contains.
 
     >>> _ = Path("data.bin").write_bytes(bytes(16 << 20))
     >>> permission = hs.Access(overwrite=True, buffered=True)
@@ -228,7 +230,7 @@ def _measured(
 
 
 def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:
-    """How long each write and the flush that follows it took together, in nanoseconds, and how many pairs failed."""
+    """Returns the times of each write with its flush, in nanoseconds, and the number of failed pairs."""
     response_ns, failed = [], 0
     begun: tuple[int, bool] | None = None
     for _, kind, _, _, intended_ns, took_ns, has_failed, _ in logged:
@@ -244,7 +246,7 @@ def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:
 
 
 def _p99_ms(flushes: StoredKind) -> float | None:
-    """The 99th percentile of the flushes alone, which is what monitoring of databases shows."""
+    """Returns the 99th percentile of the flushes only, which database monitoring reports."""
     count, seen = flushes["count"], 0
     for middle_ns, in_bin in flushes["response"]["bins"]:
         seen += in_bin
@@ -254,7 +256,7 @@ def _p99_ms(flushes: StoredKind) -> float | None:
 
 
 def _doubts(described: TargetDescription, found: list[Pairs], rpm: int | None) -> list[str]:
-    """Reasons to doubt the figures."""
+    """Returns reasons to doubt the figures."""
     doubts = []
     medians = [median for pairs in found if (median := pairs.percentile_ms(50)) is not None]
     # A write that follows the last one passes the head only after a whole revolution.

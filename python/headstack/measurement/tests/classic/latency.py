@@ -1,4 +1,4 @@
-"""The latency of single requests, one at a time, as ioping shows it."""
+"""``Latency``: the latency of single requests at queue depth 1, like ioping."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ COUNT, INTERVAL, SIZE, SEQUENTIAL_SIZE = 20, "1s", "4KiB", "256KiB"
 FILE = "64MiB"
 
 NO_END = 1 << 62
-"""Requests of a test that nobody limits."""
+"""Number of requests of a test without a limit."""
 
 SAMPLES_MAX = 1 << 20
-"""More requests than this are kept every second one, then every fourth; the statistics are of all."""
+"""Above this number of requests, every second one is kept, then every fourth; statistics include all."""
 
 
 class Samples:
-    """Requests of any number in bounded memory."""
+    """Any number of requests in bounded memory."""
 
     def __init__(self, each: Callable[[Sample], object] | None) -> None:
         self.kept: list[Sample] = []
@@ -50,7 +50,7 @@ class Samples:
         self._first_ns: int | None = None
 
     def add(self, logged: Iterable[Logged]) -> None:
-        """Takes what came back since the last time."""
+        """Adds the requests completed since the last call."""
         for _, _, position_bytes, _, intended_ns, response_ns, failed, _ in logged:
             if self._first_ns is None:
                 self._first_ns = intended_ns
@@ -77,7 +77,7 @@ class SampleFigures(TypedDict):
 
 @dataclass(frozen=True)
 class Latency(Outcome):
-    """Requests one after the other, and their distribution."""
+    """Requests at queue depth 1, and their distribution."""
 
     fields = (
         Field("number", "count", "", "number of the request, from 1"),
@@ -95,11 +95,11 @@ class Latency(Outcome):
 
     @property
     def test(self) -> str:
-        """Its name."""
+        """The name of the test."""
         return "latency"
 
     def figures(self) -> Mapping[str, object]:
-        """``statistics`` of all requests, their ``histogram``, and the requests one by one as ``samples``."""
+        """``statistics`` of all requests, their ``histogram``, and the individual requests as ``samples``."""
         return {
             "target": self.target,
             "kind": self.kind,
@@ -111,15 +111,16 @@ class Latency(Outcome):
         }
 
     def rows(self) -> list[SampleFigures]:
-        """A row for each request."""
+        """Returns a row for each request."""
         return [
             {"number": s.number, "at_s": s.at_s, "position_bytes": s.position_bytes, "ms": s.ms, "failed": s.failed}
             for s in self.samples
         ]
 
     def statistics(self) -> LatencyStatistics:
-        """Requests, how long they took in milliseconds (``mdev_ms`` is the standard deviation, as ping calls it), and
-        rates: of the whole test, pauses with it, and of the time in which there was a request."""
+        """Returns the number of requests, their response times in milliseconds (``mdev_ms`` is the standard deviation,
+        with ping's name), and rates: over the whole test including pauses, and over the time in which a request was in
+        progress."""
         row, histogram = self.results[0], self._response()
         count, busy_s = int(histogram["count"]), int(histogram["sum_ns"]) / 1e9
         mean_ns = int(histogram["sum_ns"]) / count if count else 0.0
@@ -144,7 +145,7 @@ class Latency(Outcome):
         }
 
     def histogram(self) -> list[tuple[float, float, int]]:
-        """Requests between each power of two of a microsecond and the next, in milliseconds; none left out between."""
+        """Returns the number of requests between powers of two of a microsecond, in milliseconds, without gaps."""
         counts: dict[int, int] = {}
         for middle_ns, count in self._response()["bins"]:
             power = max(0, math.floor(math.log2(max(1, middle_ns) / 1e3)) + 1)
@@ -155,17 +156,17 @@ class Latency(Outcome):
         return [(edges[p], edges[p + 1], counts.get(p, 0)) for p in range(min(counts), max(counts) + 1)]
 
     def answer(self) -> str:
-        """How long requests take."""
+        """States the response time of requests."""
         found = self.statistics()
         told = f"{self.target}: {found['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
-        # A percentile takes ten requests beyond it, lest it is the longest by another name.
+        # A percentile needs ten requests above it, otherwise it is nearly the maximum.
         p99_ms = found["p99_ms"] if found["requests"] >= 1000 else None
         named = (("half within", found["p50_ms"]), ("99 of 100 within", p99_ms), ("the longest", found["max_ms"]))
         times = [f"{what} {words.time(ms)}" for what, ms in named if ms is not None]
         return f"{told}, {', '.join(times)}." if times else f"{told}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Latency over time, and its distribution."""
+        """Plots latency over time, and its distribution."""
         from headstack.measurement.tests.classic import pictures  # start-up time
 
         return pictures.drawn(
@@ -194,12 +195,12 @@ def latency(
     seed: int = 1,
     each: Callable[[Sample], object] | None = None,
 ) -> Latency:
-    """Single requests to random places of a file or device, the next one ``interval`` after the last has come back.
+    """Makes single random requests to a file or device, each ``interval`` after the previous one completed.
 
-    It ends after ``count`` requests (0 for any number) or after ``time``. A first request is made and not counted: many
-    devices have to wake up. ``size`` is 4 KiB, or 256 KiB where the requests are ``sequential``. ``each`` hears of
-    every request as it comes back. In a folder, a file of 64 MiB is made and removed again. Writing takes the
-    permission that ``access`` holds.
+    It ends after ``count`` requests (0 for any number) or after ``time``. The first request does not count: many
+    devices have to wake up. ``size`` is 4 KiB, or 256 KiB if the requests are ``sequential``. ``each`` is called with
+    every completed request. In a folder, a file of 64 MiB is created and removed afterwards. Writing needs the
+    permission that ``access`` contains.
 
     >>> hs.latency("null:100us", count=5, interval="0s").statistics()["requests"]
     5

@@ -1,6 +1,6 @@
-"""A request that was logged as it was answered."""
+"""``Logged``: a completed request of the request log."""
 
 from __future__ import annotations
 
 Logged = tuple[int, str, int, int, int, int, bool, int]
-"""Of ``RequestLog.take``."""
+"""A row of ``RequestLog.take``."""

@@ -1,4 +1,4 @@
-"""Requests and results that the classic tests have in common."""
+"""``Outcome``: shared requests and results of the classic tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STORED = Stored("test")
 NOTHING_ALLOWED = Access()
-"""Reading, past the page cache."""
+"""Reading, without the page cache."""
 
 
 def requests(
@@ -42,7 +42,7 @@ def requests(
     warm_up: int = 0,
     count: int | None = None,
 ) -> Mapping[str, Any]:
-    """The description of a closed loop of requests of one size; ``count`` of them unless limits say otherwise."""
+    """Returns the description of a closed loop of requests of one size; ``count`` of them unless limits are given."""
     line = {"size": f"{size_bytes}B", "read_percent": read_percent, "random_percent": random_percent}
     think = {"fixed": f"{think_ns}ns"} if think_ns else "none"
     form = {
@@ -58,7 +58,7 @@ def requests(
 
 
 def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int]:
-    """First byte and length in bytes of a range of an open target; all of its whole blocks where no range is given."""
+    """Returns first byte and length in bytes of a range of an open target; by default all of its whole blocks."""
     described = opened.described[target]
     capacity_bytes, block_bytes = described["capacity_bytes"], max(512, described["block_bytes"])
     if text is not None:
@@ -67,14 +67,14 @@ def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int
 
 
 def whole_blocks(opened: Opened, size_bytes: int, target: int = 0) -> int:
-    """A size in whole blocks of a target, rounded up: past the page cache nothing else can be transferred."""
+    """Rounds a size up to whole blocks of a target, since only these can be transferred without the page cache."""
     block_bytes = max(512, int(opened.described[target]["block_bytes"]))
     return -(-size_bytes // block_bytes) * block_bytes
 
 
 @contextmanager
 def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access]]:
-    """The target and what is allowed; of a folder a file of that size in it, which is removed in the end."""
+    """Yields the target with its permissions; for a folder, a file of that size in it, which is removed afterwards."""
     if not os.path.isdir(path):
         yield path, access
         return
@@ -87,12 +87,12 @@ def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access
 
 
 def joined(parts: Iterable[Results]) -> Results:
-    """Results of several measurements, in their order."""
+    """Concatenates the results of several measurements."""
     return reduce(Results.and_others, parts)
 
 
 def at_least(name: str, value: int, least: int) -> int:
-    """A number that is not below the least allowed."""
+    """Checks that a number is not below its minimum."""
     if value < least:
         raise InputError(f"{value} is not allowed; {least} or more is", key=name)
     return value
@@ -104,10 +104,10 @@ class Outcome(Tabular):
 
     results: Results
     ended_early: str | None
-    """Why it ended before its time, in a measurement or between two."""
+    """The reason why it ended early, during a measurement or between two."""
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """The figures of the test."""
+        """Returns the figures of the test."""
         return self.rows()
 
     @property
@@ -121,7 +121,7 @@ class Outcome(Tabular):
 
     @abstractmethod
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """The figures as a table."""
+        """Returns the figures as a table."""
 
     @abstractmethod
     def answer(self) -> str:
@@ -129,24 +129,26 @@ class Outcome(Tabular):
 
     @abstractmethod
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """The picture, written to ``path`` where one is given. Needs the extra ``headstack[plot]``."""
+        """Plots the picture, and writes it if ``path`` is given. Needs the extra ``headstack[plot]``."""
 
     def main_figures(self) -> list[Figure]:
-        """Figures of a report that are this test's own, beside its table and its runs."""
+        """Returns figures specific to this test, in addition to its table and its runs."""
         return []
 
     def report(self) -> Report:
-        """The figures of the test and its runs as a report, which notebooks show."""
+        """Returns the figures of the test and its runs as a report, which notebooks show."""
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package contains."""
         from headstack.report.html import write_html  # start-up time
 
         write_html(self.report(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
+        """Returns an object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (complete
+        results).
+        """
         runs = [self.results.whole(run) for run in range(len(self.results))]
         head = STORED.head | {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
         return tables.to_json({**head, **self.figures(), "runs": runs}, path)
@@ -157,13 +159,13 @@ class Outcome(Tabular):
 
 
 def report_of(test: Outcome) -> Report:
-    """The result of a test as a report."""
+    """Returns the result of a test as a report."""
     rows = test.rows()
     columns = [_words(name) for name in rows[0]] if rows else []
     table = Table("figures", "Figures", columns, [list(row.values()) for row in rows])
     own = test.main_figures()
     sections = [
-        # What is drawn has its values behind it.
+        # A figure already lists its values.
         Section("Figures", "", own or [table]),
         Section("Runs", "", [runs_table(test.results)]),
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headstack._native import format_bytes, version
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT, STYLE, save
 
 import matplotlib as mpl  # isort: skip
@@ -26,20 +26,22 @@ T = TypeVar("T")
 
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 NS_MS = 1e-6
-"""A nanosecond in milliseconds: on a logarithmic axis, nothing takes less."""
+"""A nanosecond in milliseconds: the minimum of a logarithmic axis."""
 DOTS_MAX = 20_000
-"""More dots than this on a panel are thinned out evenly."""
+"""Above this number of dots per panel, they are thinned evenly."""
 
 
 def drawn(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
-    """The figure, written where a path is given."""
+    """Returns the figure, and writes it if a path is given."""
     if path is not None:
         save(figure, path)
     return figure
 
 
 def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
-    """Transfer rates as lines from the outer to the inner edge, access times as dots with an axis of their own."""
+    """Draws transfer rates as lines from the outer to the inner edge, and access times as dots with an axis of their
+    own.
+    """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 5.0 + 0.2 * len(profiles)), layout="constrained")
         axes = figure.add_subplot()
@@ -70,7 +72,7 @@ def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
         axes.grid(axis="both")
         accesses = sorted(ms for profile in profiles for _, ms in profile.accesses)
         if accesses:
-            # A few retries must not press all others onto the axis.
+            # A few retries must not compress all others onto the axis.
             _from_zero(times, 1.25 * accesses[int(0.995 * (len(accesses) - 1))], "Access time (ms), dots")
             times.spines["right"].set_visible(True)
         else:
@@ -84,7 +86,7 @@ def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
 def latency(
     target: str, kind: str, size_bytes: int, samples: Sequence[Sample], numbers: LatencyStatistics, seed: int
 ) -> Figure:
-    """Each request over time, and beside it how many took how long, on the same axis."""
+    """Draws each request over time, and next to it their distribution, on the same axis."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 4.8), layout="constrained")
         axes, beside = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
@@ -119,7 +121,7 @@ def latency(
 
 
 def fsync(target: str, pairs_by_size: Sequence[Pairs], limit_ms: float, is_kept: bool, seed: int) -> Figure:
-    """The share of pairs that took longer than each time: the tail is what a log waits for."""
+    """Draws the share of pairs that took longer than each time: a log waits for the tail."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 5.0 + 0.2 * len(pairs_by_size)), layout="constrained")
         axes = figure.add_subplot()
@@ -155,7 +157,7 @@ KIND_COLOURS = {"read": COLOURS[0], "write": COLOURS[1], "mix": COLOURS[2]}
 
 
 def crystal(target: str, used_bytes: int, scores_of_all: Sequence[Score], seed: int) -> Figure:
-    """A panel for each test with a scale of its own: sequential rates would leave no length to random ones."""
+    """Draws a panel with its own scale for each test: next to sequential rates, random ones would be invisible."""
     by_test: dict[str, list[Score]] = {}
     for score in scores_of_all:
         by_test.setdefault(score.test.name, []).append(score)
@@ -191,7 +193,7 @@ def prefill(
     since_start_s: Callable[[int | None], float | None],
     seed: int,
 ) -> Figure:
-    """The rate over the position in each LUN, and below over the time of the whole test."""
+    """Draws the rate over the position in each LUN, and below over the time of the whole test."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 6.4 + 0.2 * len(luns)), layout="constrained")
         over_position, over_time = figure.subplots(2, 1)
@@ -235,7 +237,7 @@ def _unit(largest_bytes: float) -> tuple[float, str]:
 
 
 def _from_zero(axes: Axes, highest: float, label: str) -> None:
-    """A linear axis that begins at nothing, so that lengths can be compared."""
+    """Sets a linear axis that begins at 0, so that lengths can be compared."""
     axes.set_ylim(0, 1.08 * highest or 1)
     axes.yaxis.set_major_locator(MaxNLocator(8))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
@@ -243,7 +245,7 @@ def _from_zero(axes: Axes, highest: float, label: str) -> None:
 
 
 def _log_ticks(axis: Axis, low: float, high: float) -> None:
-    """1, 2, 5 in each decade between two bounds."""
+    """Sets ticks at 1, 2, 5 in each decade between two bounds."""
     steps = [step * 10.0**power for power in range(-7, 7) for step in (1, 2, 5)]
     ticks = [step for step in steps if low <= step <= high]
     if len(ticks) < 2:
@@ -257,7 +259,7 @@ def _log_ticks(axis: Axis, low: float, high: float) -> None:
 
 
 def _head(figure: Figure, title: str, columns: int = 1) -> None:
-    """The title above what the lines are, at the upper left."""
+    """Draws the title above the legend, at the upper left."""
     figure.legend(
         loc="outside upper left",
         title=title,

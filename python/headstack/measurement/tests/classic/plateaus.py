@@ -1,4 +1,4 @@
-"""Steps in a curve: where a level holds, and where the next one begins."""
+"""Step detection in a curve: the plateaus, and the positions of the steps between them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean, median
 
-LEAST_POINTS = 3
-"""Fewer make no plateau that could be told from an outlier."""
+POINTS_MIN = 3
+"""Minimum number of points of a plateau; fewer could be outliers."""
 PENALTY = 3.0
-"""Of a step, in variances times the logarithm of the number of points (2 is that of the Bayesian criterion)."""
+"""Penalty of a step, in variances times the logarithm of the number of points (2 is that of the Bayesian criterion)."""
 CLEAR_SIGMAS = 4.0
-"""Standard errors that the levels of neighbours must be apart, and ``CLEAR_SHARE`` of the level."""
+"""Minimum difference of neighbouring levels, in standard errors, and ``CLEAR_SHARE`` as a share of the level."""
 CLEAR_SHARE = 0.01
 DRIFT_SHARE = 0.35
-"""Of what the curve changes in all, at most so much may happen within plateaus: beyond that it is a slope."""
+"""Maximum share of the curve's total change that may occur within plateaus: above it, the curve is a slope."""
 SCATTER = 3.0
-"""Root mean square of what is left within plateaus, in deviations of the noise: beyond that, outliers make levels."""
+"""Maximum root mean square of the residuals within plateaus, in standard deviations of the noise: above it, outliers
+form levels.
+"""
 NOISE_SHARE = 0.001
-"""No measurement knows a rate better than this."""
+"""Minimum relative noise of a measured rate."""
 
 
 @dataclass(frozen=True)
 class Plateau:
-    """Points whose values are one level, but for noise."""
+    """Consecutive points with the same level, apart from noise."""
 
     first: int
     """Index of its first point."""
@@ -36,12 +38,12 @@ class Plateau:
 
 
 def plateaus(values: Sequence[float]) -> list[Plateau]:
-    """The plateaus of a curve whose steps are clear, two or more of them; otherwise none.
+    """Returns the plateaus of a curve with significant steps, at least two of them; otherwise none.
 
-    The best division into constant parts is found exactly (optimal partitioning, Jackson et al. 2005). It counts where
-    neighbours lie apart by more than the noise, and a straight slope would not do as well.
+    The best partition into constant parts is found exactly (optimal partitioning, Jackson et al. 2005). It is accepted
+    if neighbouring levels differ by more than the noise, and a straight slope would not fit as well.
     """
-    if len(values) < 2 * LEAST_POINTS:
+    if len(values) < 2 * POINTS_MIN:
         return []
     noise = _noise(values)
     parts = _divided(values, PENALTY * noise**2 * math.log(len(values)))
@@ -57,7 +59,7 @@ def plateaus(values: Sequence[float]) -> list[Plateau]:
 
 
 def _cleared(values: Sequence[float], found: list[Plateau], noise: float) -> list[Plateau]:
-    """Joins neighbours that are not clearly apart, those that are closest first."""
+    """Merges neighbours without a significant difference, the closest first."""
 
     def clarity(one: Plateau, other: Plateau) -> float:
         error = noise * math.sqrt(1 / _count(one) + 1 / _count(other))
@@ -79,14 +81,14 @@ def _count(plateau: Plateau) -> int:
 
 
 def _noise(values: Sequence[float]) -> float:
-    """Standard deviation of what changes from point to point: most neighbours are of one plateau."""
+    """Returns the standard deviation of the changes from point to point: most neighbours are on one plateau."""
     # For a normal distribution the median deviation is 0.6745 sigma; a difference has two sigmas' variance.
     sigma = median(abs(b - a) for a, b in pairwise(values)) / 0.6745 / math.sqrt(2)
     return max(sigma, NOISE_SHARE * abs(fmean(values)))
 
 
 def _divided(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
-    """The division into constant parts (first, end) of least squared error, each part costing ``penalty``."""
+    """Returns the partition into constant parts (first, end) of least squared error, each part costing ``penalty``."""
     sums = list(accumulate(values, initial=0.0))
     squares = list(accumulate((value * value for value in values), initial=0.0))
 
@@ -96,8 +98,8 @@ def _divided(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
 
     best: list[float] = [-penalty] + [math.inf] * len(values)
     begins = [0] * (len(values) + 1)
-    for end in range(LEAST_POINTS, len(values) + 1):
-        for first in range(end - LEAST_POINTS + 1):
+    for end in range(POINTS_MIN, len(values) + 1):
+        for first in range(end - POINTS_MIN + 1):
             cost = best[first] + error(first, end) + penalty
             if cost < best[end]:
                 best[end], begins[end] = cost, first
@@ -109,7 +111,7 @@ def _divided(values: Sequence[float], penalty: float) -> list[tuple[int, int]]:
 
 
 def _drift(values: Sequence[float]) -> float:
-    """How much a straight line through the points rises from the first to the last."""
+    """Returns the rise of a regression line through the points from the first to the last."""
     middle, mean = (len(values) - 1) / 2, fmean(values)
     spread = sum((index - middle) ** 2 for index in range(len(values)))
     slope = sum((index - middle) * (value - mean) for index, value in enumerate(values)) / spread

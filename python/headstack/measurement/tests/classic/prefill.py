@@ -1,8 +1,7 @@
-"""Writing all of a target once, so that what is measured afterwards is not the emptiness of it.
+"""``Prefill``: writes a whole target once, so that later measurements do not hit unallocated space.
 
-Storage that allocates at the first write (virtual arrays, thin volumes, solid-state drives) lays out together what
-comes together: LUNs that are filled one after the other lie one after the other, those that are filled at the same time
-lie interleaved.
+Storage that allocates at the first write (virtual arrays, thin volumes, SSDs) places data in the order of writes: LUNs
+that are filled one after the other are contiguous, LUNs that are filled concurrently are interleaved.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ class SectionFigures(TypedDict):
     lun: str
     position_bytes: int
     from_s: float | None
-    """When its first write began, after the start."""
+    """Start of its first write, after the start of the test."""
     to_s: float | None
     mb_per_s: float
 
 
 @dataclass(frozen=True)
 class Prefill(Outcome):
-    """The LUNs that were filled, and how fast."""
+    """The filled LUNs, and their rates."""
 
     fields = (
         Field("lun", "text", "", "the LUN that was filled"),
@@ -67,7 +66,7 @@ class Prefill(Outcome):
 
     @property
     def test(self) -> str:
-        """Its name."""
+        """The name of the test."""
         return "prefill"
 
     @property
@@ -76,24 +75,24 @@ class Prefill(Outcome):
         return all(lun.written_bytes == lun.length_bytes for lun in self.luns)
 
     def since_start_s(self, at_ns: int | None) -> float | None:
-        """Seconds after the first request of all."""
+        """Returns the seconds since the first request of all."""
         first_ns = min((lun.begun_ns for lun in self.luns if lun.begun_ns is not None), default=None)
         return None if at_ns is None or first_ns is None else (at_ns - first_ns) / 1e9
 
     @property
     def duration_s(self) -> float:
-        """From the first request to the last completion."""
+        """Time from the first request to the last completion."""
         ends = (self.since_start_s(lun.ended_ns) for lun in self.luns)
         return max((end for end in ends if end is not None), default=0.0)
 
     @property
     def mb_per_s(self) -> float | None:
-        """Rate of all LUNs together, in 10^6 bytes/s."""
+        """Total rate of all LUNs, in 10^6 bytes/s."""
         written = sum(lun.written_bytes for lun in self.luns)
         return written / self.duration_s / 1e6 if self.duration_s else None
 
     def figures(self) -> Mapping[str, object]:
-        """``order``, ``complete``, ``mb_per_s`` of all together, and the ``luns``, each with its ``sections``."""
+        """``order``, ``complete``, the total ``mb_per_s``, and the ``luns``, each with its ``sections``."""
         return {
             "order": self.order,
             "complete": self.complete,
@@ -116,7 +115,7 @@ class Prefill(Outcome):
         }
 
     def rows(self) -> list[SectionFigures]:
-        """A row for each hundredth of a LUN: where it begins, when, and its rate."""
+        """Returns a row for each hundredth of a LUN: position, time and rate."""
         return [
             {
                 "lun": lun.name,
@@ -130,14 +129,14 @@ class Prefill(Outcome):
         ]
 
     def answer(self) -> str:
-        """How much was written, and how fast."""
+        """States the amount written, and the rate."""
         written = format_bytes(sum(lun.written_bytes for lun in self.luns))
         rate = "" if self.mb_per_s is None else f", {words.number(self.mb_per_s)} MB/s"
         took = words.time(1000 * self.duration_s)
         return f"{written} written in {took}{rate}{'' if self.complete else ', not all of it'}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Rates over position and over time."""
+        """Plots rates over position and over time."""
         from headstack.measurement.tests.classic import pictures  # start-up time
 
         return pictures.drawn(
@@ -156,11 +155,12 @@ def prefill(
     range: str | None = None,
     progress: Progress | None = None,
 ) -> Prefill:
-    """Writes all of one or several files or devices once, with data that cannot be compressed.
+    """Writes all of one or several files or devices once, with incompressible data.
 
-    Each target is a LUN, or a single one ``parts`` of them. They are filled one after the other (``serial``) or all at
-    the same time (``concurrent``), each by sequential writes of ``size``, ``depth`` at a time. It takes the permission
-    that ``access`` holds. Raises ``InputError`` when a target cannot be written or divided.
+    Each target is a LUN; a single target is divided into ``parts`` LUNs. They are filled one after the other
+    (``serial``) or at the same time (``concurrent``), each by sequential writes of ``size`` at queue depth ``depth``.
+    Writing needs the permission that ``access`` contains. Raises ``InputError`` if a target cannot be written or
+    divided.
 
     >>> _ = Path("data.bin").write_bytes(bytes(16 << 20))
     >>> hs.prefill("data.bin", hs.Access(overwrite=True, buffered=True)).rows()[0]["position_bytes"]
@@ -188,7 +188,7 @@ def prefill(
 
 
 def _divided(opened: Opened, target: int, parts: int, text: str | None) -> list[Lun]:
-    """A target's LUNs: equal parts of whole blocks, the last with what is left."""
+    """Returns a target's LUNs: equal parts of whole blocks, of which the last includes the remainder."""
     start, length = part_of(opened, text, target)
     name, block_bytes = opened.paths[target], whole_blocks(opened, 1, target)
     each = length // parts // block_bytes * block_bytes
@@ -200,7 +200,7 @@ def _divided(opened: Opened, target: int, parts: int, text: str | None) -> list[
 
 
 def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]:
-    """All of a LUN in whole requests."""
+    """Returns the steps that fill a LUN with whole requests."""
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     count = lun.length_bytes // bytes_ if bytes_ else 0
     if not bytes_:
@@ -213,7 +213,7 @@ def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]
 
 
 def _rest(opened: Opened, lun: Lun, wanted_bytes: int, _: int) -> list[Step]:
-    """The rest at the end of a LUN that is no whole request, as one request."""
+    """Returns the step that writes the remainder at the end of a LUN as one request."""
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     rest = lun.length_bytes % bytes_
     if not rest:
@@ -224,7 +224,7 @@ def _rest(opened: Opened, lun: Lun, wanted_bytes: int, _: int) -> list[Step]:
 
 
 def _filled(opened: Opened, steps: list[tuple[Lun, Step]], progress: Progress | None) -> Results:
-    """Fills LUNs at the same time and follows the course of each."""
+    """Fills LUNs at the same time and records the progress of each."""
     log = _native.RequestLog()
 
     def follow() -> None:

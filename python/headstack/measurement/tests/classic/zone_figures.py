@@ -1,4 +1,4 @@
-"""The figures of the report of a zone test: transfer rates over position, and times of random accesses."""
+"""Figures of a zone test's report: transfer rates over position, and times of random accesses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def zone_figures(profiles: Sequence[Profile], by_share: bool) -> list[Figure]:
-    """The transfer rate over position, and the times of single random accesses by percentile."""
+    """Returns the transfer rate over position, and the times of single random accesses by percentile."""
     figures: list[Figure] = [_rates(profiles, by_share)]
     accesses = [_accesses(profile) for profile in profiles if profile.accesses]
     if accesses:
@@ -45,7 +45,7 @@ def _rates(profiles: Sequence[Profile], by_share: bool) -> Lines:
 
 def _accesses(profile: Profile) -> Series:
     times = sorted(ms for _, ms in profile.accesses)
-    # A percentile takes ten accesses beyond it, lest it is the largest by another name.
+    # A percentile needs ten accesses above it, otherwise it is nearly the maximum.
     known = [p for p in PERCENTS if len(times) * (1 - p / 100) >= 10]
     found = [times[max(0, math.ceil(p / 100 * len(times)) - 1)] for p in known]
     return Series(f"{profile.system} ({profile.mode})", [*known, 100], [*found, times[-1]])

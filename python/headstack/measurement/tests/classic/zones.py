@@ -1,4 +1,4 @@
-"""Transfer rate and access time from the outer to the inner edge, as hdtune shows them."""
+"""``Zones``: transfer rates and access times from the outer to the inner edge, like hdtune."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ POSITIONS, SIZE, PART, TIME, DEPTH = 64, "1MiB", "32MiB", "2s", 2
 ACCESSES, ACCESS_SIZE = 500, "4KiB"
 
 WARM_UP = 2
-"""Requests at a position that are left out: the arm has to get there, and read-ahead has to begin."""
+"""Number of requests at a position that do not count: the arm has to get there, and read-ahead has to begin."""
 
 LEAST_REQUESTS = 4
-"""At a position, those left out among them."""
+"""Minimum number of requests at a position, including those that do not count."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +61,22 @@ class Zones(Outcome):
 
     @property
     def test(self) -> str:
-        """Its name."""
+        """The name of the test."""
         return "zones"
 
     @property
     def by_share(self) -> bool:
-        """Whether positions are compared as shares: beside a much larger one, a small system is compared from edge to
-        edge rather than byte by byte."""
+        """Whether positions are shares of the capacity: next to a much larger system, a small one is compared from edge
+        to edge, not byte by byte."""
         lengths = [profile.length_bytes for profile in self.profiles]
         return max(lengths) > 1.5 * min(lengths)
 
     def main_figures(self) -> list[Figure]:
-        """The rates from the outer to the inner edge, and the access times by percentile."""
+        """Returns the rates from the outer to the inner edge, and the access times by percentile."""
         return zone_figures(self.profiles, self.by_share)
 
     def figures(self) -> Mapping[str, object]:
-        """For each system ``mb_per_s``, ``megabits_per_s``, ``access``, ``zones``, and the points themselves."""
+        """``mb_per_s``, ``megabits_per_s``, ``access``, ``zones`` and the points of each system."""
         points = [
             {
                 "rates": [{"position_bytes": at, "mb_per_s": rate} for at, rate in profile.rates],
@@ -87,7 +87,7 @@ class Zones(Outcome):
         return {"systems": [{**p.figures(), **more} for p, more in zip(self.profiles, points, strict=True)]}
 
     def rows(self) -> list[Mapping[str, str | float | None]]:
-        """A row for each position: its rate, or the time of one access."""
+        """Returns a row for each position: its rate, or the time of one access."""
         return [
             {"system": p.system, "mode": p.mode, "position_bytes": at, "mb_per_s": rate, "access_ms": ms}
             for p in self.profiles
@@ -102,7 +102,7 @@ class Zones(Outcome):
         return self.main_figures()[0].says
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Rates as lines and access times as dots over position."""
+        """Plots rates as lines and access times as dots over position."""
         from headstack.measurement.tests.classic import pictures  # start-up time
 
         return pictures.drawn(pictures.zones(self.profiles, self.by_share, self.results[0]["seed"]), path)
@@ -110,7 +110,7 @@ class Zones(Outcome):
 
 @dataclass(frozen=True)
 class _Plan:
-    """The places and sizes of requests on one system."""
+    """The positions and sizes of requests on one system."""
 
     start_bytes: int
     length_bytes: int
@@ -132,7 +132,7 @@ class _Plan:
 
     @property
     def access(self) -> Mapping[str, Any]:
-        """Random requests one by one over the whole."""
+        """Single random requests over the whole system."""
         percent = 100 if self.kind == "read" else 0
         return requests(
             f"random {self.kind}", self.access_bytes, read_percent=percent, random_percent=100, count=self.accesses
@@ -158,12 +158,12 @@ def zones(
     write: bool = False,
     progress: Progress | None = None,
 ) -> Zones:
-    """The transfer rate at evenly spread positions, and the time of random accesses, of files, devices or simulated
-    systems.
+    """Measures the transfer rate at evenly spread positions, and the time of random accesses, of files, devices or
+    simulated systems.
 
-    At each of ``positions``, ``part`` is read sequentially in requests of ``size``, ``depth`` of them at a time, but no
-    longer than ``time``; then ``accesses`` single requests of ``access_size`` are made at random places. With ``write``
-    they write, which takes the permission that ``access`` holds. Raises ``InputError`` when a system is too small.
+    At each of ``positions``, ``part`` is read sequentially in requests of ``size`` at queue depth ``depth``, but no
+    longer than ``time``; then ``accesses`` single random requests of ``access_size`` are made. With ``write`` they
+    write, which needs the permission that ``access`` contains. Raises ``InputError`` if a system is too small.
 
     >>> hs.zones("cheetah-x15-36lp", positions=4, accesses=4).profiles[0].mode
     'simulated'
@@ -205,7 +205,7 @@ def _planned(
 ) -> _Plan:
     start, length = span
     size, access = (-(-sizes[which] // block_bytes) * block_bytes for which in ("size", "access"))
-    # Parts do not overlap, lest the drive answers the next one from its buffer.
+    # Parts do not overlap, otherwise the drive would answer the next one from its buffer.
     positions = min(wanted["positions"], length // (LEAST_REQUESTS * size)) if size else 0
     if positions < 2 or not access:
         least = _native.format_bytes(2 * LEAST_REQUESTS * size)
@@ -231,7 +231,7 @@ def _measured(
     if opened.ended is None and plan.accesses:
         log = _native.RequestLog()
         made.append(opened.measure([Step(plan.access, plan.span)], progress, log=log))
-        # Where it began does not matter: the first request finds the arm at the inner edge.
+        # The initial position does not matter: the first request starts with the arm at the inner edge.
         accesses = [(at, response_ns / 1e6) for _, _, at, _, _, response_ns, failed, _ in log.take() if not failed]
     return made, _profile(name, "measured", plan, made[0], accesses)
 
@@ -263,6 +263,6 @@ def _labels(at_bytes: int) -> dict[str, str]:
 
 
 def _profile(name: str, mode: str, plan: _Plan, transfers: Results, accesses: list[tuple[int, float]]) -> Profile:
-    # A position that an interruption left without a request has no rate.
+    # A position without requests, after an interruption, has no rate.
     rates = [(int(row["position"]), row["mb_per_s"]) for row in transfers if row["requests"] and row["duration_s"]]
     return Profile(name, mode, plan.kind, plan.start_bytes, plan.length_bytes, rates, accesses)

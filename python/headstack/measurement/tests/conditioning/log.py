@@ -1,7 +1,7 @@
-"""The log of a conditioning: JSON lines that survive interruptions, from which every report is made.
+"""The log of a conditioning: JSON lines that survive interruptions, from which every report is generated.
 
-The first line describes the module; then come a line an interval, a line at the end of each pass, and a line wherever
-somebody resumed. A line is on stable storage before the next is begun.
+The first line describes the module; then there is a line for each interval, for the end of each pass, and for each
+resumption. A line is on stable storage before the next is begun.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ PASSES = ("write", "read")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a module is streamed over; what is resumed goes on with the same."""
+    """How a module is streamed; a resumed conditioning uses the same settings."""
 
     block_bytes: int = 64 << 10
-    """Bytes that go to a device before the next has its turn."""
+    """Bytes that go to a device before the next one has its turn."""
     ahead: int = 4
-    """Blocks that a device may be ahead of the slowest: the recorder's memory."""
+    """Blocks by which a device may be ahead of the slowest one: the recorder's memory."""
     interval_ns: int = 10_000_000_000
-    """Length of the intervals whose rates are told one by one."""
+    """Length of the intervals whose rates are reported."""
     passes: tuple[str, ...] = PASSES
-    """``write`` and ``read``, in the order in which they are made."""
+    """``write`` and ``read``, in the order in which they run."""
     device_bytes: int | None = None
-    """At most so much of each device, in bytes; all of it where absent."""
+    """Maximum number of bytes of each device; ``None`` for the whole device."""
 
 
 def identity(described: TargetDescription) -> dict[str, str | int]:
-    """The properties of a target that no other has and that stay the same when it is attached elsewhere: its serial
-    number, or what the kernel knows instead; of files the place."""
+    """Returns the properties that identify a target and that stay the same when it is attached elsewhere: its serial
+    number, or what the kernel has instead; for files the path."""
     description = described["description"]
     known: dict[str, str | int] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
     if described["kind"] == "file":
@@ -56,7 +56,7 @@ def identity(described: TargetDescription) -> dict[str, str | int]:
 
 
 def module_of(paths: list[str], described: list[TargetDescription], settings: Settings, began: str) -> ModuleRecord:
-    """The first line: what is streamed over, and how."""
+    """Returns the first line: the targets and the settings."""
     smallest = min(one["capacity_bytes"] for one in described)
     used = min(smallest, settings.device_bytes or smallest) // settings.block_bytes * settings.block_bytes
     targets: list[LoggedTarget] = [
@@ -80,7 +80,7 @@ def module_of(paths: list[str], described: list[TargetDescription], settings: Se
 
 
 def settings_of(module: ModuleRecord) -> Settings:
-    """The settings that a log was begun with."""
+    """Returns the settings that a log was begun with."""
     return Settings(
         block_bytes=module["block_bytes"],
         ahead=module["ahead"],
@@ -116,11 +116,11 @@ class LogFile:
     path: str
     descriptor: int
     failed: OSError | None = None
-    """Why nothing is written any more."""
+    """The reason why no more lines are written."""
 
     @classmethod
     def create(cls, path: str) -> LogFile:
-        """Begins a log. Raises ``InputError`` where there is a file already."""
+        """Creates a log. Raises ``InputError`` if the file exists."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except FileExistsError:
@@ -136,7 +136,7 @@ class LogFile:
 
     @classmethod
     def resume(cls, path: str, whole_bytes: int) -> LogFile:
-        """Goes on with a log behind its last whole line."""
+        """Continues a log after its last complete line."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         except OSError as error:
@@ -145,7 +145,9 @@ class LogFile:
         return cls(path, descriptor)
 
     def append(self, record: Record) -> None:
-        """Writes a line and waits until it is on stable storage. Raises ``OSError`` once; then nothing is written."""
+        """Writes a line and waits until it is on stable storage. Raises ``OSError`` once; further lines are not
+        written.
+        """
         if self.failed is not None:
             return
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
@@ -167,16 +169,16 @@ class LogContents(NamedTuple):
 
     module: ModuleRecord
     lines: list[Line]
-    """All but the first."""
+    """All lines except the first."""
     whole_bytes: int
-    """Length of its whole lines."""
+    """Length of its complete lines."""
 
 
 def read_log(path: str) -> LogContents:
-    """The records of a log.
+    """Reads the records of a log.
 
-    A last line that is not whole is what an interruption has left, and no error. Raises ``InputError`` for what is
-    no such log.
+    An incomplete last line is the result of an interruption, and no error. Raises ``InputError`` if the file is not
+    such a log.
     """
     try:
         with open(path, "rb") as file:
@@ -209,12 +211,12 @@ def read_log(path: str) -> LogContents:
 
 
 def _refuse(word: str) -> NoReturn:
-    """Refuses ``Infinity`` and ``NaN``, which Python reads as numbers and no log holds."""
+    """Rejects ``Infinity`` and ``NaN``, which Python reads as numbers but no log contains."""
     raise ValueError(word)
 
 
 def _module_in(record: Any) -> ModuleRecord:
-    """The first line of a log. Raises where the value is none."""
+    """Parses the first line of a log. Raises an exception if it is invalid."""
     if record["record"] != "module":
         raise ValueError
     settings = settings_of(record)
@@ -232,15 +234,15 @@ def _module_in(record: Any) -> ModuleRecord:
 
 @dataclass
 class Course:
-    """The place of a conditioning in its course."""
+    """The progress of a conditioning."""
 
     number: int = 0
-    """Which of the passes goes on."""
+    """Index of the current pass."""
     position_bytes: int = 0
-    """How far it is."""
+    """Position in the current pass."""
 
     def follow(self, module: ModuleRecord, record: Line) -> None:
-        """Goes on by a record. Raises ``ValueError`` and the like where it cannot be the next."""
+        """Advances by a record. Raises ``ValueError`` or similar if it cannot be the next one."""
         if record["record"] == "stretch":
             self._follow_stretch(module, record)
         elif record["record"] == "pass":
@@ -273,7 +275,7 @@ class Course:
 
 
 def course_of(module: ModuleRecord, lines: Iterable[Line]) -> Course:
-    """The place of a conditioning in its course after these lines."""
+    """Returns the progress of a conditioning after these lines."""
     course = Course()
     for line in lines:
         course.follow(module, line)

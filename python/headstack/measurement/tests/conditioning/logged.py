@@ -1,4 +1,4 @@
-"""The data of a conditioning as its log has them: passes, figures of devices, verdicts."""
+"""``Logged``, the data of a conditioning from its log: passes, figures of devices and verdicts."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ FIELDS = (
     Field("busy_share", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
     Field("held_share", "figure", "", "share of the interval in which the others waited for this device, 0 to 1"),
 )
-"""The columns of the rows, before those that count the blocks of each class of times."""
+"""Columns of the rows, before those that count the blocks in each class of times."""
 
 FIGURES = (0.5, 0.99, 0.999)
-"""Quantiles that are told."""
+"""Reported quantiles."""
 
 
 @dataclass
@@ -44,19 +44,19 @@ class Logged(Tabular):
     """The passes in the log of a conditioning, with figures and verdicts. ``Conditioning`` draws and writes them."""
 
     module: ModuleRecord
-    """The first line of the log: the targets, and how they were streamed over."""
+    """The first line of the log: the targets and the settings."""
     lines: list[Line]
-    """All lines behind it."""
+    """All lines after it."""
     require_mbit_per_s: float | None = None
-    """The rate that is to be kept everywhere, in 10^6 bits per second."""
+    """The rate required everywhere, in 10^6 bits per second."""
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row for each interval and device."""
+        """Returns a row for each interval and device."""
         return self.rows()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads a log. Raises ``InputError`` where it is none."""
+        """Reads a log. Raises ``InputError`` if the file is not one."""
         module, lines, _ = read_log(os.fspath(path))
         return cls(module, lines)
 
@@ -67,18 +67,18 @@ class Logged(Tabular):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all passes came to the end of the module."""
+        """Whether all passes reached the end of the module."""
         return [one.kind for one in self.passes if one.is_whole] == list(self.module["passes"])
 
     @property
     def ended_early(self) -> str | None:
-        """Why it ended before that; ``None`` where it did not, or was killed."""
+        """The reason why it ended early; ``None`` if it did not, or was killed."""
         last = self.lines[-1] if self.lines else None
         return last["ended_early"] if last is not None and last["record"] == "pass" else None
 
     @property
     def sessions(self) -> int:
-        """How many times it was begun or resumed."""
+        """The number of times it was begun or resumed."""
         return 1 + [line["record"] for line in self.lines].count("resumed")
 
     @property
@@ -88,17 +88,17 @@ class Logged(Tabular):
 
     @property
     def is_kept(self) -> bool:
-        """Whether no interval of any pass is below the required rate and no block failed."""
+        """Whether all intervals of all passes have the required rate and no block failed."""
         limit = self.require_mbit_per_s
         slow = limit is not None and any(one.below(limit) for one in self.passes)
         return not slow and not any(device.errors for one in self.passes for device in one.devices)
 
     def judgements(self) -> list[str]:
-        """Each pass in one line."""
+        """Returns each pass in one line."""
         return [judgement(one, self.require_mbit_per_s) for one in self.passes]
 
     def verdict(self, lane: int) -> str:
-        """The faults of the device of this number, or ``ok``."""
+        """Returns the faults of the device with this number, or ``ok``."""
         return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
 
     @property
@@ -111,7 +111,7 @@ class Logged(Tabular):
         return [*FIELDS, *counts]
 
     def rows(self) -> list[dict[str, object]]:
-        """A row for each interval and device."""
+        """Returns a row for each interval and device."""
         rows: list[dict[str, object]] = []
         columns = self.column_names
         for one in self.passes:
@@ -138,7 +138,7 @@ class Logged(Tabular):
         return rows
 
     def figures(self) -> Mapping[str, object]:
-        """Everything that is computed from the log, as JSON values."""
+        """All computed values as JSON."""
         return {
             **STORED.head,
             "module": self.module,
@@ -186,11 +186,11 @@ class Logged(Tabular):
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything that is computed from the log."""
+        """Returns all computed values as JSON text and, if ``path`` is given, writes it there."""
         return tables.to_json(self.figures(), path)
 
 
 def class_names(module: ModuleRecord) -> list[str]:
-    """The classes of block times: ``<1.125ms`` and so on."""
+    """Returns the classes of block times: ``<1.125ms`` and so on."""
     limits = [limit / 1e6 for limit in module["class_limits_ns"]]
     return [f"<{limit:g}ms" for limit in limits] + [f">={limits[-1]:g}ms"]

@@ -1,11 +1,11 @@
-"""The picture of a conditioning: rates over the module, who held it up, and block times by device."""
+"""The picture of a conditioning: rates over the module, the device that limited it, and block times by device."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE
 
 import matplotlib as mpl  # isort: skip
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 COLOUR = {"read": COLOURS[0], "write": COLOURS[1]}
 DARK = {COLOURS[0]: "#1d3a5c", COLOURS[1]: "#7d1f2c"}
-"""Their darkest shades."""
+"""The darkest shades of the colours."""
 PATH_MAX = 24
-"""Longer paths are cut at their beginning: the ends differ."""
+"""Longer paths are shortened at their start, since the ends differ."""
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def overview(found: Logged) -> Figure:
-    """Rates over the place in the module; below, for each pass, who held it up where, and the block times."""
+    """Draws rates over the position in the module; below, for each pass, the device that limited it at each position,
+    and the block times.
+    """
     passes, count = found.passes, len(found.module["targets"])
     names = [str(number) for number in range(len(passes))]
     rows: list[Any] = [["rate"] * max(len(names), 1)]
@@ -89,7 +91,7 @@ def _edges(one: Pass, unit: float) -> list[float]:
 
 
 def _draw_rates(axes: Axes, found: Logged) -> None:
-    """A step a stretch: its rate, from where it begins to where it ends."""
+    """Draws the rate of each interval as a step from its first to its last position."""
     unit, name = _unit(found.module["module_bytes"])
     highest = found.require_mbit_per_s or 0.0
     for one in found.passes:
@@ -115,7 +117,7 @@ def _draw_rates(axes: Axes, found: Logged) -> None:
 
 
 def _shades(colour: str) -> LinearSegmentedColormap:
-    """From hardly any to much of a colour."""
+    """Returns a colour map from a light tint to the dark shade of a colour."""
     return LinearSegmentedColormap.from_list(colour, ["#f4f4f4", colour, DARK[colour]])
 
 
@@ -128,13 +130,13 @@ def _name_devices(axes: Axes, one: Pass, shown: bool) -> None:
 
 
 def _label(name: str) -> str:
-    """A device's name; of a long one the end, which differs."""
+    """Returns a device's name; for a long one its end, which differs."""
     number, _, path = name.partition(" ")
     return f"{number} {path}" if len(path) <= PATH_MAX else f"{number} …{path[1 - PATH_MAX :]}"
 
 
 def _draw_held(axes: Axes, one: Pass, first: bool) -> None:
-    """Share of the time for which each device held the stream up, over the module."""
+    """Draws the share of time for which each device limited the stream, over the module."""
     unit, name = _unit(one.module_bytes)
     stretches = [interval for interval in one.judged if interval.bytes]
     edges = [stretches[0].position_bytes / unit if stretches else 0.0]
@@ -153,7 +155,7 @@ def _draw_held(axes: Axes, one: Pass, first: bool) -> None:
 
 
 def _draw_classes(axes: Axes, found: Logged, one: Pass, first: bool) -> None:
-    """How many blocks took how long: a row a device."""
+    """Draws the distribution of block times, with a row for each device."""
     counts = [device.classes for device in one.devices]
     most = max(map(max, counts))
     cells: list[list[Any]] = [[count or math.nan for count in row] for row in counts]
@@ -173,7 +175,7 @@ def _draw_classes(axes: Axes, found: Logged, one: Pass, first: bool) -> None:
 
 
 def short(count: int) -> str:
-    """A count in at most four signs."""
+    """Formats a count with at most four characters."""
     for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= size:
             value = count / size

@@ -1,4 +1,4 @@
-"""The lines of the log of a conditioning."""
+"""Types of the lines in the log of a conditioning."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class LoggedTarget(TypedDict):
     identity: dict[str, str | int]
     """Properties that stay the same when the device is attached elsewhere, such as its serial number."""
     description: Mapping[str, Any]
-    """All that is known of it; see ``TargetDescription``."""
+    """All known properties; see ``TargetDescription``."""
     notes: list[str]
 
 
 class ModuleRecord(TypedDict):
-    """The first line: the targets, and how they are streamed over."""
+    """The first line: the targets and the settings."""
 
     record: Literal["module"]
     schema: int
@@ -35,7 +35,7 @@ class ModuleRecord(TypedDict):
     passes: list[str]
     device_bytes: int | None
     class_limits_ns: list[int]
-    """Upper bounds of the classes of block times, but for the last, which has none."""
+    """Upper bounds of the classes of block times, except for the last, which has none."""
 
 
 _InPass = TypedDict("_InPass", {"pass": int})

@@ -1,4 +1,4 @@
-"""Figures from the log of a conditioning: rates over the module, who held it up, and each device's block times."""
+"""Figures from the log of a conditioning: rates over the module, the limiting device, and each device's block times."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from headstack.measurement.specs import DeviceShare
 from headstack.measurement.tests.conditioning.records import Line, ModuleRecord
 
 JUDGED_SHARE = 0.5
-"""An interval of less than this share of its length is judged together with the one before: the last of a pass, or of a
-session, may be of milliseconds, in which a few blocks more or less make any rate."""
-SLOWER = 1.2
-"""A device is said to hold its module up when the others could go on faster by this factor without it."""
+"""An interval shorter than this share of the normal length is merged with the previous one: the last one of a pass or
+session may take milliseconds, in which a few blocks determine the rate."""
+HOLDING_UP_FACTOR = 1.2
+"""A device is reported as limiting its module if the others could be faster by this factor without it."""
 SLOW_NS = 36_000_000
-"""Block times from here on are no matter of rotation or of one seek: the drive has tried again, or slept."""
+"""Block times from here on exceed rotation and a single seek: the drive has retried, or slept."""
 SLOW_MIN, SLOW_TIMES = 10, 10
-"""So many slow blocks, and so many times those of the other devices' median, make a device suspect."""
+"""A device is suspect if it has this many slow blocks, and this many times the median of the other devices."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A stretch of the module, streamed over without a break."""
+    """A part of the module that was streamed without a break."""
 
     position_bytes: int
     """Its first byte in the module."""
     bytes: int
     elapsed_s: float
-    """Time of the pass up to its end; breaks between sessions are not counted."""
+    """Time of the pass up to its end, without breaks between sessions."""
     duration_s: float
     held_ns: list[int]
-    """For each device the time in which it had the stream's oldest block."""
+    """For each device, the time in which it had the stream's oldest block."""
     devices: list[DeviceShare]
-    """Each device's share, as the log has it; empty where intervals are joined."""
+    """Each device's share from the log; empty for merged intervals."""
 
     @property
     def mbit_per_s(self) -> float:
-        """Rate of the whole module, in 10^6 bits per second."""
+        """The rate of the whole module, in 10^6 bits per second."""
         return self.bytes * 8 / self.duration_s / 1e6
 
     @property
     def holder(self) -> int:
-        """Number of the device that had the stream's oldest block for the longest time."""
+        """The number of the device that had the stream's oldest block for the longest time."""
         return max(range(len(self.held_ns)), key=lambda number: self.held_ns[number])
 
     def held_share(self, number: int) -> float:
-        """Share of the time for which a device held up the others."""
+        """Returns the share of time for which a device delayed the others."""
         return self.held_ns[number] / (self.duration_s * 1e9)
 
 
 def _joined(first: Interval, second: Interval) -> Interval:
-    """Two intervals as one, with the sums that rates and places need."""
+    """Merges two intervals, with the sums that rates and positions need."""
     held_ns = [one + other for one, other in zip(first.held_ns, second.held_ns, strict=True)]
     duration_s, count = first.duration_s + second.duration_s, first.bytes + second.bytes
     return Interval(first.position_bytes, count, second.elapsed_s, duration_s, held_ns, [])
@@ -68,16 +68,16 @@ class Device:
     """A device in one pass."""
 
     number: int
-    """Its place in the stripe, from 0."""
+    """Its position in the stripe, from 0."""
     path: str
-    """By which it was opened."""
+    """The path by which it was opened."""
     shares: Sequence[DeviceShare]
     duration_s: float
     limits_ns: Sequence[int]
 
     @property
     def name(self) -> str:
-        """Its place in the stripe, from 1, and its path."""
+        """Its position in the stripe, from 1, and its path."""
         return f"{self.number + 1} {self.path}"
 
     def _sum(self, key: Literal["blocks", "errors", "busy_ns", "held_ns", "sum_ns"]) -> int:
@@ -85,22 +85,22 @@ class Device:
 
     @cached_property
     def blocks(self) -> int:
-        """Blocks passed, failed ones too."""
+        """Number of blocks passed, including failed ones."""
         return self._sum("blocks")
 
     @cached_property
     def errors(self) -> int:
-        """Blocks that failed."""
+        """Number of failed blocks."""
         return self._sum("errors")
 
     @cached_property
     def classes(self) -> list[int]:
-        """Block times in each class."""
+        """Number of block times in each class."""
         return [sum(column) for column in zip(*(share["classes"] for share in self.shares), strict=True)]
 
     @cached_property
     def mean_ms(self) -> float | None:
-        """Mean block time; ``None`` where no block was complete."""
+        """Mean block time; ``None`` if no block completed."""
         good = self.blocks - self.errors
         return self._sum("sum_ns") / good / 1e6 if good else None
 
@@ -119,7 +119,7 @@ class Device:
         return times, list(accumulate(counts[ns] for ns in times))
 
     def quantile_ms(self, q: float) -> float | None:
-        """A quantile of the block times, to 3 %; ``None`` where no block was complete."""
+        """Returns a quantile of the block times, to 3 %; ``None`` if no block completed."""
         times, below = self._responses
         if not times:
             return None
@@ -133,21 +133,21 @@ class Device:
         return float(self._sum("held_ns") / (self.duration_s * 1e9))
 
     def own_mb_per_s(self, block_bytes: int) -> float | None:
-        """Its rate while it had something to do, in 10^6 bytes per second: what it can do, or less than that for a
-        device that waited for others between blocks."""
+        """Returns its rate while it was busy, in 10^6 bytes per second: its capability, or less for a device that
+        waited for others between blocks."""
         busy_ns = self._sum("busy_ns")
         return (self.blocks - self.errors) * block_bytes / busy_ns * 1e3 if busy_ns else None
 
     @cached_property
     def slow(self) -> int:
-        """Blocks that took ``SLOW_NS`` or longer."""
+        """Number of blocks that took ``SLOW_NS`` or longer."""
         first = next((index for index, limit in enumerate(self.limits_ns, 1) if limit >= SLOW_NS), len(self.limits_ns))
         return sum(self.classes[first:])
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over the module, in all sessions."""
+    """One pass over the module, including all sessions."""
 
     number: int
     kind: str
@@ -156,21 +156,21 @@ class Pass:
     interval_s: float
     module_bytes: int
     flush_s: float | None
-    """How long the devices took at the end to bring their caches to the medium."""
+    """Time that the devices took at the end to write their caches to the medium."""
 
     @property
     def bytes(self) -> int:
-        """How far it came."""
+        """The number of bytes it passed."""
         return sum(interval.bytes for interval in self.intervals)
 
     @property
     def is_whole(self) -> bool:
-        """Whether that is the whole module."""
+        """Whether it passed the whole module."""
         return self.bytes == self.module_bytes
 
     @property
     def duration_s(self) -> float:
-        """Without breaks."""
+        """Duration without breaks."""
         return sum(interval.duration_s for interval in self.intervals)
 
     @property
@@ -180,7 +180,7 @@ class Pass:
 
     @cached_property
     def judged(self) -> list[Interval]:
-        """The intervals, short ones joined to their neighbours."""
+        """The intervals, with short ones merged into their neighbours."""
         joined: list[Interval] = []
         for one in self.intervals:
             short = JUDGED_SHARE * self.interval_s
@@ -192,16 +192,16 @@ class Pass:
 
     @property
     def lowest(self) -> Interval:
-        """The slowest of them."""
+        """The slowest interval."""
         return min(self.judged, key=lambda interval: interval.mbit_per_s)
 
     def below(self, mbit_per_s: float) -> list[Interval]:
-        """Those that are slower than that."""
+        """Returns the intervals slower than this rate."""
         return [interval for interval in self.judged if interval.mbit_per_s < mbit_per_s]
 
 
 def passes_of(module: ModuleRecord, lines: Sequence[Line]) -> list[Pass]:
-    """The passes of a log that have an interval at least."""
+    """Returns the passes of a log with at least one interval."""
     limits_ns = module["class_limits_ns"]
     passes = []
     for number, kind in enumerate(module["passes"]):
@@ -232,7 +232,7 @@ def passes_of(module: ModuleRecord, lines: Sequence[Line]) -> list[Pass]:
 
 
 def verdict(lane: int, passes: Iterable[Pass], block_bytes: int, require_mbit_per_s: float | None) -> str:
-    """The faults of a device, or ``ok``."""
+    """Returns the faults of a device, or ``ok``."""
     faults = [
         f"{one.kind}: {fault}"
         for one in passes
@@ -253,10 +253,17 @@ def _failing(one: Pass, lane: int) -> str | None:
 
 
 def _holding_up(one: Pass, lane: int, block_bytes: int) -> str | None:
-    """Whether the others could go on faster without it. What they can do is at least what they did while busy."""
+    """Returns a fault if the others could be faster without this device. Their capability is at least their rate while
+    busy.
+    """
     own, *others = (one.devices[number].own_mb_per_s(block_bytes) for number in _first(lane, len(one.devices)))
     next_slowest = min((rate for rate in others if rate is not None), default=None)
-    if own is None or next_slowest is None or next_slowest < SLOWER * own or one.devices[lane].held_share < 0.5:
+    if (
+        own is None
+        or next_slowest is None
+        or next_slowest < HOLDING_UP_FACTOR * own
+        or one.devices[lane].held_share < 0.5
+    ):
         return None
     return f"holds the module up: {own:,.1f} MB/s by itself, all others {next_slowest:,.1f} or more"
 
@@ -266,7 +273,7 @@ def _first(lane: int, count: int) -> list[int]:
 
 
 def _slow_blocks(one: Pass, lane: int) -> str | None:
-    """Whether it has many more blocks than others that took longer than a healthy drive ever takes."""
+    """Returns a fault if the device has many more slow blocks than others, above any time of a healthy drive."""
     own, *others = (one.devices[number].slow for number in _first(lane, len(one.devices)))
     if not others or own < max(SLOW_MIN, SLOW_TIMES * median(others)):
         return None
@@ -274,7 +281,7 @@ def _slow_blocks(one: Pass, lane: int) -> str | None:
 
 
 def _too_slow(one: Pass, lane: int, require_mbit_per_s: float) -> str | None:
-    """Whether it, and not all of them in turn, holds the module below the required rate."""
+    """Returns a fault if this device, and not all of them in turn, keeps the module below the required rate."""
     below = one.below(require_mbit_per_s)
     held = sum(interval.holder == lane and interval.held_share(lane) >= 0.5 for interval in below)
     # Halfway between a fair share and all of them.
@@ -284,7 +291,9 @@ def _too_slow(one: Pass, lane: int, require_mbit_per_s: float) -> str | None:
 
 
 def judgement(one: Pass, require_mbit_per_s: float | None) -> str:
-    """A pass in one line: rates, the lowest with its place and who held it up there, and whether that is enough."""
+    """Summarizes a pass in one line: rates, the lowest with its position and limiting device, and whether that is
+    sufficient.
+    """
     lowest = one.lowest
     at = f"{format_decimal(lowest.position_bytes)} ({100 * lowest.position_bytes / one.module_bytes:.0f} %)"
     holder = one.devices[lowest.holder]
@@ -310,7 +319,7 @@ def judgement(one: Pass, require_mbit_per_s: float | None) -> str:
 
 
 def format_decimal(count: int) -> str:
-    """A place in the module, in powers of 1000, as drives' capacities are told."""
+    """Formats a position in the module with powers of 1000, as for capacities of drives."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if count >= size:
             return f"{count / size:,.2f} {unit}"

@@ -1,4 +1,5 @@
-"""Conditioning of a module: all of its devices written and read as one stream, which the slowest holds up."""
+"""``Conditioning``: all devices of a module are written and read as one stream, whose rate the slowest device
+limits."""
 
 from __future__ import annotations
 
@@ -40,11 +41,11 @@ __all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "
 
 
 class Conditioning(Logged):
-    """A module that was streamed over, wholly or in part: what its log says."""
+    """A module that was streamed completely or in part, with the data of its log."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Rates over the module, who held it up, and the block times of each device. Written to ``path`` where one is
-        given. Needs the extra ``headstack[plot]``."""
+        """Plots rates over the module, the limiting device, and the block times of each device, and writes the figure
+        if ``path`` is given. Needs the extra ``headstack[plot]``."""
         from headstack.measurement.tests.conditioning.picture import overview  # start-up time
         from headstack.report import plots  # start-up time
 
@@ -56,13 +57,13 @@ class Conditioning(Logged):
 
 @dataclass(frozen=True)
 class Now:
-    """How far a conditioning is."""
+    """The current progress of a conditioning."""
 
     kind: str
     position_bytes: int
     module_bytes: int
     last: StretchRecord | None
-    """The last interval since this process began, as in the log."""
+    """The last interval since this process started, as in the log."""
 
 
 def condition(
@@ -76,10 +77,10 @@ def condition(
 ) -> Conditioning:
     """Streams over a module of devices or files, in 64 KiB blocks round robin, to the end of each pass.
 
-    Writing takes ``access`` with the devices' names or serial numbers, or the word to overwrite files. Each interval is
-    appended to ``log``; with ``resume`` a log that was interrupted is gone on with, by its own settings, after a look
-    at whether the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and
-    what was measured is kept: ``ended_early``.
+    Writing needs ``access`` with the devices' names or serial numbers, or the permission to overwrite files. Each
+    interval is appended to ``log``; ``resume`` continues an interrupted log with its own settings, after a check that
+    the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and the results so
+    far are kept: ``ended_early``.
     """
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
@@ -95,7 +96,7 @@ def condition(
     left = settings.passes[0 if old is None else course_of(old.module, old.lines).number :]
     if old is not None and not left:
         return Conditioning(old.module, old.lines)
-    # What is resumed exists, or is not the same.
+    # The targets of a resumed conditioning exist, or are not the same.
     access = replace(access, create=access.create if old is None else None)
     opened = Opened(paths, access, writing="write" in left)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -147,7 +148,7 @@ def _check(paths: list[str], settings: Settings) -> None:
 
 @dataclass
 class _Session:
-    """A conditioning from where it is to its end."""
+    """A conditioning from its current position to its end."""
 
     opened: Opened
     settings: Settings
@@ -157,17 +158,17 @@ class _Session:
     progress: Callable[[Now], object] | None
 
     def keep(self, line: Line) -> None:
-        """Keeps a line, in the log too. Raises ``OSError`` where that cannot be written, once."""
+        """Keeps a line, and logs it. Raises ``OSError`` once if that fails."""
         self.lines.append(line)
         self.store(line)
 
     def store(self, record: Record) -> None:
-        """Writes a record to the log, where there is one. Raises ``OSError`` where it cannot, once."""
+        """Writes a record to the log, if there is one. Raises ``OSError`` once if that fails."""
         if self.file is not None:
             self.file.append(record)
 
     def end(self, why: str) -> None:
-        """Says why it ended before its time."""
+        """Records why it ended early."""
         course = course_of(self.module, self.lines)
         ended: PassRecord = {
             "record": "pass",
@@ -182,7 +183,7 @@ class _Session:
         self.lines.append(ended)
 
     def run(self) -> None:
-        """Carries out what is left of the passes."""
+        """Runs the remaining passes."""
         course = course_of(self.module, self.lines)
         for number in range(course.number, len(self.settings.passes)):
             start_bytes = course.position_bytes if number == course.number else 0

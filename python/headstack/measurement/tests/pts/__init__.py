@@ -1,1 +1,1 @@
-"""Tests of solid-state drives by SNIA's Solid State Storage Performance Test Specification (PTS)."""
+"""Tests of SSDs by SNIA's Solid State Storage Performance Test Specification (PTS)."""

@@ -1,4 +1,4 @@
-"""The data of tests of the PTS: outcomes and their figures."""
+"""``Outcomes``, the data of PTS tests: their rounds and figures."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from headstack.measurement.tests.pts.steady import Window, last_window, steady_s
 STORED = Stored("test report")
 
 ROUND_NS = 60_000_000_000
-"""Length of a measurement by the specification."""
+"""Duration of a measurement by the specification."""
 
 ACTIVE_RANGES = (100.0, 75.0)
-"""Active ranges of the specification in percent: of enterprise and of client drives."""
+"""Active ranges of the specification in percent: for enterprise and for client drives."""
 
 DEPTH = 32
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
-"""Columns of the table of results that are kept of each measurement."""
+"""Columns of the table of results that are kept for each measurement."""
 
 FIELDS = (
     Field("test", "text", "", "the test of the specification"),
@@ -51,24 +51,24 @@ COLUMNS = tuple(field.name for field in FIELDS)
 
 @dataclass(frozen=True)
 class Settings:
-    """How the tests are carried out; the defaults are the specification's."""
+    """Settings of the tests; the defaults are the specification's."""
 
     tests: tuple[str, ...] = tuple(PLANS)
     purge: str = "blkdiscard"
-    """How all data are taken away before each test."""
+    """How all data are removed before each test."""
     active_range_percent: float = 100.0
-    """The share of the capacity, from its start, that rounds go to."""
+    """The share of the capacity, from its start, that rounds access."""
     capacity_percent: float = 100.0
     """The share of the device that counts as its capacity."""
     round_ns: int = ROUND_NS
-    """Length of each measurement of a round."""
+    """Duration of each measurement of a round."""
     rounds_max: int | None = None
-    """At most so many rounds of each test; the specification's number where absent."""
+    """Maximum number of rounds of each test; the specification's if ``None``."""
     depth: int = DEPTH
-    """Requests outstanding, where the test does not state them."""
+    """Queue depth, if the test does not state it."""
 
     def deviations(self) -> list[str]:
-        """In what they are not the specification's."""
+        """Returns the differences from the specification."""
         told = []
         if self.purge == "none":
             told.append("the device was not purged")
@@ -89,43 +89,43 @@ class Outcome:
 
     plan: Plan
     rounds: list[list[Row]] = field(default_factory=list)
-    """The figures of each point of each whole round."""
+    """The figures of each point in each complete round."""
     preconditioning_s: float | None = None
-    """How long the writing before it took."""
+    """Duration of the preconditioning."""
     written_bytes: int = 0
-    """In its rounds."""
+    """Bytes written in its rounds."""
 
     @property
     def values(self) -> list[float]:
-        """The tracked variable."""
+        """The values of the tracked variable."""
         return self.plan.tracked_values(self.rounds)
 
     @property
     def steady(self) -> Window | None:
-        """The first window that is steady."""
+        """The first steady window."""
         return steady_state(self.values)
 
     @property
     def window(self) -> Window | None:
-        """The first steady window, or else the last."""
+        """The first steady window, or else the last window."""
         return self.steady or last_window(self.values)
 
     def window_rounds(self) -> list[list[Row]]:
-        """The rounds whose average is told: those of the window, or all where there are too few for one."""
+        """The rounds that are averaged: those of the window, or all if there are too few for one."""
         window, group = self.window, self.plan.group
         if window is None:
             return self.rounds
         return self.rounds[(window.first - 1) * group : window.last * group]
 
     def mean(self, point: Point, column: str) -> float | None:
-        """The average of a point's figure over these rounds."""
+        """Returns the average of a point's figure over these rounds."""
         index = self.plan.points.index(point)
         values = [points[index][column] for points in self.window_rounds()]
         known = [float(value) for value in values if value is not None]
         return sum(known) / len(known) if known else None
 
     def largest(self, point: Point, column: str) -> float | None:
-        """The largest value of a point's figure in these rounds."""
+        """Returns the largest value of a point's figure in these rounds."""
         index = self.plan.points.index(point)
         return max((float(points[index][column] or 0) for points in self.window_rounds()), default=None)
 
@@ -142,18 +142,18 @@ class Outcomes(Tabular):
     """The bytes that count as the capacity."""
     outcomes: list[Outcome] = field(default_factory=list)
     deviations: list[str] = field(default_factory=list)
-    """Why the run is none that conforms to the specification."""
+    """Reasons why the run does not conform to the specification."""
     notes: list[str] = field(default_factory=list)
     ended_early: str | None = None
 
     fields = FIELDS
 
     def table_rows(self) -> Sequence[Mapping[str, Any]]:
-        """A row for each measurement of each round."""
+        """Returns a row for each measurement of each round."""
         return self.rows()
 
     def figures(self) -> Mapping[str, object]:
-        """All of it as JSON values."""
+        """All values as JSON."""
         return {
             **STORED.head,
             "target": self.target,
@@ -174,11 +174,11 @@ class Outcomes(Tabular):
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """All of it."""
+        """Returns all values as JSON text and, if ``path`` is given, writes it there."""
         return tables.to_json(self.figures(), path)
 
     def rows(self) -> list[Mapping[str, object]]:
-        """A row for each measurement of each round."""
+        """Returns a row for each measurement of each round."""
         rows: list[Mapping[str, object]] = []
         for outcome in self.outcomes:
             used = {id(points) for points in outcome.window_rounds()}

@@ -1,4 +1,5 @@
-"""The picture of a PTS run: how each test converged, the window that decided, and the figures of the steady state."""
+"""The picture of a PTS run: the convergence of each test, the measurement window, and the figures of the steady
+state."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from headstack._native import format_bytes, version
 from headstack.measurement.tests.pts.plans import Point
 from headstack.measurement.tests.pts.steady import RANGE_MAX
 
-# Says in one line what is missing where matplotlib is.
+# This import prints one line if matplotlib is missing.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE
 
 import matplotlib as mpl  # isort: skip
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 SHADES = LinearSegmentedColormap.from_list("iops", ["#eef3f8", COLOURS[0], "#1d3a5c"])
 MORE_COLOURS = (*COLOURS, "#bbbbbb", INK)
-"""One for each of the eight block sizes."""
+"""A colour for each of the eight block sizes."""
 
 
 def overview(report: Outcomes) -> Figure:
-    """A row a test: convergence, measurement window, figures."""
+    """Draws a row for each test: convergence, measurement window, figures."""
     outcomes = [outcome for outcome in report.outcomes if outcome.rounds]
     rows = max(len(outcomes), 1)
     with mpl.rc_context(STYLE | {"font.size": 8, "axes.titlesize": 9, "axes.titleweight": "bold"}):
@@ -42,7 +43,7 @@ def overview(report: Outcomes) -> Figure:
             FIGURES[test](line[2], outcome)
         if not outcomes:
             for axes, words in zip(panels[0], ("", "nothing was measured", ""), strict=True):
-                _say(axes, words)
+                _draw_message(axes, words)
         figure.suptitle(f"PTS: {report.target}\n\n", x=0.012, ha="left", weight="bold", size=13)
         words = "conforms to the specification" if not report.deviations else "does not conform to the specification: "
         told = f"{format_bytes(report.capacity_bytes)}; {words}{'; '.join(report.deviations)}"
@@ -55,20 +56,20 @@ def overview(report: Outcomes) -> Figure:
     return figure
 
 
-def _say(axes: Axes, words: str) -> None:
-    """Words in place of a panel that has no data."""
+def _draw_message(axes: Axes, words: str) -> None:
+    """Draws a message in a panel without data."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
 
 
 def _values(outcome: Outcome, index: int, column: str) -> list[float]:
-    """A figure of a point in each round; NaN, which is not drawn, where a round has none."""
+    """Returns a figure of a point in each round; NaN, which is not drawn, if a round has none."""
     values = (float(row[index][column] or math.nan) for row in outcome.rounds)
     return [value if math.isfinite(value) else math.nan for value in values]
 
 
 def _highest(values: list[float]) -> float:
-    """The end of an axis from 0 that has room for these values."""
+    """Returns the end of an axis from 0 with room for these values."""
     return 1.1 * max((value for value in values if value > 0), default=0.0) or 1.0
 
 
@@ -87,7 +88,7 @@ def _rounds_axis(axes: Axes, label: str) -> None:
 
 
 def _log_axis(axes: Axes, values: list[float]) -> None:
-    """A logarithmic axis whose ticks have names; a linear one from 0 where values are near each other."""
+    """Sets a logarithmic axis with labelled ticks, or a linear one from 0 if the values are near each other."""
     known = [value for value in values if value > 0]
     axes.yaxis.set_major_formatter(FuncFormatter(_number))
     if not known or max(known) < 4 * min(known):
@@ -139,7 +140,7 @@ def _converging_latency(axes: Axes, outcome: Outcome) -> None:
 
 
 def _saturating(axes: Axes, outcome: Outcome) -> None:
-    """IOPS of each round."""
+    """Draws IOPS of each round."""
     axes.set_title("wsat: random writes of 4 KiB", loc="left")
     axes.set_ylabel("IOPS")
     values = _values(outcome, 0, "iops")
@@ -150,12 +151,12 @@ def _saturating(axes: Axes, outcome: Outcome) -> None:
 
 
 def _draw_window(axes: Axes, outcome: Outcome) -> None:
-    """The five rounds, their average with a tenth above and below, and the line that fits them."""
+    """Draws the five rounds, the band of 10 % around their average, and their regression line."""
     window, plan = outcome.window, outcome.plan
     if window is None or not window.is_measured:
         axes.set_title("Measurement window", loc="left")
         rounds = f"{5 * plan.group} rounds are needed; there are {len(outcome.rounds)}"
-        return _say(axes, rounds if window is None else "no request completed in it")
+        return _draw_message(axes, rounds if window is None else "no request completed in it")
     numbers = range(window.first, window.last + 1)
     half, line = RANGE_MAX / 2 * window.mean, [window.slope * number + window.intercept for number in numbers]
     axes.axhspan(window.mean - half, window.mean + half, color="#edf2f7", zorder=0)
@@ -176,7 +177,7 @@ def _draw_window(axes: Axes, outcome: Outcome) -> None:
 
 
 def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
-    """Figures by size and mix, the larger the darker."""
+    """Draws figures by size and mix; darker means larger."""
     points = outcome.plan.points
     sizes, mixes = sorted({p.block_bytes for p in points}), sorted({p.read_percent for p in points})
     cells = [[_mean(outcome, Point(size, mix, points[0].is_random), column) for mix in mixes] for size in sizes]
@@ -188,7 +189,7 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
     axes.tick_params(length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
     if not known:
-        return _say(axes, "no request completed in it")
+        return _draw_message(axes, "no request completed in it")
     low, high = min(known), max(known)
     axes.imshow(cells, aspect="auto", cmap=SHADES, norm=LogNorm(low / 1.2, high * 1.2))
     for row, line in enumerate(cells):
@@ -200,7 +201,7 @@ def _draw_matrix(axes: Axes, outcome: Outcome, column: str, title: str) -> None:
 
 
 def _mean(outcome: Outcome, point: Point, column: str) -> float:
-    """The average of a point's figure; NaN, which is not drawn, where it has none."""
+    """Returns the average of a point's figure; NaN, which is not drawn, if it has none."""
     mean = outcome.mean(point, column)
     return mean if mean is not None and 0 < mean < math.inf else math.nan
 
@@ -229,7 +230,7 @@ def _throughput_figures(axes: Axes, outcome: Outcome) -> None:
 
 
 def _saturation_figures(axes: Axes, outcome: Outcome) -> None:
-    """Response times of each round."""
+    """Draws response times of each round."""
     numbers = range(1, len(outcome.rounds) + 1)
     drawn: list[float] = []
     for column, name, colour in (("mean_ms", "mean", 0), ("p999_ms", "99.9 %", 4), ("max_ms", "largest", 1)):

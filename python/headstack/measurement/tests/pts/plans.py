@@ -1,4 +1,4 @@
-"""The tests of the specification: what a round of each consists of, which variable is tracked, and what ends it."""
+"""``Plan``: the tests of the specification, with the points of a round, the tracked variable, and the end condition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 KIB, MIB = 1 << 10, 1 << 20
 
 Row = Mapping[str, float | None]
-"""The figures of a measurement by the names of ``FIGURES``; ``None`` where no request completed."""
+"""The figures of a measurement by the names of ``FIGURES``; ``None`` if no request completed."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Variable:
     """A figure of a point that is tracked, or shown."""
 
     column: str
-    """In the table of results."""
+    """Its column in the table of results."""
     name: str
     unit: str
 
@@ -54,23 +54,23 @@ class Plan:
 
     name: str
     points: tuple[Point, ...]
-    """Those of a round, in the order in which they are measured."""
+    """The points of a round, in the order in which they are measured."""
     tracked: Point
-    """The point whose variable decides on the steady state."""
+    """The point whose variable determines the steady state."""
     variable: Variable
     rounds_max: int
-    """The test ends here, steady or not."""
+    """The maximum number of rounds, steady or not."""
     depth: int | None = None
-    """Requests outstanding; what the user says where absent."""
+    """Queue depth; the user's if ``None``."""
     group: int = 1
-    """Rounds whose average is one value of the tracked variable."""
+    """Number of rounds that are averaged to one value of the tracked variable."""
     preconditioned: bool = True
-    """Whether twice the capacity is written sequentially before it."""
+    """Whether twice the capacity is written sequentially before the test."""
     capacities_max: float | None = None
-    """The test ends also when so many times the capacity were written."""
+    """The test also ends when this many times the capacity was written."""
 
     def tracked_values(self, rounds: Sequence[Sequence[Row]]) -> list[float]:
-        """The tracked variable, a value a group of rounds."""
+        """Returns the values of the tracked variable, one for each group of rounds."""
         index = self.points.index(self.tracked)
         each = [float(points[index][self.variable.column] or 0.0) for points in rounds]
         whole = len(each) // self.group * self.group
@@ -113,4 +113,4 @@ PLANS = {
         ),
     ),
 }
-"""The tests by the names that users know; throughput is one for each size of its blocks."""
+"""The tests by their names for users; throughput consists of one test for each block size."""

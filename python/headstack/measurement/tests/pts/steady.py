@@ -1,8 +1,8 @@
-"""Steady state as the Solid State Storage Performance Test Specification of SNIA has it (version 2.0.2).
+"""Steady state by SNIA's Solid State Storage Performance Test Specification (version 2.0.2).
 
-Over a window of five rounds, of the variable that is tracked: the difference of the largest and the smallest value is
-at most 20 % of the average; and the straight line that fits best rises or falls by at most 10 % of the average from the
-first round of the window to the last.
+Over a window of five rounds of the tracked variable, the difference between the largest and the smallest value is at
+most 20 % of the average; and the regression line rises or falls by at most 10 % of the average from the first round of
+the window to the last.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WINDOW = 5
-"""Rounds of a window."""
+"""Number of rounds in a window."""
 RANGE_MAX, SLOPE_MAX = 0.20, 0.10
 """The largest range of the values, and the largest excursion of the line, as shares of the average."""
 ROUNDING = 1e-12
-"""A share that is at the limit by its figures must not fail by their last bit."""
+"""Tolerance so that a share exactly at the limit does not fail because of rounding."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Five rounds that follow on each other, judged."""
+    """Five consecutive rounds with their verdict."""
 
     first: int
     """Number of the first round, from 1."""
@@ -34,17 +34,17 @@ class Window:
 
     @property
     def mean(self) -> float:
-        """The average; NaN where a value is not finite."""
+        """The average; NaN if a value is not finite."""
         return math.fsum(self.values) / len(self.values) if all(map(math.isfinite, self.values)) else math.nan
 
     @property
     def is_measured(self) -> bool:
-        """Whether its average is a figure above 0: a device that completes no request has none."""
+        """Whether its average is above 0: a device that completes no request has none."""
         return 0 < self.mean < math.inf
 
     @property
     def slope(self) -> float:
-        """What the best line rises by from one round to the next (least squares)."""
+        """The slope of the regression line per round (least squares)."""
         middle, mean = (len(self.values) - 1) / 2, self.mean
         if math.isnan(mean):
             return mean
@@ -53,17 +53,17 @@ class Window:
 
     @property
     def intercept(self) -> float:
-        """Where that line is at round 0."""
+        """The value of that line at round 0."""
         return self.mean - self.slope * (self.first + self.last) / 2
 
     @property
     def range_share(self) -> float:
-        """Range of the values as a share of their average; infinite where that is 0."""
+        """Range of the values as a share of their average; infinite if that is 0."""
         return (max(self.values) - min(self.values)) / self.mean if self.is_measured else math.inf
 
     @property
     def slope_share(self) -> float:
-        """Excursion of the line over the window as a share of the average; infinite where that is 0."""
+        """Excursion of the line over the window as a share of the average; infinite if that is 0."""
         return abs(self.slope) * (len(self.values) - 1) / self.mean if self.is_measured else math.inf
 
     @property
@@ -73,14 +73,14 @@ class Window:
 
 
 def last_window(values: Sequence[float]) -> Window | None:
-    """The last five rounds; ``None`` where there are fewer."""
+    """Returns the last five rounds; ``None`` if there are fewer."""
     if len(values) < WINDOW:
         return None
     return Window(len(values) - WINDOW + 1, tuple(values[-WINDOW:]))
 
 
 def steady_state(values: Sequence[float]) -> Window | None:
-    """The first window that is steady, of a value for each round; ``None`` where none is.
+    """Returns the first steady window of one value per round; ``None`` if there is none.
 
     Values are those of the tracked variable and above 0; a window of zeros is never steady.
     """

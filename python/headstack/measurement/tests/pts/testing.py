@@ -1,4 +1,4 @@
-"""Tests of solid-state drives by SNIA's Solid State Storage Performance Test Specification (PTS)."""
+"""Runs the tests of SNIA's Solid State Storage Performance Test Specification (PTS) on SSDs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Report(Outcomes):
     """The tests of one device."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Convergence, measurement window and figures of each test. Written to ``path`` where one is given. Needs the
-        extra ``headstack[plot]``."""
+        """Plots convergence, measurement window and figures of each test, and writes them if ``path`` is given. Needs
+        the extra ``headstack[plot]``."""
         from headstack.measurement.tests.pts.picture import overview  # start-up time
         from headstack.report import plots  # start-up time
 
@@ -52,10 +52,11 @@ def pts(
     progress: Progress | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> Report:
-    """Carries out tests of the specification: purge, preconditioning, rounds until the steady state.
+    """Runs tests of the specification: purge, preconditioning, rounds until the steady state.
 
-    All of them write: a device takes ``access`` with its name or serial number, a file the word to be overwritten.
-    Ctrl-C and a device that vanishes end it; the rounds that are whole are kept. ``tell`` hears in words what is begun.
+    All of them write: a device needs ``access`` with its name or serial number, a file the permission to be
+    overwritten. Ctrl-C and a device that vanishes end the test; complete rounds are kept. ``tell`` is called with a
+    message at each step.
     """
     path, settings, access = os.fspath(target), settings or Settings(), access or Access()
     _check(settings, access)
@@ -98,11 +99,11 @@ def _check(settings: Settings, access: Access) -> None:
 
 
 class _EndedEarlyError(Exception):
-    """A measurement ended before its time."""
+    """A measurement ended early."""
 
 
 class _Device:
-    """The target, open, with what is done to it."""
+    """The open target, with the operations on it."""
 
     def __init__(
         self, path: str, settings: Settings, access: Access, progress: Progress | None, tell: Callable[[str], object]
@@ -123,7 +124,7 @@ class _Device:
         [self.described] = self.opened.described
 
     def test(self, plan: Plan, report: Report) -> None:
-        """Carries out a test, and books it."""
+        """Runs a test, and adds its outcome to the report."""
         plan = self._fitted(plan, report)
         self.purge(report)
         outcome = Outcome(plan)
@@ -146,7 +147,7 @@ class _Device:
                 report.notes.append(f"{plan.name}: {counted(errors, 'request')} of round {len(outcome.rounds)} failed")
 
     def _fitted(self, plan: Plan, report: Report) -> Plan:
-        """Without blocks that the device does not have."""
+        """Removes points with blocks that the device does not have."""
         points = tuple(point for point in plan.points if point.block_bytes >= self.smallest_bytes)
         if len(points) < len(plan.points):
             note = f"blocks below {self.smallest_bytes} bytes are left out: the device has none"
@@ -166,7 +167,7 @@ class _Device:
         return max(MIB_STEP, int(self.capacity_bytes * share) // MIB_STEP * MIB_STEP)
 
     def purge(self, report: Report) -> None:
-        """Takes all data away, as far as that can be done; what cannot is told."""
+        """Removes all data as far as possible; failures are reported."""
         if self.settings.purge == "none":
             return
         self.tell(f"purge by {self.settings.purge}")
@@ -176,17 +177,17 @@ class _Device:
         try:
             self.opened.discard()
         except (InputError, RunError) as error:
-            # Of this run it is known before what would be measured: a drive that is not fresh.
+            # The starting state of this run is known: the drive is not fresh.
             told = f"the device was not purged: {error}"
             if told not in report.deviations:
                 report.deviations.append(told)
 
     def _format(self) -> None:
-        """Has an NVMe device erase all user data (Format NVM, secure erase 1), by nvme-cli."""
+        """Makes an NVMe device erase all user data (Format NVM, secure erase 1), by nvme-cli."""
         program = shutil.which("nvme")
         if program is None:
             raise InputError("format needs nvme-cli, which is not installed", key="purge")
-        # The device was opened as somebody permits, and nobody else uses it; it is free for the moment of its format.
+        # The device is closed during its format, and opened again with the same permissions; no one else uses it.
         del self.opened
         done = subprocess.run([program, "format", self.path, "--ses=1", "--force"], capture_output=True, text=True)
         if done.returncode != 0:
@@ -194,7 +195,7 @@ class _Device:
         self._open()
 
     def _step(self, point: Point, length_bytes: int, depth: int, limits: dict[str, int]) -> Step:
-        """A measurement of a point on the first ``length_bytes``."""
+        """Returns a measurement of a point on the first ``length_bytes``."""
         random = "100" if point.is_random else "0"
         workload = Workload.uniform(f"{point.block_bytes}B", str(point.read_percent), random).copy()
         workload |= {
@@ -211,7 +212,7 @@ class _Device:
 
 
 MIB_STEP = 1 << 20
-"""Ranges are whole numbers of the largest block."""
+"""Ranges are multiples of the largest block."""
 
 
 def _so_far(outcome: Outcome) -> str:
