@@ -78,7 +78,7 @@ impl AtomicFile {
     /// Gives the file its name, and the owner and permissions of what was there before.
     ///
     /// # Errors
-    /// What the file system says, or who reads what is written through.
+    /// The file system's error, or who reads what is written through.
     pub fn finish(self) -> Result<(), FileError> {
         let AtomicFile { path, file, draft, through } = self;
         drop(file);
@@ -150,7 +150,7 @@ impl Draft {
     /// Gives it its name, as [`AtomicFile::finish`] does: of many files all when all are whole.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn finish(self) -> Result<(), FileError> {
         let place = self.place.clone();
         self.rename().map_err(|error| FileError::of(&place, &error))
