@@ -9,7 +9,7 @@ pub struct Window {
     pub from_ns: u64,
     /// End of arrivals, exclusive.
     pub to_ns: u64,
-    /// Only requests that are possibly incomplete at this moment.
+    /// Only requests that are known to be incomplete at this moment.
     pub in_flight_at_ns: Option<u64>,
 }
 

@@ -58,7 +58,7 @@ fn is_zero(percent: &f64) -> bool {
     *percent == 0.0
 }
 
-/// A complaint about a key below the one that is being checked, and what is allowed.
+/// A fault of a key below the one being checked, with the permitted values.
 pub(crate) type Complaint = (String, String);
 
 pub(crate) fn check_percent(key: &str, percent: f64) -> Result<(), Complaint> {

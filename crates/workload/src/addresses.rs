@@ -1,4 +1,4 @@
-//! Where random accesses go: the laws, and their samplers.
+//! [`Addresses`]: distributions of random addresses, and their samplers.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,14 @@ use crate::quantity::bytes_u64;
 use crate::random::{AliasTable, Permutation, Random};
 use crate::request::Kind;
 
-/// The law of random addresses.
+/// The distribution of random addresses.
 ///
-/// Under [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and
-/// [`HotBands`](Addresses::HotBands) an access picks among the aligned places where it fits into the
-/// span. Under [`Zipf`](Addresses::Zipf) and [`Pareto`](Addresses::Pareto) popularity belongs to
-/// blocks that all lines share: a block is the smallest size of the specification, rounded up to the
-/// common alignment, and an access starts at its block's start. Popular blocks are spread over the
-/// span by a permutation keyed with the seed, so that every block is reached. The blocks of
-/// [`Once`](Addresses::Once) and [`RandomMap`](Addresses::RandomMap) are such blocks too.
+/// With [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and [`HotBands`](Addresses::HotBands) an access
+/// chooses among the aligned places where it fits into the span. With [`Zipf`](Addresses::Zipf) and
+/// [`Pareto`](Addresses::Pareto) popularity belongs to blocks that all lines share: a block is the smallest size of the
+/// specification, rounded up to the common alignment, and an access starts at its block's start. Popular blocks are
+/// spread over the span by a permutation keyed with the seed, so that every block is reached. [`Once`](Addresses::Once)
+/// and [`RandomMap`](Addresses::RandomMap) use the same blocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Addresses {
@@ -26,8 +25,8 @@ pub enum Addresses {
     Uniform,
     /// Every block once in a random order, then in another order, and so on.
     Once,
-    /// Every block once as fio's random map has it: where a random block was asked for before, the next that was not; and
-    /// a request is no longer than what is free behind its start, so that blocks are asked for once whatever the sizes.
+    /// Every block once, like fio's random map: a block that was already used is replaced by the next unused one; and a
+    /// request is cut to the unused space after its start, so that blocks are used once for any sizes.
     RandomMap,
     /// In the order of places: `zone` bytes one request after the other, the next zone `step` bytes behind the start of
     /// the last, and from the start again at the end of the span.
@@ -38,7 +37,7 @@ pub enum Addresses {
         /// From the start of a zone to that of the next, in bytes, above 0.
         #[serde(rename = "step", with = "bytes_u64")]
         step_bytes: u64,
-        /// Whether the next zone lies before the last, and the end of the span follows its start.
+        /// Whether the next zone is before the last one, and the end of the span follows its start.
         #[serde(default)]
         backwards: bool,
     },
@@ -184,10 +183,10 @@ impl Rounds {
     }
 }
 
-/// Every block once although requests differ in length, as fio's random map has it: a request goes to a block that is
-/// free, and is as long as what is free behind it. When none is left, all are free again.
+/// Every block once although requests differ in length, like fio's random map: a request goes to an unused block, and
+/// is cut to the unused space after it. When none is left, all become unused again.
 ///
-/// A tree of bits, 64 to a word: of each level, a bit says that a word of the level below is full.
+/// A tree of bits, 64 per word: on each level, a bit means that a word of the level below is full.
 pub(crate) struct RandomMap {
     blocks: Places,
     levels: Vec<Vec<u64>>,
@@ -198,7 +197,7 @@ pub(crate) struct RandomMap {
 const MAP_BLOCKS_MAX: u64 = 1 << 34;
 
 impl RandomMap {
-    /// All free; `None` where there are too many blocks to keep a map of.
+    /// Creates a map with all blocks unused; `None` if there are too many blocks for a map.
     pub(crate) fn new(blocks: Places) -> Option<RandomMap> {
         if blocks.count == 0 || blocks.count > MAP_BLOCKS_MAX {
             return None;
@@ -215,8 +214,8 @@ impl RandomMap {
         }
     }
 
-    /// Takes the free block at or behind a random one, and those behind it as far as they are free and needed: the place,
-    /// and the length that there is.
+    /// Takes the first unused block at or after a random one, and those after it as far as they are unused and needed;
+    /// returns the offset and the available length.
     pub(crate) fn take(&mut self, length_bytes: u32, random: &mut Random) -> (u64, u32) {
         if self.left == 0 {
             self.levels.iter_mut().for_each(|level| level.fill(0));
@@ -231,7 +230,7 @@ impl RandomMap {
             next += 1;
         }
         self.left -= next - block;
-        // No longer than what was asked for, so below 2^32.
+        // At most the requested length, so below 2^32.
         let length_bytes = ((next - block) * self.blocks.step_bytes).min(length_bytes.into()) as u32;
         (self.blocks.offset_bytes(block), length_bytes)
     }
@@ -252,14 +251,14 @@ impl RandomMap {
         }
     }
 
-    /// The first free block from `block` on, going on from the start behind the end; there is one.
+    /// First unused block from `block` on, continuing at the start after the end; there is one.
     fn free_from(&self, block: u64) -> u64 {
         self.free_at_or_behind(block).or_else(|| self.free_at_or_behind(0)).expect("a block is left")
     }
 
     fn free_at_or_behind(&self, block: u64) -> Option<u64> {
         let (mut level, mut at) = (0, block);
-        // Up, until something free lies behind within a word.
+        // Upwards, until there is an unused block further on within a word.
         loop {
             let word = self.levels[level].get((at / 64) as usize)?;
             let free = !word & (u64::MAX << (at % 64));
@@ -288,9 +287,9 @@ pub(crate) struct Strides {
     zone_bytes: u64,
     step_bytes: u64,
     backwards: bool,
-    /// Where the zone starts from which the next request is; `None` before the first.
+    /// Start of the zone of the next request; `None` before the first.
     zone_start: Option<u64>,
-    /// Bytes of it that are used up.
+    /// Bytes of the zone that are used up.
     used_bytes: u64,
 }
 
@@ -313,7 +312,7 @@ impl Strides {
     }
 
     fn next_zone(&self, start: u64, first: u64, last: u64) -> u64 {
-        // A request may be longer than the one before and fit at fewer places.
+        // A request may be longer than the previous one and fit at fewer places.
         let (next, begin) = match self.backwards {
             true => (start.checked_sub(self.step_bytes), last),
             false => (start.checked_add(self.step_bytes), first),
@@ -362,7 +361,7 @@ impl Sampler {
     pub(crate) fn offset_bytes(&mut self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
             Sampler::Once(rounds) => rounds.offset_bytes(),
-            // Who asks wants no length.
+            // The caller does not need a length.
             Sampler::Map(map) => map.take(length_bytes, random).0,
             Sampler::Strided(strides) => strides.offset_bytes(places, length_bytes),
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
@@ -389,9 +388,8 @@ impl Sampler {
     }
 }
 
-/// The places of a band: from the first that starts inside it to the one before the first that starts
-/// behind it. Bands that meet share no place and leave none out. A band narrower than a place takes
-/// the nearest.
+/// The places of a band: from the first that starts inside it to the one before the first that starts after it.
+/// Adjacent bands share no place and omit none. A band narrower than a place takes the nearest.
 fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
     let first = ((from * count as f64).ceil() as u64).min(count - 1);
     let end = ((to * count as f64).ceil() as u64).clamp(first + 1, count);
@@ -440,7 +438,7 @@ impl Zipf {
 
     #[inline]
     fn inverse_integral(&self, y: f64) -> f64 {
-        // Rounding may carry the argument below -1, where no logarithm exists.
+        // Rounding may make the argument less than -1, for which there is no logarithm.
         let scaled = (y * (1.0 - self.theta)).max(-1.0);
         libm::exp(log1p_over(scaled) * y)
     }

@@ -1,4 +1,4 @@
-//! How requests arrive, and how long a run lasts.
+//! [`Arrivals`] of requests, and the length of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::error::WorkloadError;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 
-/// The most requests that a closed loop keeps outstanding.
+/// Largest queue depth of a closed loop.
 pub const OUTSTANDING_MAX: u32 = 65_536;
 
 /// Phases far shorter than the distance of arrivals leave a Poisson process, at a high price.
@@ -54,7 +54,7 @@ pub enum Think {
 }
 
 impl Think {
-    /// One think time in nanoseconds.
+    /// Draws a think time in nanoseconds.
     #[inline]
     pub(crate) fn draw_ns(self, random: &mut Random) -> u64 {
         match self {
@@ -73,8 +73,8 @@ pub enum ArrivalProcess {
     Fixed,
     /// Independent exponential distances.
     Poisson,
-    /// Poisson during "on" phases and silent during "off" phases, both of exponential length; the
-    /// rate within the on phases is such that the long-run rate is the one given.
+    /// Poisson during "on" phases and silent during "off" phases, both of exponential length; the rate within the on
+    /// phases is such that the long-run rate is the given one.
     Bursty {
         /// Mean length of an on phase in nanoseconds.
         #[serde(rename = "on", with = "duration_u64")]
@@ -137,7 +137,7 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// Whether it is over after so many completed requests and so much time.
+    /// Whether the run is over after `completed` requests and `passed_ns`.
     #[inline]
     pub fn is_over(&self, completed: u64, passed_ns: u64) -> bool {
         completed >= self.requests && passed_ns >= self.time_ns
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn sums_of_tiny_gaps_do_not_drift() {
-        // A billion a second: gaps of 1 ns on average, most of which truncation would lose.
+        // A billion per second: gaps of 1 ns on average, most of which truncation would lose.
         let count = 1_000_000;
         let sum: f64 = gaps_ns(ArrivalProcess::Poisson, 1e9, count).iter().sum();
         assert!((sum / 1e6 - 1.0).abs() < 0.004, "{sum}");

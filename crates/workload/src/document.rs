@@ -1,9 +1,8 @@
-//! A TOML file whose errors know their line.
+//! [`Document`]: a TOML file whose errors include the line.
 //!
-//! [`Document::read`] turns the file into a value; whatever is wrong comes back as one
-//! [`InputError`] that names file, line and key and says what is allowed. Checks made after reading
-//! (a sum of shares, a range that depends on another key) report through [`Document::error`], which
-//! finds the line of the key they name.
+//! [`Document::read`] converts the file to a value; any fault is returned as one [`InputError`] with file, line and key
+//! and the permitted values. Checks made after reading (a sum of shares, a range that depends on another key) report
+//! through [`Document::error`], which finds the line of their key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,14 +11,14 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-/// Input that cannot be accepted: where, which key, and what would be.
+/// Input that cannot be accepted: position, key, and permitted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file as the user named it; empty where the input is not a file.
+    /// The file as named by the user; empty if the input is not a file.
     pub file: String,
     /// Line in the file, from 1.
     pub line: Option<usize>,
-    /// Path of the key, such as `lines[3].size`; empty where the whole input is meant.
+    /// Path of the key, such as `lines[3].size`; empty for the whole input.
     pub key: String,
     /// The error and the allowed values, on one line.
     pub message: String,
@@ -45,14 +44,14 @@ impl std::error::Error for InputError {}
 
 /// The message for a required key that a file lacks.
 const MISSING: &str = "this key is missing";
-/// So many others that are missing are told of.
+/// Number of further missing keys that are reported.
 const MISSING_MAX: usize = 64;
 
 /// How an error about a key that does not exist begins.
 const UNKNOWN_KEY: &str = "unknown key; ";
 
 impl InputError {
-    /// Whether it is about a key that does not exist.
+    /// Whether it is about an unknown key.
     pub fn is_unknown_key(&self) -> bool {
         self.message.starts_with(UNKNOWN_KEY)
     }
@@ -107,7 +106,7 @@ impl Document {
         })
     }
 
-    /// Names the other keys that are missing beside the first, so that whoever writes a file hears of all at once.
+    /// Adds the other missing keys to the first one, so that an author sees all at once.
     fn with_others_missing<T: DeserializeOwned>(&self, first: InputError) -> InputError {
         let Ok(mut table) = toml::from_str::<toml::Table>(&self.text) else { return first };
         let mut others: Vec<String> = Vec::new();
@@ -138,7 +137,7 @@ impl Document {
         &self.text
     }
 
-    /// Whether the key at `key_path` stands in the file.
+    /// Whether the file has the key at `key_path`.
     pub fn states(&self, key_path: &str) -> bool {
         self.entries.iter().any(|entry| entry.path == key_path)
     }
@@ -147,14 +146,14 @@ impl Document {
     pub fn lines(&self) -> BTreeMap<String, usize> {
         let mut lines = BTreeMap::new();
         for entry in &self.entries {
-            // A key stands before its value.
+            // A key precedes its value.
             lines.entry(entry.path.clone()).or_insert_with(|| self.line_at(entry.span.start));
         }
         lines
     }
 
-    /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line
-    /// of that key or of its nearest parent that stands in the file.
+    /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line of that key or
+    /// of its nearest parent in the file.
     pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         let mut path = key_path;
         let entry = loop {
@@ -222,8 +221,9 @@ impl Document {
             .map_or_else(|| join(path, name), |entry| entry.path.clone())
     }
 
-    /// The path of the value `text` (of a string, without its quotes) in the table at `path`: a type that serde buffers
-    /// reports only the table round the value. The table's where no value, or more than one, reads so.
+    /// The path of the value `text` (of a string, without its quotes) in the table at `path`, since for a type that
+    /// serde buffers only the surrounding table is reported. The table itself if no value, or more than one, has this
+    /// text.
     fn path_of_value<'p>(&'p self, path: &'p str, text: &str) -> &'p str {
         let is_within = |entry: &&Entry| entry.path.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
         let is_it = |entry: &&Entry| {
@@ -243,7 +243,7 @@ impl Document {
     }
 }
 
-/// Why a table is not what it should be, and where.
+/// Why a table does not have the required form, and where.
 struct Refused {
     path: String,
     message: String,
@@ -255,8 +255,8 @@ impl Refused {
     }
 }
 
-/// Whether the table is a value of this type. It is read as text, as files are: a second way to read every type would be a
-/// third of the engine of pages.
+/// Checks whether the table is a value of this type. It is read as text, as files are: another way to read every type
+/// would add 33 % to the web page's engine.
 fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
     let text = toml::to_string(table).expect("tables have text");
     let Err(error) = toml::from_str::<T>(&text) else { return Ok(()) };
@@ -266,10 +266,10 @@ fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
     Err(Refused { path, message: error.message().to_owned() })
 }
 
-/// The tables at `path` that have no key `name`, with their places: several where it leads through lists.
+/// The tables at `path` without the key `name`, with their paths: several if it leads through lists.
 fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec<(String, &'t mut toml::Table)> {
     let mut found = vec![(String::new(), table)];
-    // What one item of a list lacks, the others may lack too.
+    // If one item of a list lacks it, others may too.
     for part in path.split('.').map(|part| part.split('[').next().unwrap_or(part)).filter(|part| !part.is_empty()) {
         let below = |(place, table): (String, &'t mut toml::Table)| -> Vec<(String, &'t mut toml::Table)> {
             match table.get_mut(part) {
@@ -290,7 +290,7 @@ fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec
     found
 }
 
-/// Puts some value of the right type to a key that is missing, so that what else is missing shows; whether it could.
+/// Adds some value of the right type for a missing key, so that further missing keys show; returns whether it could.
 fn fill<T: DeserializeOwned>(table: &mut toml::Table, path: &str, name: &str) -> bool {
     let text = |text: &str| toml::Value::String(text.to_owned());
     let mut candidates = vec![
@@ -368,7 +368,7 @@ fn value_in(message: &str) -> Option<String> {
     parts.nth(1).map(str::to_owned)
 }
 
-/// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart into the name and what is allowed.
+/// Splits serde's "unknown field `x`, expected one of `a`, `b`" into the name and the permitted ones.
 fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let name = quoted_after(message, prefix)?;
     let (_, after) = message.split_once(", expected").unwrap_or((message, ""));

@@ -1,4 +1,4 @@
-//! What is wrong with a workload.
+//! [`WorkloadError`]: the fault of a workload.
 
 use crate::access::Complaint;
 

@@ -1,4 +1,4 @@
-//! Turns a workload into requests. The hot path: no allocation, no division, few random numbers.
+//! [`Generator`]: converts a workload to requests. The hot path: no allocation, no division, few random numbers.
 
 use crate::access::AccessLine;
 use crate::addresses::{Addresses, RandomMap, Sampler};
@@ -11,19 +11,19 @@ use crate::request::{Kind, Request};
 use crate::span::Span;
 use crate::workload::{Sequence, Workload};
 
-/// Ranks above this have probabilities that a 53-bit random number resolves no more.
+/// Largest number of blocks: higher ranks have probabilities below the resolution of a 53-bit random number.
 const BLOCKS_MAX: u64 = 1 << 40;
 
 /// The endless sequence of a workload's requests on one span.
 ///
-/// The sequence depends on workload, span, sector and seed alone.
+/// The sequence depends only on workload, span, sector and seed.
 pub struct Generator {
     lines: Vec<Line>,
     line_choice: AliasTable,
     sampler: Sampler,
-    /// Where the next sequential access of each stream starts; of each kind's streams where kinds are apart.
+    /// Start of each stream's next sequential access; of each kind's streams if kinds are separate.
     pointers: Vec<u64>,
-    /// From a kind's pointers to the next kind's; 0 where they share them.
+    /// Distance from one kind's pointers to the next kind's; 0 if they share them.
     kind_pointers: usize,
     end_bytes: u64,
     streams: usize,
@@ -46,14 +46,14 @@ pub struct Generator {
     last: [u64; 3],
     /// A range that was trimmed and is still to be written.
     trimmed: Option<(u64, u32)>,
-    /// Where the same requests are to come again.
+    /// State for repeating the same requests, if they repeat.
     again: Option<Box<Again>>,
     addresses: Random,
     choices: Random,
     think_times: Random,
 }
 
-/// A loop of requests, and what its generator is made of.
+/// A loop of requests, and the inputs of its generator.
 struct Again {
     workload: Workload,
     span: Span,
@@ -70,7 +70,7 @@ struct Line {
     read_below: u64,
     random_below: u64,
     trim_below: u64,
-    /// The line's alignment where it is coarser than the sector, to which pointers always are aligned.
+    /// Alignment of the line if it is coarser than the sector, to which pointers are always aligned.
     pointer_align_bytes: Option<u64>,
     delay_ns: u64,
     burst: u32,
@@ -137,7 +137,7 @@ fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Re
     }
 }
 
-/// Zones begin and go on where every line may.
+/// Checks that zones are aligned for every line.
 fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadError> {
     let Addresses::Strided { zone_bytes, step_bytes, .. } = addresses else {
         return Ok(());
@@ -272,7 +272,7 @@ impl Generator {
         self.request(kind, bits)
     }
 
-    /// The next request of a kind that the lines have; a flush where one is due.
+    /// Returns the next request of a kind that the lines have; a flush if one is due.
     pub fn next_of(&mut self, wanted: Kind) -> Request {
         if self.has_written
             && let Some(flush) = self.due_flush()
@@ -296,7 +296,7 @@ impl Generator {
         }
     }
 
-    /// Begins anew where a loop is over.
+    /// Restarts if a loop is over.
     #[inline]
     fn loop_when_due(&mut self) {
         if self.again.as_ref().is_some_and(|again| again.left.0 == 0 || again.left.1 == 0) {
@@ -328,7 +328,7 @@ impl Generator {
         request(Kind::Write, offset_bytes, length_bytes)
     }
 
-    /// The line of the next request, its kind, and the bits that say whether it is random.
+    /// Chooses the line of the next request, its kind, and the bits that determine randomness.
     #[inline]
     fn choose(&mut self) -> (Kind, u64) {
         self.begin_burst();
@@ -367,7 +367,7 @@ impl Generator {
             }
         }
         let pointer = &mut self.pointers[stream + kind as usize * self.kind_pointers];
-        // As in fio, a run among random requests that meets the end goes on at a random place.
+        // As in fio, a run among random requests that reaches the end continues at a random place.
         let has_room = *pointer + u64::from(length_bytes) <= self.end_bytes;
         is_random |= self.kind_pointers > 0 && line.random_below > 0 && !repeats && !has_room;
         let offset_bytes = if is_random {
@@ -410,8 +410,8 @@ impl Generator {
         }
     }
 
-    /// Time between a completion and the issue of the next request of a closed loop, in nanoseconds:
-    /// think time, plus the delay of the next request's line where that begins a burst.
+    /// Time between a completion and the issue of a closed loop's next request, in nanoseconds: think time, plus the
+    /// delay of the next request's line if that begins a burst.
     #[inline]
     pub fn think_ns(&mut self) -> u64 {
         self.begin_burst();
@@ -419,7 +419,7 @@ impl Generator {
         think_ns + std::mem::take(&mut self.pending_delay_ns)
     }
 
-    /// Chooses the line of the next request where the last burst is over.
+    /// Chooses the line of the next request if the last burst is over.
     #[inline]
     fn begin_burst(&mut self) {
         if self.left_in_burst > 0 {
@@ -456,7 +456,7 @@ fn check_span(span: Span, sector_bytes: u32) -> Result<(), WorkloadError> {
     }
 }
 
-/// The blocks of a random map, which reach to the end of the span: a request that has no room is cut.
+/// Blocks of a random map, which reach to the end of the span: a request without room is cut.
 fn map_blocks(blocks: Places, span: Span) -> Places {
     let room_bytes = span.start_bytes + span.length_bytes - blocks.first_bytes;
     Places { count: room_bytes / blocks.step_bytes, ..blocks }

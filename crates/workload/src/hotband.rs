@@ -1,12 +1,12 @@
-//! vdbench's hot band, number for number.
+//! vdbench's hot band, reproduced exactly.
 
 use crate::places::Places;
 use crate::random::Random;
 use crate::request::Kind;
 use crate::span::Span;
 
-/// Points of the curve: what vdbench calls a cache size in megabytes, and the share of the accesses
-/// that a cache of this size would hit. From vdbench 5.04.06, `Vdb/HotBand.java`.
+/// Points of the curve: the cache size in megabytes in vdbench's terms, and the hit share of a cache of this size. From
+/// vdbench 5.04.06, `Vdb/HotBand.java`.
 const CURVE: [(f64, f64); 29] = [
     (0.0, 0.0),
     (16.0, 0.087217),
@@ -43,8 +43,8 @@ const CURVE: [(f64, f64); 29] = [
 /// not consistent there, and its results are those of this number.
 const LAST_SLOPE: f64 = 1_313_220_630.0;
 
-/// The unit of the curve as the code uses it: it calls 1000 of them kilobytes and then divides by the
-/// transfer size in bytes, so that a "megabyte" of the curve is 1000 bytes.
+/// Unit of the curve as the code uses it: it calls 1000 of them kilobytes and then divides by the transfer size in
+/// bytes, so that a "megabyte" of the curve is 1000 bytes.
 const UNIT_BYTES: u64 = 1_000;
 
 const MEGABYTE_BYTES: u64 = 1_000_000;
@@ -79,7 +79,7 @@ impl Hotband {
         let length_bytes = u64::from(length_bytes);
         let first_bytes = self.first_bytes(places);
         let band_bytes = self.end_bytes - first_bytes;
-        // In whole megabytes, of which a band has at least one; ours never leaves the band.
+        // In whole megabytes, at least one per band; ours never leaves the band.
         let counted_bytes = (band_bytes / MEGABYTE_BYTES).max(1) * MEGABYTE_BYTES;
         let blocks = (counted_bytes.min(band_bytes) / length_bytes).max(1);
         let mut block = UNIT_BYTES * curve_value(random.fraction()) / length_bytes;

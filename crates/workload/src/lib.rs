@@ -1,15 +1,14 @@
-//! Workloads: the requests a system is put under, and when they arrive.
+//! Workloads: the requests to a system, and their arrival times.
 //!
-//! A [`Workload`] joins an [`AccessSpecification`] (sizes, kinds and randomness, as in Iometer), the
-//! law of its [`Addresses`], its [`Arrivals`] (closed or open loop) and the length of a run. A
-//! [`Generator`] turns it into [`Request`]s on a [`Span`] of a system; an [`ArrivalClock`] gives the
-//! intended arrival times of an open loop.
+//! A [`Workload`] combines an [`AccessSpecification`] (sizes, kinds and randomness, as in Iometer), the distribution of
+//! its [`Addresses`], its [`Arrivals`] (closed or open loop) and the length of a run. A [`Generator`] converts it to
+//! [`Request`]s on a [`Span`] of a system; an [`ArrivalClock`] gives the intended arrival times of an open loop.
 //!
-//! A [`Scenario`] joins several kinds of clients, each on its own LUN and range: processes, users of a
-//! web server, guests that boot, video, transactions; a [`ScenarioRun`] tells what each does next.
+//! A [`Scenario`] combines several kinds of clients, each on its own LUN and range: processes, users of a web server,
+//! guests that boot, video, transactions; a [`ScenarioRun`] returns the next step of each.
 //!
-//! Every description of the project is read through [`Document`], whose errors name file, line and
-//! key, and every quantity with a unit through [`quantity`].
+//! All descriptions of the project are read through [`Document`], whose errors include file, line and key, and all
+//! quantities with a unit through [`quantity`].
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

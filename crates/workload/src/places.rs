@@ -1,4 +1,4 @@
-//! Places at which requests may begin.
+//! [`Places`] at which requests may begin.
 
 use crate::span::Span;
 
@@ -11,8 +11,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Places inside the span at which `length_bytes` still fit: `step_bytes` apart, from the first
-    /// multiple of `align_bytes`; `None` if there are none.
+    /// Places inside the span at which `length_bytes` still fit: `step_bytes` apart, from the first multiple of
+    /// `align_bytes`; `None` if there are none.
     pub(crate) fn within(span: Span, align_bytes: u64, step_bytes: u64, length_bytes: u64) -> Option<Places> {
         let end_bytes = span.start_bytes.checked_add(span.length_bytes)?;
         let first_bytes = span.start_bytes.checked_next_multiple_of(align_bytes)?;

@@ -1,12 +1,11 @@
-//! Quantities with units: the one place where such text is parsed and printed.
+//! Quantities with units: the only code that parses and prints such text.
 //!
-//! `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes are never confused:
-//! MB is 10^6 and MiB is 2^20 bytes. A bare `k` or `M` is 2^10 or 2^20, as in fio's, dd's and everybody's
-//! sizes of requests; a bare `G` or `T` is refused, since programs and makers of disks disagree on it.
+//! `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes are never confused: MB is 10^6 and MiB
+//! is 2^20 bytes. A bare `k` or `M` is 2^10 or 2^20, as in the request sizes of fio, dd and other programs; a bare `G`
+//! or `T` is refused, since programs and disk vendors disagree on it.
 //!
-//! Parsing is exact decimal arithmetic, rounded once to the nearest whole byte or nanosecond. The
-//! newtypes print the shortest text that parses back to the same value; the `format_` functions
-//! print four significant digits for people.
+//! Parsing is exact decimal arithmetic, rounded once to the nearest whole byte or nanosecond. The newtypes print the
+//! shortest text that parses back to the same value; the `format_` functions print four significant digits for users.
 
 use std::fmt;
 
@@ -78,11 +77,11 @@ const RATE_UNITS: [(&str, f64); 15] = [
     ("b/s", 1.0),
 ];
 
-/// Far above any rate and any speed, and few enough digits that what is printed is read again.
+/// Far above any rate and any speed, and with few enough digits that printed values can be parsed again.
 const RATE_MAX_BYTES_PER_S: f64 = 1e18;
 const RPM_MAX: f64 = 1e9;
 
-/// The byte units that a rate is printed in, largest first.
+/// Byte units of printed rates, largest first.
 const PRINTED_RATE_UNITS: [(&str, f64); 4] = [("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3), ("B/s", 1.0)];
 
 fn wrong(text: &str, expected: &'static str, reason: impl Into<String>) -> QuantityError {
@@ -96,8 +95,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The whole number nearest to `self * factor` (halves up); `None` where it overflows, and where
-    /// a quantity that is not zero would become zero.
+    /// The whole number nearest to `self * factor` (halves up); `None` on overflow, or if a non-zero quantity would
+    /// become zero.
     fn scaled(&self, factor: u64) -> Option<u128> {
         let divisor = 10u128.checked_pow(self.decimals)?;
         let product = self.digits.checked_mul(u128::from(factor))?;
@@ -215,8 +214,8 @@ pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     Ok(bytes_per_s)
 }
 
-/// Parses the rate of a link into bytes of data a second. In bytes it is that (`"600MB/s"`); in bits it is the rate
-/// of the line, as sheets call it (`"6Gb/s"`), of which `coding` says how many carry a byte.
+/// Parses the rate of a link into bytes of data per second. A value in bytes is taken as it is (`"600MB/s"`); a value
+/// in bits is the line rate, as in data sheets (`"6Gb/s"`), and `coding` determines the number of bits per byte.
 ///
 /// # Errors
 /// As [`parse_rate_bytes_per_s`].
@@ -258,8 +257,8 @@ fn trim_zeros(mut text: String) -> String {
     text
 }
 
-/// Prints a size for people: exactly where four digits suffice (`"64KiB"`, `"36.7GB"`), else rounded to
-/// four with a decimal prefix (`"9.186GB"`).
+/// Prints a size for users: exactly if four digits suffice (`"64KiB"`, `"36.7GB"`), else rounded to four with a decimal
+/// prefix (`"9.186GB"`).
 pub fn format_bytes(bytes: u64) -> String {
     let exact = Bytes(bytes).to_string();
     if exact.bytes().filter(u8::is_ascii_digit).count() <= 4 {
@@ -273,7 +272,7 @@ pub fn format_bytes(bytes: u64) -> String {
 /// Prints a duration in nanoseconds for people, with four significant digits: `"8.512ms"`.
 pub fn format_duration_ns(duration_ns: i64) -> String {
     let magnitude = duration_ns.unsigned_abs();
-    // Whole minutes and hours read well; "1.512h" does not before it is a long time.
+    // Whole minutes and hours are readable; "1.512h" is not, except for long times.
     let (unit, factor) = DURATION_UNITS
         .iter()
         .find(|(name, factor)| match *name {
@@ -318,8 +317,8 @@ pub struct LinkRate {
 /// How many bits of a line carry a byte of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineCoding {
-    /// Ten, as 8b/10b takes them on SATA, SAS and Fibre Channel; later generations have other codes, and are called by
-    /// what ten would carry (24G SAS: 2,400 MB/s).
+    /// Ten, as in 8b/10b on SATA, SAS and Fibre Channel; later generations have other codes, and are named by the
+    /// equivalent with ten (24G SAS: 2,400 MB/s).
     TenBits,
     /// Eight: parallel buses, networks.
     EightBits,
@@ -356,8 +355,8 @@ impl fmt::Display for LinkRate {
 pub struct Rpm(pub f64);
 
 impl fmt::Display for Bytes {
-    /// Exact: the largest unit of which the size is a multiple of a thousandth (decimal units) or a
-    /// whole multiple (binary units).
+    /// Exact: the largest unit in which the size is a multiple of a thousandth (decimal units) or a whole multiple
+    /// (binary units).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(name, factor): &(&str, u64)| {
             let step = if name.contains('i') || *factor == 1 { *factor } else { factor / 1000 };
@@ -417,7 +416,7 @@ impl fmt::Display for Rpm {
     }
 }
 
-/// Reads a quantity from text, and from a whole number where `from_integer` allows it.
+/// Parses a quantity from text, and from a whole number if `from_integer` permits it.
 struct QuantityVisitor<T> {
     expected: &'static str,
     parse: fn(&str) -> Result<T, QuantityError>,

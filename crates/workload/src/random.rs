@@ -1,4 +1,4 @@
-//! Random numbers: xoshiro256++, one independent stream a purpose.
+//! Random numbers: xoshiro256++, with an independent stream per purpose.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
@@ -6,11 +6,11 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// The generator's name as results record it.
 pub const GENERATOR_NAME: &str = "xoshiro256++";
 
-/// What a stream of random numbers is for. A purpose of its own keeps one kind of draw from shifting
-/// another: the addresses of a run do not depend on when think times are drawn.
+/// Purpose of a stream of random numbers. Separate streams keep one kind of draw from shifting another: the addresses
+/// of a run do not depend on when think times are drawn.
 #[derive(Clone, Copy)]
 pub enum Purpose {
-    /// Where requests go.
+    /// Addresses of requests.
     Addresses,
     /// Which line of an access specification is drawn.
     Choices,
@@ -20,7 +20,7 @@ pub enum Purpose {
     Arrivals,
     /// Keys of permutations.
     Permutation,
-    /// Which page of a site is asked for.
+    /// The requested page of a site.
     Pages,
     /// Sizes of pages.
     Sizes,
@@ -38,8 +38,8 @@ pub enum Purpose {
     Spindle,
 }
 
-/// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
-/// scenario does not change what the others draw.
+/// Seed of the client `index` of the stream `name` of a scenario: adding a stream to a scenario does not change the
+/// random numbers of the others.
 pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
     // FNV-1a, which is stable.
     let hash = name
@@ -114,7 +114,7 @@ pub(crate) struct AliasTable {
 
 #[derive(Clone, Copy)]
 struct Column {
-    /// Below this fraction of the column (in 2^-64) it is the column's own index, above it the alias.
+    /// Below this fraction of the column (in 2^-64) the result is the column's own index, above it the alias.
     threshold: u64,
     alias: u32,
 }
@@ -174,8 +174,8 @@ impl Permutation {
         }
     }
 
-    /// Where `value`, below n, goes. The network's domain is below 2n, so that the walk takes fewer
-    /// than two steps on average.
+    /// The image of `value`, which is below n. The network's domain is below 2n, so the walk takes fewer than two steps
+    /// on average.
     #[inline]
     pub(crate) fn apply(&self, value: u64) -> u64 {
         let mut value = value;
@@ -187,8 +187,8 @@ impl Permutation {
         }
     }
 
-    /// Each round changes one half by a function of the other, hence can be undone whatever the
-    /// function; the halves need not be of one width.
+    /// Each round changes one half by a function of the other, so it can be undone for any function; the halves may
+    /// differ in width.
     #[inline]
     fn network(&self, value: u64) -> u64 {
         let (mut high, mut low) = (value >> self.low_bits, value & self.low_mask);

@@ -1,4 +1,4 @@
-//! The request: one read, write, trim or flush.
+//! [`Request`]: a read, write, trim or flush.
 
 use crate::span::Span;
 
@@ -9,9 +9,9 @@ pub enum Kind {
     Read,
     /// Transfers data to the system.
     Write,
-    /// Tells the system that the range holds no data any more (ATA TRIM, SCSI UNMAP).
+    /// Discards the data of the range (ATA TRIM, SCSI UNMAP).
     Trim,
-    /// Asks that all writes completed so far reach stable storage; has no range.
+    /// Flushes all writes completed so far to stable storage; has no range.
     Flush,
 }
 
@@ -39,11 +39,11 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length in bytes; 0 for a flush.
     pub length_bytes: u32,
-    /// A write that must be on stable storage before it completes (FUA); a flush of metadata too, as fsync(2) is where
-    /// fdatasync(2) is of data alone.
+    /// A write that must be on stable storage before it completes (FUA); for a flush, also of metadata, as fsync(2)
+    /// compared with fdatasync(2).
     pub force_unit_access: bool,
-    /// An ordered command: everything queued before it is done first, everything after it waits
-    /// (SCSI's ordered task attribute).
+    /// An ordered command: everything queued before it completes first, everything after it waits (SCSI's ordered task
+    /// attribute).
     pub ordered: bool,
 }
 
@@ -59,7 +59,7 @@ impl Request {
 pub struct Recorded {
     /// When it arrived, in nanoseconds of the recording's own clock, whose zero means nothing.
     pub arrival_ns: u64,
-    /// When it was complete, on the same clock, where that was recorded.
+    /// Time of completion on the same clock, if recorded.
     pub completion_ns: Option<u64>,
     /// The request.
     pub request: Request,

@@ -1,7 +1,7 @@
-//! Scenarios: several kinds of clients at once, each on its own LUN and range.
+//! [`Scenario`]s: several kinds of concurrent clients, each on its own LUN and range.
 //!
-//! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] makes clients of them, which the simulator
-//! asks for their next [`Step`].
+//! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] creates their clients, which the simulator asks for their
+//! next [`Step`].
 
 mod access;
 mod boot;
@@ -52,7 +52,7 @@ const CPUS_MAX: u32 = 4_096;
 pub struct Scenario {
     /// The scenario's name in the catalogue.
     pub name: String,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: String,
     /// Processors of the host, which [`Step::Cpu`] occupies.
     pub cpus: u32,
@@ -61,7 +61,7 @@ pub struct Scenario {
     pub network: Option<Rate>,
     /// The pool that issues the requests of all streams with a share: its threads, or its rate.
     pub pool: Option<Arrivals>,
-    /// The warm-up, which results leave out; none where a file does not state one.
+    /// The warm-up, which results exclude; none if a file does not state one.
     pub warm_up: WarmUp,
     /// How long a run lasts.
     pub run_length: ScenarioLength,
@@ -185,8 +185,8 @@ impl Scenario {
         }
     }
 
-    /// The scenario with `clients` clients in place of those of each stream that has a number of them, and
-    /// of the pool's threads: the points of a saturation curve.
+    /// The scenario with `clients` clients in each stream that has a number of them, and threads in the pool: the
+    /// points of a saturation curve.
     #[must_use]
     pub fn with_clients(&self, clients: u32) -> Scenario {
         let mut scenario = self.clone();

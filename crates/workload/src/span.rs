@@ -1,4 +1,4 @@
-//! Parts of a system, as people write them.
+//! [`Span`]: parts of a system, and their text form.
 
 use crate::quantity;
 
@@ -12,11 +12,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// The part of a system of `capacity_bytes` that `text` names: `36.7GB` (the first), `10GB..20GB` or `0%..50%`, its
-    /// ends rounded down to whole sectors.
+    /// Parses the part of a system of `capacity_bytes` that `text` names: `36.7GB` (the first), `10GB..20GB` or
+    /// `0%..50%`, with ends rounded down to whole sectors.
     ///
     /// # Errors
-    /// One line, where the text is no range, or the range is empty or ends beyond the system.
+    /// One line, if the text is no range, or the range is empty or ends beyond the system.
     pub fn parse(text: &str, capacity_bytes: u64, sector_bytes: u32) -> Result<Span, String> {
         debug_assert!(sector_bytes > 0, "sectors hold something");
         let place = |end: &str| -> Result<Option<u64>, String> {

@@ -1,4 +1,4 @@
-//! Goodness of fit, for the tests of what is random.
+//! Goodness of fit, for tests of random numbers.
 
 /// Pearson's chi-square of `counts` against `probabilities`, as standard deviations from its mean.
 /// Neighbouring classes are joined until each expects 10 or more, so that the law is chi-square.

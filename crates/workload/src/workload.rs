@@ -1,4 +1,4 @@
-//! A workload: access specification, addresses, arrivals and run length, as read from a file.
+//! [`Workload`]: access specification, addresses, arrivals and run length, as read from a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ const STREAMS_MAX: u32 = 65_536;
 pub struct Workload {
     /// The workload's name in the catalogue.
     pub name: String,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: String,
     /// Sizes, kinds and randomness of the requests.
     pub specification: AccessSpecification,
-    /// Where random accesses go.
+    /// Distribution of random accesses.
     pub addresses: Addresses,
     /// Sequential pointers, which requests use in turn; Iometer's worker has one.
     pub streams: u32,
@@ -30,8 +30,8 @@ pub struct Workload {
     pub stream_turn: u32,
     /// Writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
-    /// Writes between two flushes of data and metadata, as fsync(2) makes them; 0 for none. Where both are due, this one
-    /// alone is done.
+    /// Writes between two flushes of data and metadata, as by fsync(2); 0 for none. If both kinds are due, only this
+    /// one is done.
     pub sync_every: u64,
     /// How the requests follow one another.
     pub sequence: Sequence,
@@ -47,15 +47,16 @@ pub struct Workload {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sequence {
-    /// Whether sequential requests of each kind go on from the last of their own kind, rather than from the last of all.
+    /// Whether sequential requests of each kind continue from the last of their own kind, instead of from the last of
+    /// all.
     pub kinds_apart: bool,
     /// Whether each place is trimmed and then written.
     pub trim_then_write: bool,
-    /// One request in so many goes to a random place, the last of each run; 0 where the lines alone decide.
+    /// One request in so many goes to a random place, the last of each run; 0 if only the lines determine that.
     pub run: u32,
-    /// Whether the others of a run go to the place of the one before, rather than behind it.
+    /// Whether the others of a run repeat the previous place instead of continuing after it.
     pub repeats: bool,
-    /// After how much the same requests come again, in the same order; absent where they never do.
+    /// Length after which the same requests repeat in the same order; absent if they never do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looped: Option<LoopLength>,
 }
@@ -76,7 +77,7 @@ pub struct LoopLength {
 }
 
 impl LoopLength {
-    /// Transfers and bytes, on a part of so many bytes.
+    /// Number of transfers and bytes, for a part of that size.
     pub(crate) fn on(self, part_bytes: u64) -> (u64, u64) {
         let by_passes = self.passes.map_or(u64::MAX, |passes| (part_bytes as f64 * passes).round() as u64);
         let bytes = self.bytes.unwrap_or(u64::MAX).min(by_passes);
@@ -91,7 +92,7 @@ struct WorkloadForm {
     name: String,
     #[serde(default)]
     source: String,
-    /// The specification's own name where it differs from the workload's.
+    /// Name of the specification if it differs from the workload's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     specification: Option<String>,
     #[serde(default)]
@@ -222,8 +223,8 @@ impl Workload {
         matches!(self.arrivals, Arrivals::Closed { think, .. } if has_delay || think != Think::None)
     }
 
-    /// What is to be known of requests as long as the sectors of a medium that need not begin with them: most touch one
-    /// more, and writes have two read first. `logical_bytes` is what requests are aligned to that state no alignment.
+    /// A note on requests as long as the physical sectors of a medium that need not be aligned to them: most touch one
+    /// more, and writes require reading two first. `logical_bytes` is the default alignment of requests.
     pub fn note_of_alignment(&self, logical_bytes: u32, physical_bytes: u32) -> Option<String> {
         let straddles = |line: &&AccessLine| {
             let step = line.align_bytes.unwrap_or(logical_bytes).max(1);

@@ -16,11 +16,11 @@ use crate::workload::{Sequence, Workload, is_plain};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AccessForm", into = "AccessForm")]
 pub struct Access {
-    /// Who issues the requests.
+    /// Issuer of the requests.
     pub load: Load,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
-    /// Where random accesses go.
+    /// Distribution of random accesses.
     pub addresses: Addresses,
     /// Sequential pointers, which requests use in turn.
     pub pointers: u32,
@@ -30,13 +30,13 @@ pub struct Access {
     pub sequence: Sequence,
 }
 
-/// Who issues the requests of an access stream.
+/// Issuer of the requests of an access stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// The stream's own processes or rate.
     Own(Arrivals),
-    /// The scenario's pool: each time a thread of it issues a request, it picks this stream with a
-    /// probability of so many percent (vdbench's skew).
+    /// The scenario's pool: a thread of it picks this stream for each request with this probability in percent
+    /// (vdbench's skew).
     SharePercent(f64),
 }
 
@@ -154,14 +154,14 @@ struct Member {
 }
 
 enum Pace {
-    /// A client for each request in flight or in thought; what it issues after its thought.
+    /// A client for each request in flight or being prepared; the line that it issues after its think time.
     Closed(Vec<Option<u32>>),
-    /// One client, which never waits for completions.
+    /// A single client, which never waits for completions.
     Open { clock: ArrivalClock, next_ns: u64 },
 }
 
 impl AccessRun {
-    /// `seed` draws arrivals and picks; each member's requests depend on its own setup alone.
+    /// `seed` determines arrivals and choices; each member's requests depend only on its own setup.
     pub(crate) fn new(
         members: &[(&Access, f64, StreamSetup)],
         arrivals: Arrivals,

@@ -23,7 +23,7 @@ pub struct Boot {
     /// Time between the starts of two.
     #[serde(rename = "interval", with = "duration_u64")]
     pub interval_ns: u64,
-    /// The image that linked clones share; absent where each guest has a full copy.
+    /// The image that linked clones share; absent if each guest has a full copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_image: Option<GoldenImage>,
     /// Phases of a guest, one after another.
@@ -34,9 +34,9 @@ pub struct Boot {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenImage {
-    /// Its size in percent of the range, at whose start it lies.
+    /// Its size in percent of the range, at whose start it is.
     pub size_percent: f64,
-    /// Share of a guest's reads that go to it. All guests read the same of it in the same order.
+    /// Share of a guest's reads that go to it. All guests read the same data of it in the same order.
     pub reads_percent: f64,
 }
 
@@ -60,7 +60,7 @@ pub struct Phase {
     pub cpu_ns: u64,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
-    /// Where random accesses go.
+    /// Distribution of random accesses.
     #[serde(default)]
     pub addresses: Addresses,
 }
@@ -97,7 +97,7 @@ impl Phase {
         checked.map_err(|error| (error.key, error.message))
     }
 
-    /// The phase's reads alone.
+    /// Only the phase's reads.
     fn reads(&self) -> Vec<AccessLine> {
         let share = |line: &AccessLine| line.share_percent * line.read_percent / 100.0;
         let sum: f64 = self.lines.iter().map(share).sum();
@@ -125,7 +125,7 @@ struct Guest {
     stage: Stage,
 }
 
-/// A phase's requests to the guest's own part and, where it reads it, to the golden image.
+/// Requests of a phase to the guest's own part and, if it reads it, to the golden image.
 struct PhaseRun {
     own: Generator,
     golden: Option<Generator>,
@@ -149,7 +149,7 @@ impl BootRun {
         let image = Span { length_bytes: image_bytes, ..span };
         let rest = Span { start_bytes: span.start_bytes + image_bytes, length_bytes: span.length_bytes - image_bytes };
         let phase_run = |index: usize, phase: &Phase, own: Span, guest: u32| {
-            // Each phase has draws of its own; those in the image are the same for all guests.
+            // Each phase has separate random numbers; those in the image are the same for all guests.
             let seed = seed_of(setup.seed, "phase", index as u32);
             let arrivals = Arrivals::Closed { outstanding: 1, think: phase.think };
             let draw = |lines: &[AccessLine], span: Span, seed: u64| {

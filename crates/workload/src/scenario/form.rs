@@ -1,4 +1,4 @@
-//! [`ScenarioForm`]: a scenario as it is in TOML and JSON, where a stream's kind is the table that is there.
+//! [`ScenarioForm`]: a scenario in TOML and JSON form, in which the table that is present determines a stream's kind.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ pub struct StreamForm {
 }
 
 impl StreamForm {
-    /// The stream, if it is of one kind.
+    /// The stream, if exactly one kind is present.
     pub fn resolve(self) -> Option<Stream> {
         let mut kinds = [
             self.access.map(StreamKind::Access),

@@ -1,4 +1,4 @@
-//! [`ScenarioLength`]: when a scenario is over.
+//! [`ScenarioLength`]: the end of a scenario.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,6 @@ pub enum ScenarioLength {
     /// This many nanoseconds.
     #[serde(rename = "time")]
     TimeNs(#[serde(with = "duration_u64")] u64),
-    /// Until its finite streams are done: boots, prefills, and video of so many frames.
+    /// When its finite streams are done: boots, prefills, and video with a number of frames.
     AllDone,
 }

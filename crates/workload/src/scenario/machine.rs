@@ -60,7 +60,7 @@ impl Machine {
         }
     }
 
-    /// Forgets what was counted so far; a boot and a prefill are always measured whole.
+    /// Resets the counters; a boot and a prefill are always measured completely.
     pub(crate) fn start_measuring(&mut self) {
         match self {
             Machine::Web(run) => run.start_measuring(),

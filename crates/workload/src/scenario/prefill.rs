@@ -7,7 +7,7 @@ use crate::access::Complaint;
 use crate::quantity::bytes_u32;
 use crate::span::Span;
 
-/// Writes the stream's LUN or range, or where it names none, each LUN of the system.
+/// Writes the stream's LUN or range, or if it names none, each LUN of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefill {

@@ -1,4 +1,4 @@
-//! Where in a system a stream goes: its LUN and a range of it.
+//! [`Range`] of a stream: its LUN and a part of it.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::span::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[Mark; 2]", into = "[Mark; 2]")]
 pub struct Range {
-    /// Where it starts.
+    /// Start of the range.
     pub from: Mark,
-    /// Where it ends.
+    /// End of the range.
     pub to: Mark,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Mark {
 }
 
 impl Range {
-    /// Checks what does not depend on the LUN.
+    /// Checks everything that does not depend on the LUN.
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         let is_empty = match (self.from, self.to) {
             (Mark::Percent(from), Mark::Percent(to)) => from >= to,

@@ -1,4 +1,4 @@
-//! A scenario at work: its clients, and what they do next.
+//! [`ScenarioRun`]: the clients of a running scenario, and their next steps.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,10 @@ use crate::span::Span;
 
 /// The clients of a scenario on a system.
 ///
-/// Every client is a program of one thread. The simulator asks each at the start for its
-/// [`next`](ScenarioRun::next) step, and again whenever that step is over; of a request it learns by
-/// [`complete`](ScenarioRun::complete). What the clients draw depends on the scenario, the LUNs, the
-/// sector and the seed alone: draws belong to a stream, whose clients are alike, or to a client, so that
-/// it does not matter who is asked first.
+/// Every client is a program of one thread. The simulator asks each at the start for its [`next`](ScenarioRun::next)
+/// step, and again when that step is over; completions of requests are reported by [`complete`](ScenarioRun::complete).
+/// The random choices of clients depend only on the scenario, the LUNs, the sector and the seed: they belong to a
+/// stream, whose clients are alike, or to a client, so the order of asking does not matter.
 pub struct ScenarioRun {
     names: Vec<String>,
     /// Each stream's machine; streams of the pool have that of the pool, which is the last.
@@ -45,7 +44,7 @@ struct Client {
     number: u32,
     in_flight: u32,
     awaits: bool,
-    /// Whether it is an open loop's, which waits for nobody.
+    /// Whether it belongs to an open loop, which never waits.
     is_open: bool,
 }
 
@@ -54,7 +53,7 @@ struct Client {
 pub struct StreamReport {
     /// The stream's name.
     pub name: String,
-    /// Its facts beside the latencies of its requests.
+    /// Its figures in addition to the latencies of its requests.
     pub facts: Facts,
 }
 
@@ -126,7 +125,7 @@ impl ScenarioRun {
         })
     }
 
-    /// How many clients there are; they are numbered from 0.
+    /// Number of clients; they are numbered from 0.
     pub fn clients(&self) -> u32 {
         self.clients.len() as u32
     }
@@ -136,9 +135,8 @@ impl ScenarioRun {
         &self.names
     }
 
-    /// What `client` does next: asked at the start, and whenever its last step is over. After
-    /// [`Step::Io`] it is over at once, after [`Step::Await`] when [`complete`](ScenarioRun::complete)
-    /// says so.
+    /// Returns the next step of `client`: call it at the start, and when its last step is over. [`Step::Io`] is over at
+    /// once, [`Step::Await`] when [`complete`](ScenarioRun::complete) returns true.
     #[inline]
     pub fn next(&mut self, client: u32, now_ns: u64) -> Step {
         let place = &mut self.clients[client as usize];
@@ -157,8 +155,8 @@ impl ScenarioRun {
         step
     }
 
-    /// Notes that a request of `client` has completed; true if the client waited for that, and is to be
-    /// asked now.
+    /// Notes that a request of `client` has completed; returns true if the client waited for that, and must be asked
+    /// now.
     #[inline]
     #[must_use]
     pub fn complete(&mut self, client: u32) -> bool {
@@ -179,7 +177,7 @@ impl ScenarioRun {
         self.finite > 0 && self.unfinished == 0
     }
 
-    /// Begins the measured part: what streams have counted so far is forgotten, except boots and prefills.
+    /// Starts the measured part: counters of streams are reset, except boots and prefills.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.measured_from_ns = now_ns;
         self.machines.iter_mut().for_each(Machine::start_measuring);

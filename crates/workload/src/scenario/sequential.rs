@@ -1,4 +1,4 @@
-//! Sequential streams, each through a region of its own.
+//! Sequential streams, each in its own region.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Sequential {
     /// Bytes of a request.
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
-    /// Requests that a stream has in flight at a time.
+    /// Queue depth of a stream.
     #[serde(default = "one")]
     pub outstanding: u32,
     /// Thought before each request.

@@ -1,4 +1,4 @@
-//! What all kinds of streams share: the steps of their clients, where they go, what they report.
+//! Common types of all kinds of streams: [`Step`]s of clients, their addresses, their figures.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::span::Span;
 /// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It issues this request of a stream now, and is asked again at once. The request's latency counts
-    /// from now: an open loop's client is asked at the intended arrival.
+    /// Issues this request of a stream now; the client must be asked again at once. The request's latency counts from
+    /// now: a client of an open loop is asked at the intended arrival.
     Io {
         /// Index of the stream that the request belongs to.
         stream: u32,
@@ -20,17 +20,17 @@ pub enum Step {
     },
     /// It waits for any of its requests to complete.
     Await,
-    /// It is asked again at this time.
+    /// Must be asked again at this time.
     Think {
         /// The time in nanoseconds.
         until_ns: u64,
     },
-    /// It needs a processor of the host for so long, and is asked again afterwards.
+    /// Needs a processor of the host for this long, and must be asked again afterwards.
     Cpu {
         /// The time on the processor in nanoseconds.
         busy_ns: u64,
     },
-    /// The network in front of the server carries so many bytes to it; it is asked again afterwards.
+    /// The network in front of the server transfers that many bytes to it; it must be asked again afterwards.
     Transfer {
         /// The bytes.
         bytes: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Turn {
     pub(crate) now_ns: u64,
 }
 
-/// Where a stream goes, and the seed of its own draws.
+/// Range of a stream, and the seed of its own random numbers.
 #[derive(Clone)]
 pub(crate) struct StreamSetup {
     pub(crate) stream: u32,
@@ -60,7 +60,7 @@ pub(crate) struct StreamSetup {
     pub(crate) seed: u64,
 }
 
-/// Facts of a stream beside the latencies of its requests, over the measured part of the run.
+/// Figures of a stream in addition to the latencies of its requests, over the measured part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Facts {
@@ -88,7 +88,7 @@ pub enum Facts {
     Frames {
         /// Frames complete in time.
         complete: u64,
-        /// Frames that were not; of those under way, the ones that are overdue.
+        /// Frames that were not; including overdue ones under way.
         dropped: u64,
         /// Complete frames a second.
         frames_per_s: f64,
@@ -112,7 +112,7 @@ pub enum Facts {
 }
 
 impl Facts {
-    /// All of it as named figures, with their units.
+    /// All of them as named figures, with their units.
     pub fn figures(&self) -> Vec<(String, f64)> {
         let fact = |name: &str, value: f64| (name.to_owned(), value);
         let seconds = |ns: u64| ns as f64 / 1e9;
@@ -165,12 +165,12 @@ pub struct GuestBoot {
     pub booted_ns: Option<u64>,
 }
 
-/// Events a second; 0 where no time has passed.
+/// Events per second; 0 if no time has passed.
 pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
-/// The mean of `count` times; 0 where there is none.
+/// Mean of `count` times; 0 if there are none.
 pub(crate) fn mean_ns(sum_ns: u128, count: u64) -> f64 {
     if count > 0 { sum_ns as f64 / count as f64 } else { 0.0 }
 }
@@ -203,7 +203,7 @@ pub(crate) fn check_not_zero(key: &str, value: u64, reason: &str) -> Result<(), 
     if value == 0 { Err((key.to_owned(), format!("0 is not allowed; {reason}"))) } else { Ok(()) }
 }
 
-/// Checks that a size is made of sectors.
+/// Checks that a size is a multiple of sectors.
 pub(crate) fn check_sectors(key: &str, bytes: u32, sector_bytes: u32) -> Result<(), Complaint> {
     if bytes.is_multiple_of(sector_bytes) {
         return Ok(());

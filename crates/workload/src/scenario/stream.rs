@@ -1,4 +1,4 @@
-//! [`Stream`]: clients of one kind, and [`StreamKind`], what they do.
+//! [`Stream`]: clients of one kind, and [`StreamKind`], their behaviour.
 
 use super::access::{Access, Load};
 use super::boot::Boot;
@@ -15,9 +15,9 @@ use crate::access::{AccessLine, Complaint};
 pub struct Stream {
     /// Its name in results, unlike all others.
     pub name: String,
-    /// The LUN it goes to; the whole system where absent.
+    /// The LUN; the whole system if absent.
     pub lun: Option<String>,
-    /// The part of the LUN; all of it where absent.
+    /// The part of the LUN; all of it if absent.
     pub range: Option<Range>,
     /// Kind of its clients.
     pub kind: StreamKind,
@@ -67,7 +67,7 @@ impl StreamKind {
         }
     }
 
-    /// Whether its clients change what is stored: write, or trim.
+    /// Whether its clients change stored data by writes or trims.
     pub fn writes(&self) -> bool {
         let changes = |lines: &[AccessLine]| lines.iter().any(|line| line.read_percent < 100.0);
         match self {

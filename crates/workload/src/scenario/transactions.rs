@@ -28,7 +28,7 @@ pub struct Transactions {
     pub requests: u32,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
-    /// Where random accesses go.
+    /// Distribution of random accesses.
     #[serde(default)]
     pub addresses: Addresses,
 }

@@ -27,8 +27,8 @@ pub struct Video {
     /// Bytes of a frame.
     #[serde(rename = "frame", with = "bytes_u32")]
     pub frame_bytes: u32,
-    /// The rate to hold; absent, frames follow as fast as they can. At a rate, frame f may be begun f
-    /// periods after the start and is dropped unless it is complete `buffer_frames` periods later.
+    /// The rate to hold; if absent, frames follow as fast as they can. At a rate, frame f may begin f periods after the
+    /// start and is dropped unless it is complete `buffer_frames` periods later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_per_s: Option<f64>,
     /// Frames in the buffer, and so at work at a time.
@@ -39,7 +39,7 @@ pub struct Video {
     /// Requests of one frame in flight at a time.
     #[serde(default = "one")]
     pub outstanding: u32,
-    /// The number of frames after which the stream ends; absent, it has no end.
+    /// Number of frames after which the stream ends; if absent, it has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct VideoRun {
     frames_per_track: u64,
     /// The places of the buffer; each is a client that works on one frame at a time.
     slots: Vec<Slot>,
-    /// The next frame where there is no rate.
+    /// The next frame if there is no rate.
     next_frame: u64,
     complete: u64,
     dropped: u64,
@@ -133,7 +133,7 @@ impl VideoRun {
         self.slots.len() as u32
     }
 
-    /// When frame `frame` may be begun; it is due when the frame that takes its place may.
+    /// Earliest start of frame `frame`; it is due at the earliest start of the frame that takes its place.
     fn ready_ns(&self, frame: u64) -> u64 {
         self.video.frames_per_s.map_or(0, |rate| (frame as f64 * 1e9 / rate) as u64)
     }
@@ -188,14 +188,14 @@ impl VideoRun {
         }
     }
 
-    /// Gives an empty place its next frame; `Some` is what it does instead, for now or for good.
+    /// Assigns the next frame to a free slot; `Some` is the step instead, for now or for good.
     fn begin(&mut self, index: usize, now_ns: u64) -> Option<Step> {
         let end = self.video.frames.unwrap_or(u64::MAX);
         if self.video.frames_per_s.is_none() {
             self.slots[index].frame = self.next_frame;
             self.next_frame += 1;
         }
-        // A frame that is overdue before it is begun is not begun.
+        // A frame that is overdue before its start is skipped.
         while self.slots[index].frame < end && self.due_ns(self.slots[index].frame) <= now_ns {
             self.dropped += 1;
             self.slots[index].frame += self.slots.len() as u64;
@@ -224,7 +224,7 @@ impl VideoRun {
         self.enter(index, Stage::Empty);
     }
 
-    /// Where a request of a frame goes; a track begins anew at its end.
+    /// Address of a frame's request; a track restarts at its end.
     fn place(&self, track: usize, frame: u64, request: u64) -> (u64, u32) {
         let done_bytes = request * u64::from(self.video.request_bytes);
         let start_bytes = self.tracks[track].start_bytes + frame % self.frames_per_track * self.stride_bytes;

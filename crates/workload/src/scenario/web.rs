@@ -17,7 +17,7 @@ const FILES_MAX: u32 = 1 << 26;
 pub struct Web {
     /// Users at a time.
     pub users: u32,
-    /// Files in the set; where the range is full earlier, the rest is left out.
+    /// Number of files; if the range is full earlier, the rest is omitted.
     pub files: u32,
     /// The smallest file.
     #[serde(rename = "smallest_file", with = "bytes_u32")]
@@ -33,10 +33,10 @@ pub struct Web {
     pub hot_files_percent: f64,
     /// Share of the pages that are hot files; the rest are any of the others.
     pub hot_pages_percent: f64,
-    /// Where the files lie.
+    /// Placement of the files.
     #[serde(default)]
     pub layout: Layout,
-    /// Bytes that a read fetches.
+    /// Bytes per read.
     #[serde(default = "default_request", rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
     /// Reads of a page in flight at a time.
@@ -44,7 +44,7 @@ pub struct Web {
     pub read_ahead: u32,
 }
 
-/// Where the files of a set lie.
+/// Placement of the files of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
@@ -126,9 +126,9 @@ struct Page {
 /// The places of a set of files.
 struct Files {
     start_bytes: u64,
-    /// Where each file starts in the bytes of the set, and where the last ends.
+    /// Start of each file in the bytes of the set, and the end of the last.
     edges_bytes: Vec<u64>,
-    /// Size of an extent, and where each goes; none where the set is contiguous.
+    /// Size of an extent, and the position of each; `None` if the set is contiguous.
     extents: Option<(u64, Permutation)>,
 }
 
@@ -168,7 +168,7 @@ impl Files {
         self.edges_bytes.len() as u64 - 1
     }
 
-    /// Where a byte of the set lies, and how many follow without a gap.
+    /// Address of a byte of the set, and the number of contiguous bytes from there.
     fn place(&self, at_bytes: u64) -> (u64, u64) {
         match &self.extents {
             None => (self.start_bytes + at_bytes, u64::MAX),
