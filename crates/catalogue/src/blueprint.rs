@@ -1,4 +1,4 @@
-//! A file of the catalogue or of a user's with some of its values changed, over and over: the points of a sweep.
+//! [`Blueprint`]: a file of the catalogue or a user with some values changed repeatedly, for the points of a sweep.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -17,13 +17,13 @@ use crate::{
     unknown, whole,
 };
 
-/// Everything that a description follows from, as text: what is to be varied, and the files that it names. It needs
-/// neither the catalogue of another version nor a file of another machine.
+/// All inputs of a description as text: the file to be varied, and the files that it names. It is independent of the
+/// catalogue's version and of files on the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blueprint {
     kind: BlueprintKind,
-    /// TOML; of an array over those that it is based on.
+    /// TOML; for an array, merged with its bases.
     text: String,
     /// Files of drives that an array names by path.
     drives: BTreeMap<String, String>,
@@ -39,11 +39,11 @@ enum BlueprintKind {
 }
 
 impl Blueprint {
-    /// The drive or array of a name, as [`crate::load_system`] takes it; `drives` are paths of drives that may be put
-    /// into an array.
+    /// The drive or array of a name, as for [`crate::load_system`]; `drives` are paths of drives that may replace those
+    /// of the array.
     ///
     /// # Errors
-    /// When there is none of that name, or a file cannot be read.
+    /// When the name is unknown, or a file cannot be read.
     pub fn of_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
             return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
@@ -65,10 +65,10 @@ impl Blueprint {
         Ok(Blueprint { kind: BlueprintKind::Array, text, drives })
     }
 
-    /// The workload or scenario of a name, as [`crate::load_demand`] takes it.
+    /// The workload or scenario of a name, as for [`crate::load_demand`].
     ///
     /// # Errors
-    /// When there is none of that name, or its file cannot be read.
+    /// When the name is unknown, or its file cannot be read.
     pub fn of_demand(name: &str) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
             return Err(unknown("workload or scenario", name, &[WORKLOADS, SCENARIOS]));
@@ -81,10 +81,10 @@ impl Blueprint {
         Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() }
     }
 
-    /// Whatever the text of a file describes, which is read again with every description made of it.
+    /// A blueprint of a file's text of any kind, which is parsed again for every description.
     ///
     /// # Errors
-    /// When it is not TOML, or an array that names files of drives which cannot be read.
+    /// When it is not TOML, or an array that names drive files which cannot be read.
     pub fn of_text(file: &str, text: &str) -> Result<Blueprint, InputError> {
         let document = Document::parse(file, text)?;
         if document.states("lines[0]") || is_scenario(&document) {
@@ -93,16 +93,13 @@ impl Blueprint {
         Blueprint::of_system_document(&document, &[])
     }
 
-    /// What the text states, key by key as in the file.
-    ///
-    /// # Errors
-    /// When it is not TOML.
+    /// The stated values by key, as in the file.
     pub fn stated(&self) -> Result<serde_json::Value, InputError> {
         toml::from_str(&self.text).map_err(|error| whole("", error.message()))
     }
 }
 
-/// What a blueprint describes.
+/// Description of a blueprint.
 #[allow(clippy::large_enum_variant)] // One a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Described {
@@ -162,23 +159,23 @@ impl Drafter {
         }
     }
 
-    /// What the blueprint describes when each of these keys, such as `seek.read_average` or `lines[0].size`, or of an array
-    /// what [`Changes`] names, has another value, as it would stand in the file but without quotation marks.
+    /// Describes the blueprint with other values for these keys, such as `seek.read_average` or `lines[0].size`, or for
+    /// an array the names of [`Changes`]; values are as in the file but without quotation marks.
     ///
     /// # Errors
-    /// A key that does not exist, a value that it cannot have, or a description that is impossible; lines are not told,
-    /// since there is no file that has these values.
+    /// When a key does not exist, a value is invalid, or the description is impossible; without lines, since there is
+    /// no file with these values.
     pub fn with(&self, values: &[(String, String)]) -> Result<Described, InputError> {
         let (table, changes) = self.drafted(values)?;
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
     }
 
-    /// The figures of a drive's `[stated]` that no longer hold when these keys have other values, such as
-    /// `stated.random_read`: the varied drive keeps what was derived from them, and is not fitted to them again.
+    /// The figures of a drive's `[stated]` that no longer hold with other values for these keys, such as
+    /// `stated.random_read`: the varied drive keeps the values derived from them, and is not fitted to them again.
     ///
     /// # Errors
-    /// As of [`Drafter::with`].
+    /// As for [`Drafter::with`].
     pub fn dropped_figures(&self, values: &[(String, String)]) -> Result<Vec<String>, InputError> {
         let is_base = |key: &str| is_stated(key) || NOT_SIMULATED.contains(&top(key));
         let (base, varied): (Vec<_>, Vec<_>) = values.iter().cloned().partition(|(key, _)| is_base(key));
@@ -193,11 +190,10 @@ impl Drafter {
         }
     }
 
-    /// The sentence that tells which figures of `[stated]` these values drop, for the system of a name; `None` where they
-    /// drop none.
+    /// The note on the figures of `[stated]` that these values drop, for a named system; `None` if they drop none.
     ///
     /// # Errors
-    /// As of [`Drafter::with`].
+    /// As for [`Drafter::with`].
     pub fn dropped_note(&self, system: &str, values: &[(String, String)]) -> Result<Option<String>, InputError> {
         let figures = self.dropped_figures(values)?;
         if figures.is_empty() {
@@ -232,11 +228,11 @@ impl Drafter {
         Ok((table, changes))
     }
 
-    /// The file of a drive in which keys have other values, and everything else is what was derived before.
+    /// A drive's file with other values for some keys, and all other values as derived before.
     fn vary(&self, table: Table, values: &[(&str, &str)]) -> Result<Table, InputError> {
         let mut varied = table.clone();
         values.iter().try_for_each(|(key, text)| set(&mut varied, key, text))?;
-        // The value that the file states leaves it as it is.
+        // The stated value changes nothing.
         let is_other = |key: &str| get(&varied, key) != get(&table, key) || get(&table, key).is_none();
         let others: Vec<_> = values.iter().filter(|(key, _)| is_other(key)).copied().collect();
         if others.is_empty() {
@@ -260,9 +256,9 @@ impl Drafter {
         Ok(table)
     }
 
-    /// Refuses a key that changes nothing because other keys of the file decide. Keys of one table that are varied
-    /// together, such as all seek times, may: one of them is enough. A number that changes nothing by itself, such as a size
-    /// that is rounded, is tried at other values first; a name cannot be, so it is never refused.
+    /// Refuses a key without effect because other keys of the file override it. For keys of one table that are varied
+    /// together, such as all seek times, one with an effect suffices. A number without effect by itself, such as a size
+    /// that is rounded, is tried with other values first; a name cannot be, so it is never refused.
     fn check_effect(&self, table: &Table, together: &[(&str, &str)], key: &str) -> Result<(), InputError> {
         let keys: Vec<&str> = together.iter().map(|&(key, _)| key).collect();
         let effective = || self.effective.lock().expect("no panics with it");
@@ -275,7 +271,7 @@ impl Drafter {
         };
         let base = described(table)?;
         let varied = |values: &[(&str, &str)]| described(&self.set_frozen(table, &keys, values)?);
-        // The error is for the whole of what is varied to report.
+        // The error is reported for the whole variation.
         let Ok(described) = varied(together) else { return Ok(()) };
         if described == base {
             let text = together.iter().find(|(other, _)| *other == key).map_or("", |(_, text)| text);
@@ -330,7 +326,7 @@ impl Drafter {
     }
 }
 
-/// The sentence that tells which stated figures of a system the values of its varied keys drop.
+/// The note on the stated figures of a system that the values of its varied keys drop.
 pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[String]) -> String {
     let varied: Vec<&str> = varied.iter().map(AsRef::as_ref).collect();
     format!(
@@ -344,7 +340,7 @@ pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[Stri
 const NOT_SIMULATED: [&str; 9] =
     ["name", "vendor", "model", "notes", "power", "price", "reliability", "sources", "twin"];
 
-/// By what a number is multiplied to find out whether its key changes anything.
+/// Factors by which a number is multiplied to find out whether its key has an effect.
 const SCALES: [f64; 4] = [0.5, 2.0, 0.1, 10.0];
 
 /// A quantity times a factor, as text; `None` for a text that does not begin with a number.
@@ -355,7 +351,7 @@ fn scaled(text: &str, factor: f64) -> Option<String> {
     Some(if unit.is_empty() && !number.contains('.') { format!("{}", value.round()) } else { format!("{value}{unit}") })
 }
 
-/// A description without what no rate follows from.
+/// A description without values that do not affect rates.
 fn without_power(mut described: Described) -> Described {
     if let Described::System(SystemDescription::Drive(device)) = &mut described {
         match device {
@@ -401,7 +397,7 @@ fn steps(path: &str) -> Result<Vec<Step<'_>>, InputError> {
     Ok(steps)
 }
 
-/// Gives a key a value; tables on the way that are not there are made.
+/// Sets the value of a key; missing tables on the way are created.
 fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
     let steps = steps(path)?;
     let mut steps = steps.iter();
@@ -421,7 +417,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
                 values.get_mut(*index).ok_or_else(missing)?
             }
             (Step::Index(_), _) => return Err(key_error(path, "this is not a list".to_owned())),
-            // What stands there is one of several forms, of which the new value is another.
+            // The present value has another of several forms than the new one.
             (Step::Key(key), other) => {
                 *other = Value::Table(Table::new());
                 is_new = true;
@@ -436,7 +432,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
     Ok(())
 }
 
-/// The value of a text: what TOML would read without quotation marks, and text otherwise, or where text stood before.
+/// Parses a value: as TOML would without quotation marks, otherwise as text, also if the previous value was text.
 fn value(path: &str, text: &str, stated: Option<&Value>) -> Result<Value, InputError> {
     if text.starts_with(['[', '{']) {
         let line: Table = format!("value = {text}").parse().map_err(|error: toml::de::Error| {

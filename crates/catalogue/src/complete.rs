@@ -1,4 +1,4 @@
-//! A complete description as a TOML file that leaves nothing to be derived.
+//! Writes a complete description as a TOML file in which nothing is derived.
 
 use std::collections::BTreeMap;
 

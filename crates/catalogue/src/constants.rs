@@ -1,20 +1,20 @@
-//! The constants that hold for every drive: what they mean, where they come from, and what each was fitted to.
+//! Constants for all drives: their meaning, their sources, and the data to which they were fitted.
 //!
-//! Everything else about a drive is in its catalogue file or follows from it. Nothing here was fitted to a single
-//! drive except where it says so, and a constant that was fitted names the data, so that nobody mistakes agreement
-//! with those data for a prediction.
+//! Everything else about a drive is in its catalogue file or follows from it. Nothing here was fitted to a single drive
+//! unless stated, and a fitted constant names the data, so that agreement with those data is not mistaken for a
+//! prediction.
 
 use headstack_workload::quantity::{Bytes, DurationNs};
 
-/// Fixed cost of a command where the data sheet states none.
+/// Default fixed cost of a command.
 ///
-/// Fitted to the sixteen Iometer cells of the Cheetah X15-36LP (StorageReview 2001: File Server and Web Server at 1, 4,
-/// 16 and 64 outstanding, Iometer and IPEAK) and to nothing else. Data sheets that state an overhead give 0.2 ms
-/// (Seagate, SAS) or 0.3 ms (Western Digital, ATA).
+/// Fitted only to the sixteen Iometer cells of the Cheetah X15-36LP (StorageReview 2001: File Server and Web Server at
+/// 1, 4, 16 and 64 outstanding, Iometer and IPEAK). Data sheets that state an overhead give 0.2 ms (Seagate, SAS) or
+/// 0.3 ms (Western Digital, ATA).
 pub const COMMAND_OVERHEAD: DurationNs = DurationNs(350_000);
 
-/// The same since 2009: what the manuals of Seagate's SAS drives of 2009 and 2010 state (Constellation, Constellation.2,
-/// Savvio 10K.4). Not fitted.
+/// Default fixed cost of a command since 2009: as in the manuals of Seagate's SAS drives of 2009 and 2010
+/// (Constellation, Constellation.2, Savvio 10K.4). Not fitted.
 pub const COMMAND_OVERHEAD_SINCE_2009: DurationNs = DurationNs(200_000);
 
 /// Fixed cost of a command that is served from the buffer or ends in it: no mechanics to set up. The mean of the "read hit
@@ -29,23 +29,23 @@ pub const ADVANCED_FORMAT_SINCE: u32 = 2012;
 /// Bytes above which SAS drives have sectors of 4 KiB too; medium confidence.
 pub const ADVANCED_FORMAT_ABOVE: u64 = 4_100_000_000_000;
 
-/// Media cache of a shingled drive that the file does not describe: what the Archive 8 TB is said to have (Tom's Hardware
-/// Italy; medium confidence). Nothing is known of other families, nor of the media caches of drives without shingles.
+/// Default media cache of a shingled drive: that reported for the Archive 8 TB (Tom's Hardware Italy; medium
+/// confidence). Nothing is known of other families, nor of the media caches of drives without shingles.
 pub const SHINGLED_MEDIA_CACHE: Bytes = Bytes(20_000_000_000);
 
-/// First year from which the firmware of a SATA drive is taken to choose at each completion among all commands that wait:
-/// members of RAID 5 arrays of 2010 (RE4) behave so, and nearline drives since 2017 state rates that need it. What was
-/// measured before (2003 to 2007) commits itself. Where between 2007 and 2010 the change came is not known.
+/// First year from which the firmware of a SATA drive is assumed to choose at each completion among all waiting
+/// commands: members of RAID 5 arrays of 2010 (RE4) behave so, and nearline drives since 2017 state rates that need it.
+/// Drives measured earlier (2003 to 2007) commit themselves. The year of the change between 2007 and 2010 is unknown.
 pub const IDEAL_NCQ_SINCE: u32 = 2009;
 
-/// Largest relative difference between the speed of a disk in an array and its stated speed. Range 0.0001 to 0.00135: motors
-/// follow a crystal, which is within 0.01 %, and four drives of one design (Toshiba 3 TB, measured by Henry Wong) turned at
-/// 7,200.0 to 7,219.1 rpm, 0.27 % apart. Means of long runs do not depend on it: it says how fast spindles drift past each
-/// other, here within about 10 s at 7,200 rpm. Not fitted.
+/// Largest relative difference between the speed of a disk in an array and its stated speed. Range 0.0001 to 0.00135:
+/// motors follow a crystal, which is within 0.01 %, and four drives of one design (Toshiba 3 TB, measured by Henry
+/// Wong) turned at 7,200.0 to 7,219.1 rpm, 0.27 % apart. Means of long runs do not depend on it: it determines how fast
+/// spindles drift relative to each other, here within about 10 s at 7,200 rpm. Not fitted.
 pub const SPINDLE_SPEED_TOLERANCE: f64 = 0.001;
 
-/// Commands that a parallel SCSI host keeps in a drive: the default of the Adaptec driver (aic7xxx), as a Linux boot
-/// log shows it for a Cheetah X15-36LP. Not fitted.
+/// Commands that a parallel SCSI host keeps in a drive: the default of the Adaptec driver (aic7xxx), from a Linux boot
+/// log for a Cheetah X15-36LP. Not fitted.
 pub const SCSI_HOST_TAGS: u32 = 32;
 
 /// Commands that a SAS or Fibre Channel host keeps in a drive; general knowledge of host adapters, medium confidence.
@@ -54,29 +54,29 @@ pub const SERIAL_SCSI_HOST_TAGS: u32 = 64;
 /// Tags of native command queueing (Serial ATA II).
 pub const NCQ_TAGS: u32 = 32;
 
-/// Tags of a SCSI, SAS or Fibre Channel drive whose sheet states none: what Seagate's drives of 1998 to 2001 report.
+/// Default tags of a SCSI, SAS or Fibre Channel drive: as reported by Seagate's drives of 1998 to 2001.
 pub const TCQ_TAGS: u32 = 64;
 
-/// Extra settling of a write where neither averages nor track-to-track times tell: the sheets of the catalogue give 0.3
-/// to 0.9 ms, the measured drives -0.48 to 0.65 ms; medium confidence.
+/// Default extra settling of a write, if neither averages nor track-to-track times are known: the sheets of the
+/// catalogue give 0.3 to 0.9 ms, the measured drives -0.48 to 0.65 ms; medium confidence.
 pub const WRITE_SETTLE: DurationNs = DurationNs(400_000);
 
-/// Formatted over raw media rate: what servo sectors, gaps, preambles and ECC leave of the "internal transfer rate" of
-/// a sheet. The median of the catalogue's drives whose sheets state both rates (0.65 to 0.78).
+/// Ratio of formatted to raw media rate: the part of a sheet's "internal transfer rate" without servo sectors, gaps,
+/// preambles and ECC. The median of the catalogue's drives whose sheets state both rates (0.65 to 0.78).
 pub const FORMAT_EFFICIENCY: f64 = 0.76;
 
-/// Zones that a derived layout has where the sheet does not tell; the drives with known tables have 8 to 24.
+/// Default number of zones of a derived layout; the drives with known tables have 8 to 24.
 pub const ZONES: u32 = 16;
 
-/// Cylinders of a band where a drive runs over one surface before it changes to the next; medium confidence.
+/// Cylinders of a band in which a drive fills one surface before it changes to the next; medium confidence.
 pub const BAND_CYLINDERS: u32 = 64;
 
-/// First year from which a drive is taken to lay blocks out surface by surface, to start accesses at whatever wanted
-/// sector comes first, and to keep many dirty extents; medium confidence.
+/// First year from which a drive is assumed to lay blocks out surface by surface, to start accesses at the first wanted
+/// sector that arrives, and to keep many dirty extents; medium confidence.
 pub const MODERN_SINCE: u32 = 2005;
 
-/// Extents that a drive since [`MODERN_SINCE`] keeps dirty. The power of two that puts the write curve of the Samsung
-/// SpinPoint F1, the only one known, within 10 %; medium confidence.
+/// Dirty extents of a drive since [`MODERN_SINCE`]. The power of two that makes the write curve of the Samsung
+/// SpinPoint F1, the only known one, fit within 10 %; medium confidence.
 pub const MODERN_DIRTY_EXTENTS: u32 = 64;
 
 /// Extents that an earlier drive keeps dirty: as extracted from the Cheetah 9LP (its contemporaries Atlas 10K and
@@ -84,11 +84,11 @@ pub const MODERN_DIRTY_EXTENTS: u32 = 64;
 pub const EARLY_DIRTY_EXTENTS: u32 = 3;
 
 /// First year from which the seek curve of a drive below 9,000 rpm follows from constant acceleration
-/// ([`crate::resolve`]). Before it the shapes of drives measured in 1996 to 1999 hold, as StorageReview's seven drives of
-/// 2001 bear out (3.3 %, and 9.4 % with an earlier form of the later shape); the sheets that agree with the later one are of
-/// 2006 and after. Where between 2002 and 2007 the change came is not known. Drives of 10,000 rpm and more keep the older
-/// shape, whose full stroke over the average is theirs (1.95; 2.05 in the Savvio 10K.4): with the later one Demartek's OLTP of 2016
-/// comes out 9 to 20 % high, with the older one 2 %.
+/// ([`crate::resolve`]). Before it the shapes of drives measured in 1996 to 1999 are used, confirmed by StorageReview's
+/// seven drives of 2001 (3.3 %, and 9.4 % with an earlier form of the later shape); the sheets that agree with the
+/// later one are of 2006 and after. The year of the change between 2002 and 2007 is unknown. Drives of 10,000 rpm and
+/// more keep the older shape, whose ratio of full stroke to average is theirs (1.95; 2.05 in the Savvio 10K.4): with
+/// the later one the result for Demartek's OLTP of 2016 is 9 to 20 % high, with the older one 2 %.
 pub const ACCELERATED_SINCE: u32 = 2007;
 
 /// Outer over inner media rate by year: 1.5 in 1997, 2.0 from 2010 on (the sheets of the catalogue; general knowledge).
@@ -99,27 +99,29 @@ pub const RATE_RATIO_BY_YEAR: [(f64, f64); 2] = [(1997.0, 1.5), (2010.0, 2.0)];
 /// which is written less densely than its year could.
 pub const BIT_ASPECT_BY_YEAR: [(f64, f64); 3] = [(2000.0, 8.5), (2010.0, 3.0), (2023.0, 2.1)];
 
-/// Single-cylinder seek in ms by year where the sheet does not tell: the extracted drives of 1996 to 1999 (0.83 to
+/// Single-cylinder seek in ms by year, if the sheet does not state it: the extracted drives of 1996 to 1999 (0.83 to
 /// 1.94 ms), the sheets of 2001 (0.4 to 0.6 ms), those since 2005 (0.2 to 0.3 ms).
 pub const SINGLE_CYLINDER_MS_BY_YEAR: [(f64, f64); 4] = [(1992.0, 2.0), (1998.0, 1.0), (2001.0, 0.5), (2005.0, 0.25)];
 
-/// What flash in a drive takes in a second: 5.56 GB in 16 minutes, as TweakTown saw of a 600 GB drive with TurboBoost under
-/// 4 KiB random reads on 1 % of its blocks (review 5863; it prints 355 MB/s for the same figures). Not fitted.
+/// Fill rate of the flash in a hybrid drive: 5.56 GB in 16 minutes, measured by TweakTown on a 600 GB drive with
+/// TurboBoost with 4 KiB random reads on 1 % of its blocks (review 5863; it prints 355 MB/s for the same figures). Not
+/// fitted.
 pub const FLASH_FILL_BYTES_PER_S: f64 = 5.8e6;
 
 /// Block of such a flash. 4 KiB would not do: 900 reads a second of that size bring less than it was seen to take in.
 /// Inferred, low confidence.
 pub const FLASH_BLOCK_BYTES: u64 = 16 << 10;
 
-/// Flash to the first byte: a page read of MLC NAND (50 to 100 us) and the controller; general knowledge, medium
-/// confidence. Together with [`HIT_OVERHEAD`] it gives 9,100 reads a second, where TweakTown saw 8,800. Not fitted.
+/// Latency of flash to the first byte: a page read of MLC NAND (50 to 100 us) and the controller; general knowledge,
+/// medium confidence. Together with [`HIT_OVERHEAD`] it gives 9,100 reads per second; TweakTown measured 8,800. Not
+/// fitted.
 pub const FLASH_LATENCY: DurationNs = DurationNs(100_000);
 
 /// Rate of one package of flash of 2012 to 2016; estimate.
 pub const FLASH_BYTES_PER_S: f64 = 200e6;
 
-/// Run of requests from which on it is sequential for the caches of a drive; estimate. Web pages of up to 4 MB over an
-/// array gained from TurboBoost (Demartek), so that it cannot be much shorter.
+/// Length of a run from which on it counts as sequential for the caches of a drive; estimate. Web pages of up to 4 MB
+/// over an array were faster with TurboBoost (Demartek), so it cannot be much shorter.
 pub const SEQUENTIAL_BYTES: u64 = 1 << 20;
 
 /// Bytes of a media cache for each extent of its map; estimate: a small write each.
@@ -131,60 +133,60 @@ pub const MEDIA_CACHE_IDLE: DurationNs = DurationNs(500_000_000);
 /// Share of a media cache in use from which on it is cleaned while the host waits; estimate.
 pub const MEDIA_CACHE_BUSY_SHARE: f64 = 0.9;
 
-/// What is moved home in one sweep over the drive: as much as a small part of the buffer holds; estimate.
+/// Bytes moved home in one sweep over the drive: a small part of the buffer; estimate.
 pub const MEDIA_CACHE_SWEEP_BYTES: u64 = 4 << 20;
 
 /// Accesses of a sweep that are queued at once. Two keep the arm busy and the order ascending; estimate.
 pub const MEDIA_CACHE_SWEEP_WINDOW: u32 = 2;
 
-/// What one entry of a map stands for; general knowledge, high confidence.
+/// Bytes per entry of the mapping table; general knowledge, high confidence.
 pub const SSD_MAPPING_UNIT: Bytes = Bytes(4096);
 
-/// Part of the flash of a drive with capacitors that holds no data: parity over dies, spare blocks, the map. The median of what
-/// the ratio of sequential to steady random writes of Intel's P5500 and Samsung's PM9A3 and PM1743 leaves (none to 0.07);
-/// KIOXIA's and Micron's drives were kept out.
+/// Part of the flash of a drive with capacitors that holds no data: parity over dies, spare blocks, the mapping table.
+/// The median of the shares that follow from the ratio of sequential to steady random writes of Intel's P5500 and
+/// Samsung's PM9A3 and PM1743 (0 to 0.07); KIOXIA's and Micron's drives were excluded.
 pub const SSD_PARITY_SHARE: f64 = 0.048;
 
-/// What the flash of a drive with capacitors behind NVMe takes at most, as a share of the link: power bounds it. The median of
-/// the sequential writes of the same three sheets (0.46 to 0.60).
+/// Largest rate of the flash of a drive with capacitors and NVMe, as a share of the link: power limits it. The median
+/// of the sequential writes of the same three sheets (0.46 to 0.60).
 pub const SSD_NVME_FLASH_SHARE: f64 = 0.5;
 
-/// What the flash behind SATA takes a second at most, whatever its dies could: controllers and power are made for twice the
-/// link. Steady writes of the sheets of Intel and Samsung come to 0.7 to 1.3 GB/s with [`SSD_PARITY_SHARE`] (S4500, S4610,
-/// PM883); Micron's drives were kept out. Medium confidence.
+/// Largest rate of the flash behind SATA, for any number of dies: controllers and power are designed for twice the
+/// link. Steady writes of the sheets of Intel and Samsung imply 0.7 to 1.3 GB/s with [`SSD_PARITY_SHARE`] (S4500,
+/// S4610, PM883); Micron's drives were excluded. Medium confidence.
 pub const SSD_SERIAL_FLASH_BYTES_PER_S: f64 = 1.1e9;
 
 /// Least over-provisioning that steady random writes are solved to: below it, blocks that go bad would use it up; estimate.
 pub const SSD_OVER_PROVISIONING_MIN: f64 = 0.04;
 
-/// Free blocks of a die below which it collects: one kept for collection, one being erased, one to go on with; estimate.
+/// Free blocks of a die below which it collects: one kept for collection, one being erased, one for new data; estimate.
 pub const SSD_FREE_BLOCKS: u32 = 3;
 
-/// Reads that a die serves at most while other work waits for them: two milliseconds or so; estimate.
+/// Largest number of reads that a die serves while other work waits: about two milliseconds; estimate.
 pub const SSD_READS_AHEAD: u32 = 32;
 
 /// Rows for each die that the write buffer holds: one is programmed while the next fills; estimate.
 pub const SSD_BUFFER_ROWS_PER_DIE: u64 = 2;
 
-/// From the arrival of a command to its first action, over SATA and SAS: what the specification of Intel's S4500 leaves
-/// of a random read of 110 us beside flash, channel and link (75, 10 and 7 us).
+/// Time from the arrival of a command to its first action, over SATA and SAS: the rest of a random read of 110 us in
+/// the specification of Intel's S4500 without flash, channel and link (75, 10 and 7 us).
 pub const SSD_COMMAND_SERIAL: DurationNs = DurationNs(18_000);
 
-/// The same over NVMe: what NVMeVirt was fitted to for a Samsung 970 PRO (21.5 us) and a WD ZN540 (20 us); the sheets of
-/// Intel's P5510 and P5520 leave 28 and 21 us beside the flash. Range 11 to 28 us.
+/// The same over NVMe: NVMeVirt's fits for a Samsung 970 PRO (21.5 us) and a WD ZN540 (20 us); the sheets of Intel's
+/// P5510 and P5520 imply 28 and 21 us in addition to the flash. Range 11 to 28 us.
 pub const SSD_COMMAND_NVME: DurationNs = DurationNs(20_000);
 
-/// Of a write, over SATA and SAS: 25 to 28 us in all by the sheets of Samsung's 850 and 870 EVO, 52 us by that of
+/// For a write, over SATA and SAS: 25 to 28 us in all by the sheets of Samsung's 850 and 870 EVO, 52 us by that of
 /// Intel's S4500; the link takes 7 us.
 pub const SSD_WRITE_COMMAND_SERIAL: DurationNs = DurationNs(20_000);
 
-/// Of a write, over NVMe: sheets give 13 to 20 us in all (P4500, P5520), NVMeVirt's fits 4 to 6 us.
+/// For a write, over NVMe: sheets give 13 to 20 us in all (P4500, P5520), NVMeVirt's fits 4 to 6 us.
 pub const SSD_WRITE_COMMAND_NVME: DurationNs = DurationNs(12_000);
 
-/// The least of both that a sheet's latency is taken to leave; below it the flash is taken to be faster.
+/// Smallest value of both that a sheet's latency may imply; below it the flash is assumed to be faster.
 pub const SSD_COMMAND_LEAST: DurationNs = DurationNs(3_000);
 
-/// Small requests a second of a drive on SATA: what sheets of 2014 to 2023 state (72,000 to 98,000).
+/// Small requests per second of a drive on SATA: as in sheets of 2014 to 2023 (72,000 to 98,000).
 pub const SSD_SERIAL_ATA_IOPS: f64 = 97_000.0;
 
 /// Most random reads a second of a drive on SAS of 12 Gb/s; general knowledge, medium confidence.
@@ -194,8 +196,8 @@ pub const SSD_SAS_IOPS: f64 = 200_000.0;
 /// 638,000; 4: 800,000 to 1,450,000; 5: 2,500,000). KIOXIA's and Micron's drives were kept out.
 pub const SSD_NVME_IOPS: [f64; 5] = [220e3, 450e3, 600e3, 1e6, 2.5e6];
 
-/// Rate of a controller by generation of PCI Express where the sheet does not tell, as a share of the link's payload: sheets
-/// of drives with four lanes give 3.2 of 3.6, 6.5 to 7.1 of 7.2 and 13 to 14 of 14.4 GB/s.
+/// Default rate of a controller by generation of PCI Express, as a share of the link's payload: sheets of drives with
+/// four lanes give 3.2 of 3.6, 6.5 to 7.1 of 7.2 and 13 to 14 of 14.4 GB/s.
 pub const SSD_CONTROLLER_SHARE: f64 = 0.95;
 
 /// Commands that an NVMe drive works on at once: more than the dies keep busy; estimate.
@@ -248,12 +250,12 @@ pub const POWER_ANCHOR: PowerAnchor = PowerAnchor {
     spin_up: DurationNs(10_900_000_000),
 };
 
-/// Electronics where the sheet states no idle power: the median of what the sheets of the catalogue that state it leave
-/// beside the spindle (0.4 to 8.4 W); medium confidence.
+/// Default power of the electronics: the median of idle power minus spindle power in the sheets of the catalogue that
+/// state idle power (0.4 to 8.4 W); medium confidence.
 pub const ELECTRONICS_W: f64 = 4.0;
 
-/// Active less idle power where the sheet does not state both: the median of those of the catalogue that do (0.5 to
-/// 5.0 W).
+/// Default difference of active and idle power: the median of the sheets of the catalogue that state both (0.5 to 5.0
+/// W).
 pub const ACTIVE_OVER_IDLE_W: f64 = 2.2;
 
 /// Disks of a stack that is in helium: air leaves room for six.
@@ -269,9 +271,9 @@ pub const HELIUM_DRAG: f64 = 0.21;
 /// Temperature of the air around a drive: a cool room; estimate. Sheets measure power at 25 degrees Celsius.
 pub const AMBIENT_CELSIUS: f64 = 25.0;
 
-/// How much warmer than the air the case of a drive 3.5 inches wide gets, a watt: what makes the Atlas 10K III 3 degrees
-/// cooler than the Cheetah X15-36LP (StorageReview 2001, top plates) at the middle between idle and active power, 11.0
-/// against 12.5 W. Fitted to that alone.
+/// Temperature rise of the case of a 3.5-inch drive over the air, per watt: fitted only to the difference of 3 degrees
+/// between the Atlas 10K III and the Cheetah X15-36LP (StorageReview 2001, top plates) at the middle between idle and
+/// active power, 11.0 against 12.5 W.
 pub const AIRFLOW_K_PER_W: f64 = 2.0;
 
 /// Linear interpolation in a table of (x, y) with ascending x, constant beyond its ends.

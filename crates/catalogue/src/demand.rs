@@ -1,15 +1,15 @@
-//! What a system is put under, by name or file: workloads and scenarios.
+//! Workloads and scenarios, by name or file.
 
 use headstack_sim::Demand;
 use headstack_workload::{Document, InputError, Scenario, Workload};
 
 use crate::{SCENARIOS, WORKLOADS, find, unknown, whole};
 
-/// Reads a workload of the catalogue, named by id or by the name of its access specification, or one from a file of the
-/// user's, named by a path that ends in `.toml`.
+/// Reads a workload of the catalogue, named by id or by the name of its access specification, or one from a user's
+/// file, named by a path that ends in `.toml`.
 ///
 /// # Errors
-/// When there is no such workload or file, or it is not acceptable.
+/// When the workload or file does not exist, or is not acceptable.
 pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
     let Some(document) = find(name_or_path, &[("workloads", WORKLOADS)])? else {
         return Err(unknown("workload", name_or_path, &[WORKLOADS]));
@@ -23,7 +23,7 @@ pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
 /// Reads a scenario, named as workloads are.
 ///
 /// # Errors
-/// When there is no such scenario or file, or it is not acceptable.
+/// When the scenario or file does not exist, or is not acceptable.
 pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
     let Some(document) = find(name_or_path, &[("scenarios", SCENARIOS)])? else {
         return Err(unknown("scenario", name_or_path, &[SCENARIOS]));
@@ -49,7 +49,7 @@ pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
     }
 }
 
-/// Whether a file is a scenario's, by what only these have: tables of streams, where a workload has their number.
+/// Whether a file is a scenario, which has tables of streams, while a workload has their number.
 pub(crate) fn is_scenario(document: &Document) -> bool {
     ["streams[0]", "pool", "network", "cpus"].iter().any(|key| document.states(key))
 }

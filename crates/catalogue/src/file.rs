@@ -1,6 +1,6 @@
-//! The TOML form of a drive, from the few numbers of a data sheet to a complete description.
+//! [`DriveFile`]: the TOML form of a drive, from the few numbers of a data sheet to a complete description.
 //!
-//! Nearly every key is optional: what is left out is derived (see [`crate::resolve`]). The complete form states
+//! Nearly every key is optional: missing values are derived (see [`crate::resolve`]). The complete form states
 //! everything and derives nothing.
 
 mod assists;
@@ -31,9 +31,9 @@ pub struct DriveFile {
     pub model: Option<String>,
     /// Year of introduction; many defaults depend on it.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
-    /// Arms that move on their own, each with its share of the heads and blocks; 1 where left out.
+    /// Independent arms, each with its share of the heads and blocks; by default 1.
     pub actuators: Option<u32>,
     /// How much it holds.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -44,7 +44,7 @@ pub struct DriveFile {
     /// Rates and densities of a data sheet.
     #[serde(default, skip_serializing_if = "is_default")]
     pub media: MediaTable,
-    /// Speed, and where in a turn an access may begin.
+    /// Speed, and rotational positions at which an access may begin.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spindle: SpindleTable,
     /// Seek times of a data sheet or a curve, switching and settling.
@@ -62,32 +62,32 @@ pub struct DriveFile {
     /// The way to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: InterfaceTable,
-    /// Slow processes, off where left out.
+    /// Slow processes, by default off.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow: SlowTable,
-    /// What the sheet promises; what the file leaves out is solved for it.
+    /// Promises of the data sheet; missing values are solved for them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// Flash that serves reads; none where left out.
+    /// Flash that serves reads; by default none.
     pub flash_cache: Option<FlashCacheTable>,
-    /// Media that take random writes in order; none where left out.
+    /// Media that take random writes in order; by default none.
     pub media_cache: Option<MediaCacheTable>,
-    /// Tracks that overlap; none where left out.
+    /// Overlapping tracks; by default none.
     pub shingles: Option<ShinglesTable>,
-    /// What the drive takes, and what cools it.
+    /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: PowerTable,
     /// Reliability; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
-    /// What it cost; carried, not used by the model.
+    /// Price; stored, not used by the model.
     pub price: Option<PriceTable>,
-    /// Key path, or the path of a table that holds it, or `default`, to `CODE text`: how sure (A read in the named
-    /// source, S stated by a study's document, B general knowledge of high and C of medium confidence, D estimate, I
-    /// inferred) and where from.
+    /// Maps a key path, the path of its table, or `default`, to `CODE text`: confidence (A read in the named source, S
+    /// stated by a study's document, B general knowledge of high and C of medium confidence, D estimate, I inferred)
+    /// and source.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// How it was learnt from a device, if it was; stored, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -105,22 +105,22 @@ pub struct StatedTable {
     pub random_write: Option<StatedWrites>,
 }
 
-/// Random writes that a sheet promises, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
+/// Random writes promised by a sheet, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedWrites {
     /// Requests a second.
     pub iops: f64,
-    /// Requests outstanding; 1 where left out.
+    /// Queue depth; by default 1.
     pub depth: Option<u32>,
-    /// Bytes of a request; 4 KiB where left out.
+    /// Bytes of a request; by default 4 KiB.
     pub size: Option<Bytes>,
     /// The volatile write cache was on or off.
     pub cache: CacheState,
 }
 
 impl StatedWrites {
-    /// The rate alone.
+    /// Only the rate.
     pub fn rate(&self) -> StatedRate {
         StatedRate { iops: self.iops, depth: self.depth, size: self.size }
     }
@@ -142,11 +142,11 @@ pub enum CacheState {
 pub struct CapacityTable {
     /// Blocks the drive exports.
     pub logical_blocks: Option<u64>,
-    /// Its size where the count of blocks is unknown; rounded down to whole blocks.
+    /// Size if the number of blocks is unknown; rounded down to whole blocks.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; 512 where left out.
+    /// Bytes of a logical block; by default 512.
     pub logical_block: Option<Bytes>,
-    /// Bytes of a physical sector; as the logical block where left out.
+    /// Bytes of a physical sector; by default those of the logical block.
     pub physical_sector: Option<Bytes>,
 }
 
@@ -156,7 +156,7 @@ pub struct CapacityTable {
 pub struct GeometryTable {
     /// Disks of the stack.
     pub platters: Option<u32>,
-    /// Diameter of a disk; it decides what the spindle takes.
+    /// Diameter of a disk, which determines the power of the spindle.
     pub media_diameter_mm: Option<f64>,
     /// Recording surfaces.
     pub heads: Option<u32>,
@@ -164,13 +164,13 @@ pub struct GeometryTable {
     pub cylinders: Option<u32>,
     /// Order of the blocks.
     pub order: Option<BlockOrder>,
-    /// Where spares lie.
+    /// Placement of spares.
     pub sparing: Option<Sparing>,
-    /// Number of zones, where their table is unknown.
+    /// Number of zones, if their table is unknown.
     pub zone_count: Option<u32>,
-    /// Physical sectors of the outermost track, where the table of zones is unknown.
+    /// Physical sectors of the outermost track, if the zone table is unknown.
     pub outer_sectors_per_track: Option<u32>,
-    /// Physical sectors of the innermost track, where the table of zones is unknown.
+    /// Physical sectors of the innermost track, if the zone table is unknown.
     pub inner_sectors_per_track: Option<u32>,
     /// The zones, from the outer rim inwards.
     pub zones: Option<Vec<ZoneTable>>,
@@ -186,19 +186,19 @@ pub struct ZoneTable {
     pub last_cylinder: u32,
     /// Physical sectors of a track.
     pub sectors_per_track: u32,
-    /// Angle of the first sector in turns; 0 where left out.
+    /// Angle of the first sector in turns; by default 0.
     pub offset_turns: Option<f64>,
     /// Skew at a change of head, in turns.
     pub track_skew_turns: Option<f64>,
     /// Skew at a change of cylinder, in turns.
     pub cylinder_skew_turns: Option<f64>,
-    /// Sectors at the front without logical blocks; 0 where left out.
+    /// Sectors at the start without logical blocks; by default 0.
     pub reserved_sectors: Option<u64>,
-    /// Spares of a region; 0 where left out.
+    /// Spares per region; by default 0.
     pub spares: Option<u32>,
-    /// Places skipped; none where left out.
+    /// Slipped sectors; by default none.
     pub slips: Option<Vec<u64>>,
-    /// Pairs (defective, replacement); none where left out.
+    /// Pairs (defective, replacement); by default none.
     pub remaps: Option<Vec<(u64, u64)>>,
 }
 
@@ -234,7 +234,7 @@ pub struct SpindleTable {
     pub write_on_arrival: Option<bool>,
 }
 
-/// `[seek]`: at most one of the four curves; the figures of the sheet make one where there is none.
+/// `[seek]`: at most one of the four curves; if there is none, it follows from the sheet's figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeekTable {
@@ -256,7 +256,7 @@ pub struct SeekTable {
     pub two_piece: Option<TwoPieceTable>,
     /// Lee and Katz' three parameters.
     pub three_parameter: Option<ThreeParameterTable>,
-    /// One time for every distance.
+    /// A constant time for every distance.
     pub constant: Option<DurationNs>,
     /// Time to change to another surface.
     pub head_switch: Option<DurationNs>,
@@ -270,7 +270,7 @@ pub struct SeekTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwoPieceTable {
-    /// Where the second piece begins.
+    /// Start of the second piece.
     pub boundary_cylinders: u32,
     /// Constant of the short piece.
     pub short_ns: f64,
@@ -305,15 +305,15 @@ pub struct QueueTable {
     pub depth: Option<u32>,
     /// Which is next.
     pub policy: Option<Policy>,
-    /// Age that takes precedence; none where left out.
+    /// Age that takes precedence; by default none.
     pub ageing: Option<DurationNs>,
     /// Share of the open commands that is searched, 0 to 1.
     pub reordering_strength: Option<f64>,
-    /// Commands behind the one in service whose order is fixed.
+    /// Commands after the one in service whose order is fixed.
     pub committed: Option<f64>,
     /// A sector that comes past within this time of the end of the seek is taken to be missed.
     pub rotation_margin: Option<DurationNs>,
-    /// Time of positioning that a unit of waiting makes up for, 0 to 1.
+    /// Positioning time that a unit of waiting compensates for, 0 to 1.
     pub age_weight: Option<f64>,
 }
 
@@ -333,7 +333,7 @@ pub struct BufferTable {
     pub read_ahead_max_sectors: Option<u32>,
     /// Sectors read ahead before another command is served.
     pub read_ahead_min_sectors: Option<u32>,
-    /// Read-ahead goes on after a hit.
+    /// Whether read-ahead continues after a hit.
     pub read_ahead_on_hit: Option<bool>,
     /// Sectors that pass before the first wanted one are kept.
     pub keep_passing_sectors: Option<bool>,
@@ -377,7 +377,7 @@ pub struct OverheadsTable {
     pub data_preparation: Option<DurationNs>,
     /// Least time to the end of a write's arm movement.
     pub minimum_seek_delay: Option<DurationNs>,
-    /// Least time from a read to its track, where the arm need not move.
+    /// Shortest time from a read to its track, if the arm need not move.
     pub read_settled_min: Option<AfterTable>,
 }
 
@@ -391,7 +391,7 @@ pub struct AfterTable {
     pub after_write: DurationNs,
 }
 
-/// `[interface]`: `rate`, or the two times of a byte where exact times were measured.
+/// `[interface]`: `rate`, or the two times per byte if exact times were measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceTable {
@@ -407,9 +407,9 @@ pub struct InterfaceTable {
     pub host_tags: Option<u32>,
     /// Order of the host's own queue.
     pub host_elevator: Option<Policy>,
-    /// What the drive hangs on where it stands alone; nothing that takes time where left out.
+    /// Host adapter of a single drive; by default nothing that takes time.
     pub host: Option<HostProfile>,
-    /// Costs of leaving the bus; the drive stays connected where left out.
+    /// Costs of disconnecting from the bus; by default the drive stays connected.
     pub disconnect: Option<DisconnectTable>,
 }
 
@@ -455,7 +455,7 @@ pub struct SlowTable {
     pub recalibration: Option<RecalibrationTable>,
     /// Background media scan.
     pub scan: Option<ScanTable>,
-    /// Each write is read back a turn later; off where left out.
+    /// Whether each write is read back one revolution later; by default off.
     pub write_verify: Option<bool>,
 }
 
@@ -515,9 +515,9 @@ pub struct PowerTable {
     pub spin_up_j: Option<f64>,
     /// How long that takes.
     pub spin_up: Option<DurationNs>,
-    /// Time without work after which the spindle stops; never where left out.
+    /// Idle time after which the spindle stops; by default never.
     pub idle_timeout: Option<DurationNs>,
-    /// Temperature of the air where the drive sits.
+    /// Ambient temperature of the drive.
     pub ambient_celsius: Option<f64>,
     /// How much warmer than the air the case gets, a watt.
     pub airflow_k_per_w: Option<f64>,

@@ -1,8 +1,8 @@
-//! Drive files in which derived values are fixed, so that other values can be varied.
+//! [`Frozen`]: drive files with fixed derived values, so that other values can be varied.
 //!
-//! A figure of `[stated]` is solved for once, with the file as it is. A varied file keeps the solution and no longer states
-//! the figure: otherwise the solver would undo every variation. What the class of an SSD decides is fixed too, so that,
-//! for example, capacitors do not add channels.
+//! A figure of `[stated]` is solved for once, with the file as it is. A varied file keeps the solution and no longer
+//! states the figure: otherwise the solver would undo every variation. Values determined by the class of an SSD are
+//! fixed too, so that, for example, capacitors do not add channels.
 
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
@@ -13,7 +13,7 @@ use crate::file::{DriveFile, StatedTable};
 use crate::ssd::file::{Generation, SsdFile, StatedTable as StatedFigures};
 use crate::{ResolvedDevice, key_error, resolve_device, whole};
 
-/// Keys of which a file gives one: a varied one replaces a frozen one.
+/// Alternative keys of which a file has one: a varied one replaces a frozen one.
 const ALTERNATIVES: [&[&str]; 5] = [
     &["flash.channel_rate", "flash.channel_ns_per_byte"],
     &["flash.raw", "flash.over_provisioning", "flash.blocks_per_plane"],
@@ -31,7 +31,7 @@ const ALTERNATIVES: [&[&str]; 5] = [
 /// Keys that stand for many values of the flash.
 const KINDS_OF_FLASH: [&str; 2] = ["flash.generation", "flash.cells"];
 
-/// Values of the flash that a sheet's figures may have decided.
+/// Values of the flash that a sheet's figures may have determined.
 const SOLVED_OF_FLASH: [&str; 5] =
     ["flash.read", "flash.program", "flash.channel_ns_per_byte", "slc_cache.read", "slc_cache.program"];
 
@@ -47,7 +47,7 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// Fixes what a drive file leaves out; `None` for a file in which nothing has to be fixed.
+    /// Fixes the missing values of a drive file; `None` for a file in which nothing has to be fixed.
     pub fn of(table: &Table) -> Result<Option<Frozen>, InputError> {
         let figures: Vec<String> = ["stated", "sheet"]
             .iter()
@@ -72,10 +72,10 @@ impl Frozen {
         Ok(Some(Frozen { table: frozen, solved, figures }))
     }
 
-    /// The file in which `varied` keys can be set.
+    /// Returns the file in which `varied` keys can be set.
     ///
     /// # Errors
-    /// For a key that stands for values which the stated figures have decided.
+    /// For a key that overrides values which the stated figures have determined.
     pub fn for_varying(&self, varied: &[&str]) -> Result<Table, InputError> {
         let mut table = self.table.clone();
         for key in varied {
@@ -108,7 +108,7 @@ impl Frozen {
     }
 }
 
-/// The file with what was solved for, and nothing stated.
+/// The file with the solved values, and nothing stated.
 fn freeze_disk(file: &DriveFile, solved: &DriveFile) -> DriveFile {
     let mut frozen = file.clone();
     frozen.seek.read_average = solved.seek.read_average;
@@ -119,8 +119,8 @@ fn freeze_disk(file: &DriveFile, solved: &DriveFile) -> DriveFile {
     frozen
 }
 
-/// The file with the values that its stated figures or its class decide, each where the file leaves it out. Dies of a
-/// channel, blocks and the buffer still follow from what is varied.
+/// The file with the values determined by its stated figures or its class, if missing. Dies per channel, blocks and the
+/// buffer still follow from the varied keys.
 fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
     let stated = &file.stated;
     let SsdDescription { flash, timing, slc_cache: slc, controller, interface, .. } = description;
@@ -161,7 +161,8 @@ fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
     frozen
 }
 
-/// The share that gives as many blocks: half a block of each plane less than there is, since blocks are counted up.
+/// The share that yields the same number of blocks: half a block of each plane less than the total, since blocks are
+/// rounded up.
 fn over_provisioning(description: &SsdDescription) -> f64 {
     let flash = &description.flash;
     let block = f64::from(flash.page_bytes) * f64::from(flash.pages_per_block) * f64::from(flash.planes_per_die);

@@ -1,20 +1,20 @@
-//! Hosts that drives hang on: what driver, adapter and link take for each command, each figure with its source.
+//! [`HostProfile`]: costs of driver, host adapter and link for each command, each figure with its source.
 //!
-//! Where nothing else is said, figures were fitted to one solid-state drive, an Intel D3-S4610 under fio (4 KiB random requests of one
-//! job at depths 1 to 64, `libaio`, direct), and held against another, a Samsung PM883, on the same host: docs/accuracy.md has
-//! both errors. They are those of one submitting thread; a faster processor takes less, a slower one more. An interval is the
-//! inverse of the rate that the host reached at depth 8 and more.
+//! Unless stated otherwise, figures were fitted to one SSD, an Intel D3-S4610 under fio (4 KiB random requests of one
+//! job at depths 1 to 64, `libaio`, direct), and validated with another, a Samsung PM883, on the same host:
+//! docs/accuracy.md has both errors. They apply to one submitting thread; a faster processor takes less, a slower one
+//! more. An interval is the inverse of the rate that the host reached at depth 8 and more.
 //!
-//! A sheet states a latency as its maker measured it, at a host, so that a drive's latency has that host in it already. The latency
-//! of a host here is what it takes beyond the maker's: for the fitted hosts, what a write at depth 1 took beyond the 37 us of the
-//! drive's sheet; for NVMe nothing, since makers measure under Linux too.
+//! A sheet states a latency as measured by the vendor at a host, so a drive's latency already includes that host. The
+//! latency of a host here is the excess over the vendor's: for the fitted hosts, the excess of a write at depth 1 over
+//! the 37 us of the drive's sheet; for NVMe 0, since vendors measure under Linux too.
 
 use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::Policy;
 use serde::{Deserialize, Serialize};
 
-/// A host, by what a drive hangs on there.
+/// A host, by the connection of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostProfile {
@@ -29,7 +29,7 @@ pub enum HostProfile {
     M1015,
     /// HP Smart Array P420i, each drive a RAID 0 of its own; its cache is an array's.
     P420i,
-    /// The same as a host bus adapter.
+    /// The same controller in HBA mode.
     #[serde(rename = "p420i-hba")]
     P420iHba,
     /// USB 3.0 bridge that takes one command at a time (Bulk-Only Transport).
@@ -40,7 +40,7 @@ pub enum HostProfile {
     Nvme,
 }
 
-/// What a controller in front of many drives adds: what an array takes of a host.
+/// Costs that a controller adds for many drives, as part of an array's host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SharedAdapter {
     /// Time of its processor for a command to any drive.
@@ -63,7 +63,7 @@ impl HostProfile {
         HostProfile::Nvme,
     ];
 
-    /// What a drive alone on it meets; `None` where nothing takes time.
+    /// Adapter of a single drive; `None` if nothing takes time.
     pub fn adapter(self) -> Option<AdapterDescription> {
         let base = AdapterDescription {
             tags: NCQ_TAGS,
@@ -76,8 +76,9 @@ impl HostProfile {
         };
         Some(match self {
             HostProfile::Direct => return None,
-            // 58.9 k reads and 52.1 k writes a second; the drive needs 6.8 us of a link of 6 Gb/s for 4 KiB, so that its own rate
-            // bounds long requests. At depth 2 a write is 17 us faster than alone: the processor does not go to sleep.
+            // 58.9 k reads and 52.1 k writes per second; the drive needs 6.8 us of a link of 6 Gb/s for 4 KiB, so that
+            // its own rate limits long requests. At depth 2 a write is 17 us faster than at depth 1: the processor does
+            // not go to sleep.
             HostProfile::Ahci => AdapterDescription {
                 read_interval_ns: 17_000,
                 write_interval_ns: 19_200,
@@ -97,8 +98,8 @@ impl HostProfile {
             HostProfile::M1015 => {
                 AdapterDescription { read_interval_ns: 15_700, write_interval_ns: 17_100, latency_ns: 31_000, ..base }
             }
-            // 69.5 k and 48.0 k (tests of another day: 64.4 k and 45.1 k). Medians at depth 4 are 171 us whatever the drive takes: the
-            // controller saves interrupts.
+            // 69.5 k and 48.0 k (tests of another day: 64.4 k and 45.1 k). Medians at depth 4 are 171 us for any
+            // latency of the drive: the controller coalesces interrupts.
             HostProfile::P420i => AdapterDescription {
                 read_interval_ns: 14_900,
                 write_interval_ns: 21_300,
@@ -145,7 +146,7 @@ impl HostProfile {
         HostProfile::ALL.into_iter().find(|host| host.adapter().as_ref() == Some(adapter))
     }
 
-    /// What the drives of an array share of it; links have their own tables.
+    /// The part that the drives of an array share; links have their own tables.
     pub(crate) fn shared(self) -> Option<SharedAdapter> {
         let adapter = self.adapter()?;
         let command_ns = match self {
@@ -169,10 +170,10 @@ impl HostProfile {
         }
     }
 
-    /// The order in which it hands over what the drive does not hold; the drive's usual one where absent.
+    /// Order in which it submits commands that the drive does not hold; the drive's usual one if absent.
     pub(crate) fn elevator(self) -> Option<Policy> {
         match self {
-            // Linux sorts for what cannot queue (mq-deadline).
+            // Linux sorts for drives without queueing (mq-deadline).
             HostProfile::UsbBot => Some(Policy::CLook),
             HostProfile::Direct
             | HostProfile::Ahci

@@ -1,5 +1,5 @@
-//! The catalogue: drives, arrays, scenarios and workloads that ship with headstack, one TOML file each, and what makes
-//! a complete description of the few figures of a data sheet.
+//! The catalogue: drives, arrays, scenarios and workloads included in headstack, one TOML file each, and their
+//! resolution from the few figures of a data sheet to a complete description. See docs/design/catalogue.md.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -84,7 +84,7 @@ pub fn workloads() -> &'static [Entry] {
     WORKLOADS
 }
 
-/// A hash of all these files and their names, which tells one catalogue from another.
+/// A hash of all files and their names, which identifies the catalogue.
 pub fn hash() -> String {
     let folders = [
         ("arrays", ARRAYS),
@@ -100,19 +100,19 @@ pub fn hash() -> String {
 }
 
 impl Entry {
-    /// Whether it is the file of a solid-state drive.
+    /// Whether it is the file of an SSD.
     pub fn is_ssd(&self) -> bool {
         self.document("drives").is_ok_and(|document| ssd::is_ssd(&document))
     }
 
-    /// What it is called: of a workload, its access specification; its id where it has no name.
+    /// Name: for a workload, its access specification; the id if it has no name.
     pub fn name(&self) -> String {
         let named = Document::parse(self.file_name, self.text).and_then(|document| document.read());
         let Named { name, specification } = named.unwrap_or(Named { name: None, specification: None });
         specification.or(name).unwrap_or_else(|| self.id.to_owned())
     }
 
-    /// The file, which lies in `folder` of the catalogue.
+    /// The file in `folder` of the catalogue.
     fn document(&self, folder: &str) -> Result<Document, InputError> {
         Document::parse(&format!("catalogue/{folder}/{}", self.file_name), self.text)
     }
@@ -150,7 +150,7 @@ pub enum ResolvedSystem {
 }
 
 impl ResolvedSystem {
-    /// What a run is pointed at.
+    /// The description for a run.
     pub fn description(self) -> SystemDescription {
         match self {
             ResolvedSystem::Drive(drive) => SystemDescription::Drive(drive.description()),
@@ -159,11 +159,11 @@ impl ResolvedSystem {
     }
 }
 
-/// Completes a drive of the catalogue, named by id or by its exact name, or one from a file of the user's, named by a
-/// path that ends in `.toml`.
+/// Completes a drive of the catalogue, named by id or by its exact name, or one from a user's file, named by a path
+/// that ends in `.toml`.
 ///
 /// # Errors
-/// When there is no such drive or file, or it cannot be completed.
+/// When the drive or file does not exist, or cannot be completed.
 pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     let document = match find(name_or_path, &[("drives", DRIVES), ("volumes", VOLUMES)])? {
         Some(document) => document,
@@ -175,10 +175,10 @@ pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     resolve_device(&document)
 }
 
-/// Completes a disk drive, as [`load_device`] does.
+/// Completes an HDD, as [`load_device`] does.
 ///
 /// # Errors
-/// As of [`load_device`]; also when it is a solid-state drive.
+/// As for [`load_device`]; for an SSD.
 pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
     match load_device(name_or_path)? {
         ResolvedDevice::Disk(drive) => Ok(*drive),
@@ -200,7 +200,7 @@ fn resolve_device(document: &Document) -> Result<ResolvedDevice, InputError> {
 /// Completes an array, named as drives are.
 ///
 /// # Errors
-/// When there is no such array or file, it cannot be completed, or `changes` do not fit.
+/// When the array or file does not exist, it cannot be completed, or `changes` do not fit.
 pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray, InputError> {
     let document = match find(name_or_path, &[("arrays", ARRAYS)])? {
         Some(document) => document,
@@ -230,7 +230,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
     }
 }
 
-/// The file of a path, or the entry with that id or exact name; `None` where the catalogue has none.
+/// The file of a path, or the entry with that id or exact name; `None` if the catalogue has none.
 fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Option<Document>, InputError> {
     if name_or_path.ends_with(".toml") {
         return read_document(name_or_path).map(Some);
@@ -250,7 +250,7 @@ fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Opti
     Ok(None)
 }
 
-/// By what files are named.
+/// How files are named.
 #[derive(Deserialize)]
 struct Named {
     name: Option<String>,
@@ -302,8 +302,8 @@ fn unknown(what: &str, name: &str, catalogues: &[&'static [Entry]]) -> InputErro
     whole("", &message)
 }
 
-/// The three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives are made of
-/// parts in any order, which an edit distance does not see. Among equals, those with most letters in their place: short
+/// The three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives consist of
+/// parts in any order, which an edit distance does not capture. Among equals, those with most matching letters: short
 /// names have few pairs.
 fn closest<'n>(name: &str, names: &[&'n str]) -> Vec<&'n str> {
     let pairs = |text: &str| -> Vec<[char; 2]> {

@@ -1,4 +1,5 @@
-//! Points of a sweep: each is the files of a system and a workload with some values changed, and some options.
+//! [`Points`] of a sweep: each consists of the files of a system and a workload with some values changed, and some
+//! options.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,26 +11,26 @@ use serde::Deserialize;
 use crate::options::{Draft, uniform_workload};
 use crate::{Blueprint, Described, Drafter};
 
-/// Begins the columns of what was varied, some of which are called as columns of results are.
+/// Prefix of the columns of varied keys, some of which have names of result columns.
 const MARK: &str = "=";
 
-/// Points of one system under one workload, as a sweep asks for them; what else its request says is of no matter here.
+/// Points of one system with one workload, as requested by a sweep; other keys of its request are ignored here.
 #[derive(Debug, Deserialize)]
 pub struct Points {
     system: SystemAsked,
-    /// None where the options say what the system is put under.
+    /// `None` if the options define the load.
     demand: Option<DemandAsked>,
-    /// What is varied.
+    /// The varied keys.
     fields: Vec<String>,
-    /// What each field is one of.
+    /// Kind of each field.
     kinds: Vec<FieldKind>,
-    /// What each is called in the table.
+    /// Name of each field's column in the table.
     columns: Vec<String>,
     /// The unit of all of a field's values, which its column names.
     units: Vec<Option<String>>,
     /// A value for each field.
     points: Vec<Vec<String>>,
-    /// Schedules of faults by what the option calls them: who carries a point out need not have their files.
+    /// Schedules of faults by their option values: the executing machine need not have their files.
     #[serde(default)]
     faults: BTreeMap<String, Schedule>,
 }
@@ -38,7 +39,7 @@ pub struct Points {
 #[serde(deny_unknown_fields)]
 struct SystemAsked {
     name: String,
-    /// A range of it.
+    /// A part of the system.
     part: Option<String>,
     blueprint: Blueprint,
 }
@@ -49,11 +50,11 @@ struct DemandAsked {
     blueprint: Blueprint,
 }
 
-/// What a field is one of.
+/// Kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum FieldKind {
-    /// A key of the system's file, or what an array may be changed in.
+    /// A key of the system's file, or a change of an array.
     System,
     /// A key of the workload's file.
     Demand,
@@ -64,7 +65,7 @@ enum FieldKind {
 /// A point, ready to be run.
 #[derive(Debug)]
 pub struct Point {
-    /// What tells it from the others, by the columns of the table.
+    /// Labels, by column of the table.
     pub labels: Vec<(String, String)>,
     /// The run.
     pub draft: Result<Draft, Refused>,
@@ -73,7 +74,7 @@ pub struct Point {
 /// Why a point cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// What it asks for cannot be.
+    /// It is impossible, with the reason.
     Impossible(String),
     /// Describing it has failed, which is our own fault.
     Failed(String),
@@ -88,7 +89,7 @@ impl From<InputError> for Refused {
 /// Descriptions by the values that they follow from.
 type ByValues<'p, T> = HashMap<Vec<&'p str>, Result<T, Refused>>;
 
-/// Points whose systems and demands have been described: those that are alike in either share it.
+/// Points with described systems and loads: points with equal ones share them.
 #[derive(Debug)]
 pub struct DescribedPoints<'p> {
     asked: &'p Points,
@@ -97,20 +98,20 @@ pub struct DescribedPoints<'p> {
 }
 
 impl Points {
-    /// How many there are.
+    /// Number of points.
     pub fn len(&self) -> usize {
         self.points.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
-    /// Describes what the points ask for.
+    /// Describes the points.
     ///
     /// # Errors
-    /// A blueprint that is none.
+    /// When a blueprint is invalid.
     pub fn describe(&self) -> Result<DescribedPoints<'_>, InputError> {
         let system = |described| match described {
             Described::System(system) => system,
@@ -178,14 +179,14 @@ impl Points {
 }
 
 impl DescribedPoints<'_> {
-    /// One of the points.
+    /// Returns one of the points.
     pub fn point(&self, number: usize) -> Point {
         let point = &self.asked.points[number];
         let system = &self.systems[&self.asked.of_kind(FieldKind::System, point)];
         Point { labels: self.labels(point, system.as_ref().ok()), draft: self.draft(point, system) }
     }
 
-    /// What tells a point from the others; values that are all in one unit are without it.
+    /// Labels of a point; values that all have the same unit are without it.
     fn labels(&self, point: &[String], system: Option<&SystemDescription>) -> Vec<(String, String)> {
         let Points { fields, columns, units, .. } = self.asked;
         let mut labels = vec![(format!("{MARK}system"), self.asked.system_name())];

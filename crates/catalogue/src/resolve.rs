@@ -1,7 +1,7 @@
-//! From a drive file to a complete description: what the file leaves out follows from rules.
+//! Resolves a drive file to a complete description ([`Resolved`]): missing values follow from rules.
 //!
-//! Each rule states its physics and its source where it stands; what it produced is listed in [`Resolved::derived`],
-//! so that a report can tell a sheet's figure from a deduction.
+//! Each rule states its physics and its source; derived values are listed in [`Resolved::derived`], so that a report
+//! can distinguish a sheet's figure from a deduction.
 
 mod assists;
 mod check;
@@ -33,20 +33,20 @@ pub struct Resolved {
     pub description: DriveDescription,
     /// The file as it was read, with its sources and the facts that the model does not use.
     pub file: DriveFile,
-    /// The file with what was solved for its `[stated]` figures.
+    /// The file with the values solved for its `[stated]` figures.
     pub(crate) solved: DriveFile,
-    /// What the file left out, in the order of derivation.
+    /// Derived values, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl Resolved {
-    /// Source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the default.
+    /// Source of a key of the file as `CODE text`: its own, else that of its table, else the default.
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// What `sources` says of a key, or of the table that holds it, or by default.
+/// Entry of `sources` for a key, its table, or the default.
 pub(crate) fn source_of<'s>(sources: &'s BTreeMap<String, String>, key: &str) -> Option<&'s str> {
     let mut path = key;
     loop {
@@ -65,7 +65,7 @@ pub struct Derived {
     pub key: String,
     /// The value, as text.
     pub value: String,
-    /// Where it comes from.
+    /// Rule from which it follows.
     pub rule: String,
 }
 
@@ -79,8 +79,8 @@ impl Derived {
 /// Completes a drive file.
 ///
 /// # Errors
-/// When the file is not a drive file, contradicts itself, or leaves out what nothing can be derived from; the error names
-/// file, line and key.
+/// When the file is not a drive file, contradicts itself, or lacks values from which others are derived; the error
+/// names file, line and key.
 ///
 /// What a sheet promises under `[stated]` is solved for first, and the rest follows as if the file stated the solution.
 pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
@@ -94,7 +94,7 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     Ok(Resolved { description, file, solved: solved.file, derived })
 }
 
-/// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.
+/// The seek curve comes last, with a checked geometry: its mean depends on where the blocks are.
 fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, Vec<Derived>), InputError> {
     let mut resolver = Resolver { document, file, derived: Vec::new() };
     let interface = resolver.interface()?;
@@ -135,7 +135,7 @@ fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, 
     Ok((description, resolver.derived))
 }
 
-/// The keys that are not stated, beside the one that is told of, as the end of its message: all are heard of at once.
+/// The end of a message with the other missing keys, so that all are reported at once.
 pub(crate) fn also_missing(key: &str, needed: &[(&str, bool)]) -> String {
     let others = needed.iter().filter(|(other, is_stated)| !is_stated && *other != key).map(|(other, _)| *other);
     match others.collect::<Vec<_>>() {
@@ -155,7 +155,7 @@ impl Resolver<'_> {
         Err(self.document.error(key, format!("this key is missing; {why}{}", self.also_missing(key))))
     }
 
-    /// What every file has to state and this one does not, beside `key`.
+    /// Other mandatory keys that this file lacks, in addition to `key`.
     fn also_missing(&self, key: &str) -> String {
         let DriveFile { capacity, geometry, spindle, seek, buffer, interface, .. } = self.file;
         let has_curve = mechanics::explicit_curve(seek).is_some();
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         )
     }
 
-    /// The value the file gives, else the one that `make` derives, which is recorded with its rule.
+    /// The value in the file, else the one that `make` derives, which is recorded with its rule.
     fn given_or<T: Serialize>(
         &mut self,
         given: Option<T>,

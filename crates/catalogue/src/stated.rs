@@ -1,17 +1,17 @@
-//! What data sheets promise, as the files of drives state it under `[stated]`: disks and solid-state drives alike.
+//! Promises of data sheets in drive files under `[stated]`, for HDDs and SSDs.
 
 use headstack_workload::quantity::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Requests of a kind that a sheet promises, such as `{ iops = 90_000, depth = 32, size = "4KiB" }`.
+/// A promised rate of requests, such as `{ iops = 90_000, depth = 32, size = "4KiB" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedRate {
     /// Requests a second.
     pub iops: f64,
-    /// Requests outstanding; where left out, what the kind of drive is measured at.
+    /// Queue depth; by default that at which the kind of drive is measured.
     pub depth: Option<u32>,
-    /// Bytes of a request; 4 KiB where left out.
+    /// Bytes of a request; by default 4 KiB.
     pub size: Option<Bytes>,
 }
 

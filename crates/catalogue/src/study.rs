@@ -1,4 +1,4 @@
-//! Studies: what a `study.toml` says, read with the line of whatever is wrong. Carrying it out is not done here.
+//! [`Study`]: the contents of a `study.toml`, read with the line of each error. Executing it is not part of this crate.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use headstack_workload::{Document, InputError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A question, the runs that answer it, and what others published about it.
+/// A question, the runs that answer it, and published results about it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
     /// A heading.
     pub title: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// Where published figures come from.
+    /// Sources of published figures.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// What came out, in some sentences.
+    /// The result, in some sentences.
     #[serde(default)]
     pub summary: String,
     /// The runs.
@@ -28,19 +28,19 @@ pub struct Study {
     /// Tables that are derived from others.
     #[serde(default)]
     pub tables: Vec<DerivedTable>,
-    /// What was chosen with published figures in view.
+    /// Choices that were fitted to published figures.
     #[serde(default)]
     pub chosen: Vec<Chosen>,
-    /// What the documents leave open, and this study chose without a figure in view.
+    /// Choices that the documents leave open and this study made without fitting a figure.
     #[serde(default)]
     pub open: Vec<Open>,
-    /// Where tolerances come from, by tolerance: `15%`.
+    /// Sources of tolerances, by tolerance: `15%`.
     #[serde(default)]
     pub tolerances: BTreeMap<String, String>,
-    /// What was published.
+    /// Published claims.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// What is drawn.
+    /// Pictures.
     #[serde(default)]
     pub pictures: Vec<Picture>,
 }
@@ -69,7 +69,7 @@ pub struct Grid {
     pub kind: GridKind,
     /// Systems of the catalogue, parts of them, or files.
     pub systems: Vec<String>,
-    /// Workloads and scenarios, likewise; none where the settings say what is asked.
+    /// Workloads and scenarios, likewise; empty if the settings define the load.
     #[serde(default)]
     pub workloads: Vec<String>,
     /// Options with a value, or a list of values that are swept.
@@ -85,7 +85,7 @@ pub struct Grid {
     pub keep: Vec<Keep>,
 }
 
-/// A table of a grid beside that of its runs.
+/// An additional table of a grid.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
@@ -93,7 +93,7 @@ pub enum Keep {
     Intervals,
     /// The streams of scenarios.
     Streams,
-    /// What streams count of their own.
+    /// Stream-specific figures.
     Facts,
     /// Percentiles of response times.
     Percentiles,
@@ -107,7 +107,7 @@ pub enum Keep {
 pub struct Record {
     /// On which they are recorded.
     pub system: String,
-    /// What it is put under.
+    /// The loads.
     #[serde(default)]
     pub workloads: Vec<String>,
     /// Options of runs.
@@ -115,7 +115,7 @@ pub struct Record {
     pub settings: BTreeMap<String, Value>,
 }
 
-/// A published table, each row of which is held against a run.
+/// A published table, each row of which is compared with a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -133,49 +133,49 @@ pub struct Published {
 pub struct DerivedTable {
     /// Name of the table.
     pub name: String,
-    /// A heading, where it is to be shown.
+    /// A heading, if shown.
     pub title: Option<String>,
     /// The query.
     pub sql: String,
 }
 
-/// A choice of this study that was made with published figures in view. Values of descriptions and constants say so
-/// themselves: where they are from names the claims (`S0.99`).
+/// A choice of this study that was fitted to published figures. Values of descriptions and constants state this
+/// themselves: their sources name the claims (`S0.99`).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chosen {
-    /// What, with its value.
+    /// The choice, with its value.
     pub what: String,
-    /// Claims whose figures it was chosen for, or with these in view.
+    /// Claims to whose figures it was fitted.
     pub on: Vec<String>,
-    /// Systems whose runs it is in; all of them where none is named.
+    /// Systems whose runs it affects; all of them if none is named.
     #[serde(default)]
     pub systems: Vec<String>,
 }
 
-/// A choice that the documents leave open: which drive stands in for one that is not named, how long a client thinks.
+/// A choice that the documents leave open: which drive replaces an unnamed one, how long a client thinks.
 ///
-/// Runs are carried out once more with each of the others in its place, to see what hangs on it.
+/// Runs are repeated with each of the alternatives, to see their effect.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
-    /// What is chosen, with the value.
+    /// The choice, with its value.
     pub what: String,
-    /// The grids that are carried out again.
+    /// The grids that are repeated.
     pub grids: Vec<String>,
-    /// What may as well be so.
+    /// The alternatives.
     pub others: Vec<Other>,
     /// Claims that it may be of importance to.
     pub on: Vec<String>,
 }
 
-/// What may as well stand in the place of a choice.
+/// An alternative to a choice.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Other {
     /// In words.
     pub what: String,
-    /// Names of systems, workloads and drives as they were chosen, with those that take their place.
+    /// Names of systems, workloads and drives as chosen, with their replacements.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
     /// Settings that are added to the grids', or take their place.
@@ -183,7 +183,7 @@ pub struct Other {
     pub settings: BTreeMap<String, Value>,
 }
 
-/// Something published, and what is expected of it.
+/// A published claim, and the expectation about it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -191,19 +191,19 @@ pub struct Claim {
     pub id: String,
     /// The claim in words.
     pub says: String,
-    /// A query for published figures beside those found.
+    /// A query for further published figures.
     pub sql: Option<String>,
     /// How far each may be apart: `5%`, or an amount with its unit.
     pub tolerance: Option<String>,
-    /// Where the tolerance comes from, where it is not as other claims' of the study.
+    /// Source of the tolerance, if it differs from other claims' of the study.
     pub because: Option<String>,
     /// How far they may be apart on average.
     pub mean: Option<String>,
-    /// Which input of ours states it, where results of runs only repeat that.
+    /// Our input that states it, if results of runs only repeat that.
     pub configured: Option<String>,
-    /// Why what was published cannot be right.
+    /// Why the published figure cannot be right.
     pub contradicted: Option<String>,
-    /// What is missing to reproduce it, or by how much it is missed and why.
+    /// What is missing to reproduce it, or the size and the reason of the deviation.
     pub missing: Option<String>,
     /// A remark.
     #[serde(default)]
@@ -220,13 +220,13 @@ pub enum PictureKind {
     Bars,
     /// Figures over two things that come in steps.
     Grid,
-    /// How much there is at each place.
+    /// Density at each place.
     Heat,
     /// Rows of figures and words.
     Table,
 }
 
-/// A query and how it is drawn.
+/// A query and its picture.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
@@ -234,14 +234,14 @@ pub struct Picture {
     pub name: String,
     /// A heading.
     pub title: String,
-    /// How it is drawn.
+    /// Kind of picture.
     pub kind: PictureKind,
     /// The query.
     pub sql: String,
-    /// What the horizontal axis shows, with its unit.
+    /// Label of the horizontal axis, with its unit.
     #[serde(default)]
     pub x_label: String,
-    /// What the vertical axis shows, with its unit.
+    /// Label of the vertical axis, with its unit.
     #[serde(default)]
     pub y_label: String,
     /// Logarithmic axes: `x`, `y` or `xy`.
@@ -261,21 +261,21 @@ pub struct Picture {
     pub note: String,
 }
 
-/// An inverse study: which settings of what a document leaves unsaid give all of its figures at once?
+/// An inverse study: which values of a document's unknowns yield all of its figures at once?
 ///
-/// It is a study with blanks: in systems, workloads, settings and queries, and in files of its folder that these name,
-/// `{name}` stands for the value of an unknown.
+/// It is a study with placeholders: in systems, workloads, settings and queries, and in files of its folder that these
+/// name, `{name}` is replaced by the value of an unknown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fit {
     /// A heading.
     pub title: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// What came out, in some sentences.
+    /// The result, in some sentences.
     #[serde(default)]
     pub summary: String,
-    /// What is not told.
+    /// The unknowns.
     pub unknowns: Vec<Unknown>,
     /// The runs, with blanks.
     pub grids: Vec<Grid>,
@@ -290,36 +290,36 @@ pub struct Fit {
     pub held_out: Vec<String>,
 }
 
-/// Something that a document leaves unsaid, and what it may be.
+/// An unknown of a document, with its possible values.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unknown {
     /// Its blank.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub what: String,
-    /// Why it may be that: a source, or what was usual.
+    /// Reason for the possible values: a source, or common practice.
     pub why: String,
-    /// Values of which each is as likely.
+    /// Equally likely values.
     #[serde(default)]
     pub values: Vec<String>,
-    /// The lowest value, where all between two are as likely.
+    /// Lowest value, if all between two are equally likely.
     pub low: Option<f64>,
     /// The highest.
     pub high: Option<f64>,
     /// All orders of magnitude between the two are as likely.
     #[serde(default)]
     pub log: bool,
-    /// Whole numbers alone.
+    /// Whether only whole numbers are possible.
     #[serde(default)]
     pub whole: bool,
-    /// What follows the number in its blank: `ms`, `%`.
+    /// Suffix of the number in its placeholder: `ms`, `%`.
     #[serde(default)]
     pub unit: String,
 }
 
 impl Fit {
-    /// Reads the `text` of an inverse study, as `Study::from_toml` does.
+    /// Parses the `text` of an inverse study, as `Study::from_toml` does.
     ///
     /// # Errors
     /// When it is not TOML, or a key is unknown, missing or of the wrong type.
@@ -330,7 +330,7 @@ impl Fit {
 }
 
 impl Study {
-    /// Reads the `text` of a study that came from `file`; also the line of each key, by its path (`claims[3].id`).
+    /// Parses the `text` of a study from `file`; also returns the line of each key, by its path (`claims[3].id`).
     ///
     /// # Errors
     /// When it is not TOML, or a key is unknown, missing or of the wrong type.

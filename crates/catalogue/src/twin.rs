@@ -1,4 +1,4 @@
-//! What a description that was learnt from a device says of how it was: carried, not used by the model.
+//! Provenance of a description that was learnt from a device: stored, not used by the model.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinTable {
-    /// What was measured.
+    /// The measured device.
     pub of: String,
-    /// What kind of device it was taken to be: intervals are learnt from others of its class.
+    /// Assumed class of the device: intervals are learnt from others of its class.
     pub class: TwinClass,
     /// When.
     pub made: Option<String>,
     /// By which version of the software.
     pub version: Option<String>,
-    /// What its random choices began with.
+    /// Seed of its random choices.
     pub seed: Option<u64>,
     /// Requests that it took.
     pub requests: Option<u64>,
@@ -25,14 +25,14 @@ pub struct TwinTable {
     pub device_time: Option<DurationNs>,
     /// Whether it wrote.
     pub wrote: Option<bool>,
-    /// The probes that were carried out.
+    /// The probes.
     pub probes: Option<Vec<String>>,
-    /// The file beside this one with other descriptions that what was measured does not tell from this.
+    /// A file in the same folder with other descriptions that fit the measurements equally well.
     pub sample: Option<String>,
     /// Key path to how sure its value is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, TwinValue>,
-    /// Kind of request to how far the description is off what was measured.
+    /// Relative deviation of the description from the measurements by kind of request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub residuals: BTreeMap<String, TwinResidual>,
 }
@@ -56,15 +56,15 @@ pub enum TwinClass {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinValue {
-    /// Where it lies at least, with its unit.
+    /// Lower end of its interval, with its unit.
     pub low: Option<String>,
-    /// Where it lies at most.
+    /// Upper end of its interval.
     pub high: Option<String>,
-    /// From what.
+    /// Source of the value.
     pub how: String,
 }
 
-/// The natural logarithm of what was measured over what the description says.
+/// Natural logarithm of the measured value divided by the description's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinResidual {

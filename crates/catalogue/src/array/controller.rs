@@ -1,4 +1,4 @@
-//! From the tables of the controller and its cache to what a request meets before the drives.
+//! Converts the tables of the controller and its cache to the part of the model in front of the drives.
 
 use headstack_sim::array::description::{Cache, CacheWrites, Controller, Destage, Prefetch};
 use headstack_workload::InputError;
@@ -9,10 +9,10 @@ use super::links::Links;
 use super::resolver::{Parts, Resolver, ns};
 use crate::hosts::HostProfile;
 
-/// Parity on a processor where none is stated: what vector instructions reach since 2005; medium confidence. Controllers
-/// of the 1990s state their own.
+/// Default rate of parity computation on a processor: that of vector instructions since 2005; medium confidence.
+/// Controllers of the 1990s state their own.
 pub const PARITY_RATE: Rate = Rate(5e9);
-/// Commands kept in a drive where none are stated: more than any drive takes, so that its own limits hold.
+/// Default number of commands kept in a drive: more than any drive accepts, so that its own limits apply.
 pub const DRIVE_TAGS: u32 = 256;
 /// Page of a cache; general knowledge of arrays, medium confidence.
 pub const PAGE: Bytes = Bytes(64 << 10);

@@ -1,8 +1,8 @@
-//! The TOML form of an array: drives, the links that they hang on, groups, LUNs and the controller.
+//! [`ArrayFile`]: the TOML form of an array: drives, their links, RAID groups, LUNs and the controller.
 //!
-//! Nearly every key is optional: what is left out follows from a rule or from the standard of a link (see
-//! [`super::resolve()`] and [`super::standards`]). Drives and links are named by their tables: `count = 7` under
-//! `id = "d"` makes `d0` to `d6`, and lists of names take ranges such as `"d0..d6"`.
+//! Nearly every key is optional: missing values follow from a rule or from the standard of a link (see
+//! [`super::resolve()`] and [`super::standards`]). Drives and links are named by their tables: `count = 7` under `id =
+//! "d"` creates `d0` to `d6`, and lists of names accept ranges such as `"d0..d6"`.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ use crate::twin::TwinTable;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayFile {
-    /// Its name, for people; that of `base` where left out.
+    /// Name for users; by default that of `base`.
     pub name: Option<String>,
-    /// Another array, by id or as a path relative to this file: whatever key or table stands here replaces the one there.
+    /// Another array, by id or as a path relative to this file: keys and tables here replace the ones there.
     pub base: Option<String>,
     /// Maker.
     pub vendor: Option<String>,
@@ -35,28 +35,28 @@ pub struct ArrayFile {
     pub model: Option<String>,
     /// Year of introduction.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
     /// The drives, spares included.
     pub drives: Option<Vec<DrivesTable>>,
-    /// The links between drives, controller and host; none where left out: only the drives' own ports then take time.
+    /// The links between drives, controller and host; by default none, so that only the drives' own ports take time.
     pub links: Option<Vec<LinkTable>>,
-    /// How the spindles of the disks turn; each with a phase and a speed of its own where left out.
+    /// Rotation of the disks' spindles; by default each has its own phase and speed.
     pub spindles: Option<SpindlesTable>,
     /// How blocks lie on drives.
     pub groups: Option<Vec<GroupTable>>,
-    /// What is exported; where left out, one LUN over each group, or over each drive of a `jbod`.
+    /// Exported LUNs; by default one over each group, or over each drive of a `jbod`.
     pub luns: Option<Vec<LunTable>>,
-    /// What a request meets before the drives; nothing that takes time where left out.
+    /// Processing in front of the drives; by default nothing that takes time.
     pub controller: Option<ControllerTable>,
     /// The way to the host.
     pub host: Option<HostTable>,
-    /// What breaks, and when.
+    /// Failures and their times.
     pub incidents: Option<Vec<IncidentTable>>,
     /// Key path, or the path of a table that holds it, or `default`, to `CODE text`, as in drive files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// How it was learnt from a device, if it was; stored, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -64,11 +64,11 @@ pub struct ArrayFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrivesTable {
-    /// What their names begin with; `d` where left out. Without a count it is the name of the one drive.
+    /// Prefix of their names; by default `d`. Without a count, the name of the single drive.
     pub id: Option<String>,
     /// A drive of the catalogue, or a path relative to this file that ends in `.toml`.
     pub drive: String,
-    /// How many; 1 where left out. Tables with the same id count on.
+    /// Number of drives; by default 1. Tables with the same id continue the numbering.
     pub count: Option<u32>,
     /// The links that they hang on, dealt out in equal runs: eight drives on four cables hang two by two.
     pub links: Option<Vec<String>>,
@@ -76,11 +76,11 @@ pub struct DrivesTable {
     pub multipath: Option<bool>,
     /// When a write is complete.
     pub write_cache: Option<WriteCache>,
-    /// How far reads go on after the request.
+    /// How far reads continue after the request.
     pub read_ahead: Option<ReadAhead>,
-    /// Pace at which a drive takes data, where that is below its interface's rate (credits granted slowly).
+    /// Rate at which a drive accepts data, if it is below its interface's rate (credits granted slowly).
     pub write_rate: Option<Rate>,
-    /// Commands that a drive holds at once.
+    /// Queue depth of a drive.
     pub queue_depth: Option<u32>,
     /// Order in which a drive serves its queue.
     pub policy: Option<Policy>,
@@ -91,7 +91,7 @@ pub struct DrivesTable {
 }
 
 impl DrivesTable {
-    /// Takes out what only the drives know that stood here before: others have replaced them.
+    /// Removes keys that do not apply to the drives that replace the original ones.
     pub(super) fn keep_known_to(&mut self, device: &DeviceDescription) {
         let of_disks = matches!(device, DeviceDescription::Disk(_));
         let of_flash = matches!(device, DeviceDescription::Ssd(_));
@@ -108,7 +108,7 @@ impl DrivesTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpindlesTable {
-    /// Spindle synchronization: all disks turn in phase at their stated speed; false where left out.
+    /// Spindle synchronization: all disks turn in phase at their stated speed; by default false.
     pub synchronized: Option<bool>,
     /// Largest relative difference between a spindle's speed and the stated speed, such as 0.001.
     pub speed_tolerance: Option<f64>,
@@ -118,31 +118,31 @@ pub struct SpindlesTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTable {
-    /// Its name; with a count, what their names begin with, and a name for all of them.
+    /// Name; with a count, the prefix of their names, and the name of all of them.
     pub name: String,
-    /// The standard it follows, which gives what is left out.
+    /// Its standard, which gives the default values.
     pub kind: LinkStandard,
-    /// How many; 1 where left out.
+    /// Number of links; by default 1.
     pub count: Option<u32>,
     /// The links that they hang on towards the controller, dealt out in equal runs.
     pub up: Option<Vec<String>>,
-    /// Lanes of a SAS wide port or a PCI Express slot; 1 where left out.
+    /// Lanes of a SAS wide port or a PCI Express slot; by default 1.
     pub lanes: Option<u32>,
     /// Generation of PCI Express.
     pub generation: Option<u32>,
     /// Rate of payload, framing and encoding taken off; or of a serial line in bits.
     pub rate: Option<LinkRate>,
-    /// Time taken to deliver a command, beside its data.
+    /// Time to deliver a command, without its data.
     pub command: Option<DurationNs>,
-    /// Time taken by a transfer towards the host, beside its data.
+    /// Time of a transfer towards the host, in addition to its data.
     pub read: Option<DurationNs>,
-    /// Time taken by a transfer away from the host, beside its data.
+    /// Time of a transfer away from the host, in addition to its data.
     pub write: Option<DurationNs>,
-    /// Delay that occupies nobody.
+    /// Delay that does not occupy the link.
     pub latency: Option<DurationNs>,
     /// Data of reads and of writes do not share its time.
     pub full_duplex: Option<bool>,
-    /// Parallel ATA: drives release the cable while they work on a command (TCQ); false where left out.
+    /// Parallel ATA: whether drives release the cable while they work on a command (TCQ); by default false.
     pub overlapped: Option<bool>,
 }
 
@@ -150,21 +150,21 @@ pub struct LinkTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupTable {
-    /// Its name; its level where left out and unique.
+    /// Name; by default its level, if unique.
     pub name: Option<String>,
     /// How data and redundancy are spread.
     pub level: LevelName,
-    /// Its drives in the order of the layout; those that nobody else names where left out.
+    /// Its drives in the order of the layout; by default those that no other group names.
     pub drives: Option<Vec<String>>,
     /// Bytes on one drive before the next is used.
     pub stripe_unit: Option<Bytes>,
-    /// Bytes of a record of RAIDZ and dRAID, whose `stripe_unit` is the sector; 128 KiB where left out.
+    /// Record size of RAIDZ and dRAID, whose `stripe_unit` is the sector; by default 128 KiB.
     pub record: Option<Bytes>,
-    /// Bytes used of each drive; what the smallest holds where left out.
+    /// Bytes used of each drive; by default the capacity of the smallest.
     pub drive_size: Option<Bytes>,
-    /// Equal sub-groups of RAID 50 and 60; 1 where left out.
+    /// Equal sub-groups of RAID 50 and 60; by default 1.
     pub spans: Option<u32>,
-    /// Where parity goes from stripe to stripe.
+    /// Rotation of parity from stripe to stripe.
     pub rotation: Option<Rotation>,
     /// How a write smaller than a stripe keeps parity true.
     pub small_writes: Option<SmallWrites>,
@@ -176,7 +176,7 @@ pub struct GroupTable {
     pub rebuild: Option<RebuildTable>,
     /// Blocks are placed when they are first written.
     pub pool: Option<PoolTable>,
-    /// Writes set a bit of a bitmap on all drives before they begin, as Linux md does; none where left out.
+    /// Write-intent bitmap: writes set a bit on all drives before they begin, as in Linux md; by default none.
     pub bitmap: Option<BitmapTable>,
 }
 
@@ -184,19 +184,19 @@ pub struct GroupTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BitmapTable {
-    /// Bytes of a drive that a bit stands for; 64 MiB where left out.
+    /// Bytes of a drive per bit; by default 64 MiB.
     pub chunk: Option<Bytes>,
-    /// Between two passes of the daemon that clears bits; 5 s where left out.
+    /// Interval of the daemon that clears bits; by default 5 s.
     pub daemon: Option<DurationNs>,
-    /// Time without a write after which the array is marked clean; 200 ms where left out.
+    /// Time without a write after which the array is marked clean; by default 200 ms.
     pub safe_mode: Option<DurationNs>,
 }
 
 impl ArrayFile {
-    /// Gives all groups this level; only parity has spans.
+    /// Sets the level of all groups; only parity levels have spans.
     ///
     /// # Errors
-    /// For a pool, which has no other level than its own.
+    /// For a pool, whose level is fixed.
     pub(super) fn change_level(&mut self, level: LevelName) -> Result<(), InputError> {
         let is_named = self.luns.is_some();
         for group in self.groups.iter_mut().flatten() {
@@ -221,14 +221,14 @@ impl ArrayFile {
 /// `level` of a group: that of the model, or `jbod`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelName {
-    /// One drive after the other, each a LUN.
+    /// Concatenated drives, each a LUN.
     Jbod,
     /// A level of the model: `raid5`, `4+2`, `raidz2`, `draid2:8d:1s`.
     Of(Level),
 }
 
 impl LevelName {
-    /// What it can be in files.
+    /// All forms in files.
     pub fn forms() -> Vec<&'static str> {
         std::iter::once("jbod").chain(Level::FORMS.iter().copied()).collect()
     }
@@ -265,7 +265,7 @@ impl<'de> Deserialize<'de> for LevelName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
         let text = String::deserialize(deserializer)?;
         LevelName::parse(&text).ok_or_else(|| {
-            // Serde asks for names that live as long as the program; forms are few, and written down once.
+            // Serde requires names with a static lifetime; there are few forms, built once.
             static FORMS: std::sync::LazyLock<Vec<&str>> = std::sync::LazyLock::new(LevelName::forms);
             D::Error::unknown_variant(&text, &FORMS)
         })
@@ -280,28 +280,28 @@ pub struct RebuildTable {
     pub step: Option<Bytes>,
     /// Steps under way at once.
     pub steps: Option<u32>,
-    /// Bytes of the spare a second at most; no limit where left out.
+    /// Largest rate of the rebuild in bytes of the spare per second; by default unlimited.
     pub rate_limit: Option<Rate>,
     /// Idle time after a host request before the next step, as a share of the step's own time.
     pub yield_to_host: Option<f64>,
 }
 
-/// `[groups.pool]`: with `parity_width`, `low_free` and `high_free`, what has not been written for long moves to double
-/// parity; without them everything is mirrored.
+/// `[groups.pool]`: with `parity_width`, `low_free` and `high_free`, data that have not been written for long move to
+/// double parity; without them everything is mirrored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolTable {
-    /// Unit of allocation and mirroring; the stripe unit where left out.
+    /// Unit of allocation and mirroring; by default the chunk size.
     pub segment: Option<Bytes>,
-    /// Raw space kept free for rebuilding, over all drives; none where left out.
+    /// Raw space reserved for rebuilding, over all drives; by default none.
     pub spare: Option<Bytes>,
     /// Time of the controller to allocate a segment.
     pub allocation: Option<DurationNs>,
     /// Drives of a stripe, its two parities included.
     pub parity_width: Option<u32>,
-    /// Moving begins where less raw space is free.
+    /// Free raw space below which moving begins.
     pub low_free: Option<Bytes>,
-    /// Moving ends where so much is free.
+    /// Free raw space at which moving ends.
     pub high_free: Option<Bytes>,
 }
 
@@ -311,13 +311,13 @@ pub struct PoolTable {
 pub struct LunTable {
     /// Its name.
     pub name: String,
-    /// Its group; the only one where left out.
+    /// Its group; by default the only one.
     pub group: Option<String>,
-    /// First byte within the group; after the LUN before where left out.
+    /// First byte within the group; by default after the previous LUN.
     pub start: Option<Bytes>,
-    /// Its size, rounded down to whole blocks; the rest of the group where left out.
+    /// Its size, rounded down to whole blocks; by default the rest of the group.
     pub size: Option<Bytes>,
-    /// How a LUN of a pool was filled before the run; not at all where left out.
+    /// How a LUN of a pool was filled before the run; by default not at all.
     pub prefill: Option<Prefill>,
 }
 
@@ -335,7 +335,7 @@ pub struct ControllerTable {
     pub processors: Option<u32>,
     /// Commands kept in a drive at most; the drives' own limits hold as well.
     pub drive_tags: Option<u32>,
-    /// Its cache; none where left out.
+    /// Its cache; by default none.
     pub cache: Option<CacheTable>,
 }
 
@@ -345,13 +345,13 @@ pub struct ControllerTable {
 pub struct CacheTable {
     /// Memory of the controller.
     pub memory: Bytes,
-    /// What of it holds data (of the flash drives, where the cache is on these).
+    /// Size of the part for data (of the flash drives, if the cache is on these).
     pub data: Option<Bytes>,
-    /// What of the data may be dirty at once.
+    /// Largest amount of dirty data.
     pub dirty: Option<Bytes>,
     /// Unit of placement.
     pub page: Option<Bytes>,
-    /// What a write waits for.
+    /// Condition for completing a write.
     pub writes: Option<CacheWrites>,
     /// Link to the partner that keeps a copy of each write.
     pub mirror: Option<String>,
@@ -359,12 +359,12 @@ pub struct CacheTable {
     pub battery: Option<bool>,
     /// Reads are kept.
     pub keeps_reads: Option<bool>,
-    /// A miss reads whole multiples of this; what is asked for where left out.
+    /// Unit of reads on a miss; by default the requested range.
     pub fill: Option<Bytes>,
-    /// Prefetching; none where left out.
+    /// Prefetching; by default none.
     pub prefetch: Option<PrefetchTable>,
-    /// Which page gives way to a new one: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`, `slru`, `lfu` or
-    /// `wtinylfu`; `lru` where left out.
+    /// Replacement policy of pages: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`, `slru`, `lfu` or
+    /// `wtinylfu`; by default `lru`.
     pub policy: Option<CachePolicy>,
     /// Order in which dirty pages go out.
     pub destage: Option<Destage>,
@@ -394,10 +394,11 @@ pub struct PrefetchTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
-    /// The links between host and controller, from the host on; data pass all of them. None where left out.
+    /// The links between host and controller, from the host on; data pass all of them. By default none.
     #[serde(default)]
     pub links: Vec<String>,
-    /// What the drives hang on: it gives the controller's time for a command and its tags where `[controller]` states none.
+    /// Host adapter of the drives: it gives the controller's time for a command and its tags unless `[controller]`
+    /// states them.
     pub adapter: Option<HostProfile>,
 }
 
@@ -409,7 +410,7 @@ pub struct IncidentTable {
     pub at: DurationNs,
     /// The drive that answers no more.
     pub fails: Option<String>,
-    /// What the cache's battery does.
+    /// Event of the cache's battery.
     pub battery: Option<BatteryEvent>,
 }
 
@@ -417,14 +418,14 @@ pub struct IncidentTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatteryEvent {
-    /// It is down.
+    /// It fails.
     Fails,
     /// It is charged again.
     Returns,
 }
 
 impl ArrayFile {
-    /// This file's keys and tables with their sources, and those of `base` where it states none.
+    /// This file's keys and tables with their sources, completed by those of `base`.
     pub fn over(self, base: ArrayFile) -> ArrayFile {
         let replaced = [
             ("drives", self.drives.is_some()),

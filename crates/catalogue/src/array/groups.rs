@@ -1,4 +1,4 @@
-//! From the tables of groups and LUNs to how blocks lie on drives, and what is exported.
+//! Converts the tables of groups and LUNs to the layout of blocks on drives, and the exported LUNs.
 
 use headstack_sim::array::description::{Bitmap, Group, Lun, Prefill, Rebuild};
 use headstack_sim::array::pool::{Classes, PoolDescription};
@@ -8,19 +8,19 @@ use headstack_workload::quantity::{Bytes, DurationNs};
 use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
 use super::resolver::{Parts, Resolver, ns};
 
-/// Stripe unit where none is stated: the usual setting of controllers since 2000; medium confidence.
+/// Default chunk size: the usual setting of controllers since 2000; medium confidence.
 pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);
 /// Sector of RAIDZ and dRAID: ashift 12, which drives with sectors of 4 KiB are given.
 pub const SECTOR: Bytes = Bytes(4 << 10);
 /// Record of RAIDZ and dRAID: OpenZFS's recordsize.
 pub const RECORD: Bytes = Bytes(128 << 10);
-/// Bytes of a drive that a bit of a bitmap stands for: mdadm's default for internal bitmaps (64 MiB or more).
+/// Default bytes of a drive per bit of a bitmap: mdadm's for internal bitmaps (64 MiB or more).
 pub const BITMAP_CHUNK: Bytes = Bytes(64 << 20);
 /// Between two passes of md's bitmap daemon (`DAEMON_PERIOD`, 5 s).
 pub const BITMAP_DAEMON: DurationNs = DurationNs(5_000_000_000);
 /// Time without a write after which md marks an array clean (`DEFAULT_SAFEMODE_DELAY`, 200 ms).
 pub const SAFE_MODE: DurationNs = DurationNs(200_000_000);
-/// Bytes of a step of a rebuild: long enough to stream, short beside a host's patience; an estimate.
+/// Bytes of a step of a rebuild: long enough for streaming, short compared with a host's time-out; an estimate.
 pub const REBUILD_STEP: Bytes = Bytes(1 << 20);
 /// Steps at once: one reads while the other writes; an estimate.
 pub const REBUILD_STEPS: u32 = 2;
@@ -30,7 +30,7 @@ pub const REBUILD_YIELD: f64 = 1.0;
 /// Time of the controller to allocate a segment of a pool; an estimate.
 pub const POOL_ALLOCATION: DurationNs = DurationNs(200_000);
 
-/// What a pool has of its group.
+/// Properties of a pool's group.
 struct PoolShape {
     members: u32,
     member_bytes: u64,
@@ -61,7 +61,7 @@ impl Resolver<'_> {
         Ok(groups)
     }
 
-    /// Gives the one group that names no drives those that nobody names.
+    /// Assigns the unnamed drives to the only group without drives.
     fn fill_in(
         &mut self,
         drives: &mut [Option<Vec<u32>>],
@@ -176,7 +176,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What is left out is listed only where there is a spare to rebuild on.
+    /// Derived values are listed only if there is a spare for rebuilding.
     fn rebuild(
         &mut self,
         key: &str,
@@ -243,7 +243,7 @@ impl Resolver<'_> {
         let block = holder.members.first().map_or(512, |&member| u64::from(parts.device(member).block_bytes()));
         let whole = |bytes: u64| bytes / block * block;
         let ends = before.iter().filter(|lun| lun.group == group).map(|lun| match holder.pool {
-            // Blocks of a pool have no place, so that its LUNs take room alone.
+            // Blocks of a pool have no fixed place, so its LUNs only take space.
             Some(_) => lun.length_bytes,
             None => lun.start_bytes.saturating_add(lun.length_bytes),
         });
@@ -252,7 +252,7 @@ impl Resolver<'_> {
         let start_bytes = table.start.map_or(after, |start| whole(start.0));
         let held = holder.capacity_bytes();
         let left = whole(held.saturating_sub(used.max(start_bytes)));
-        // A group that holds nothing is wrong by itself, which the check says.
+        // A group without capacity is an error of its own, which the check reports.
         if table.size.is_none() && left == 0 && held > 0 {
             let message = format!("nothing is left of group {:?}; give the LUNs before it a size", holder.name);
             return Err(self.error(&key("size"), message));

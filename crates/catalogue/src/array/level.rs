@@ -1,4 +1,4 @@
-//! [`NamedLevel`]: RAID levels by the names that users give them, and what groups of each survive and export.
+//! [`NamedLevel`]: RAID levels by their user-visible names, with redundancy and capacity of groups.
 
 use headstack_sim::array::levels::{Choice, Redundancy};
 use headstack_sim::description::level::Level;
@@ -10,7 +10,7 @@ use super::file::LevelName;
 pub struct NamedLevel {
     /// The level in array files.
     pub in_files: LevelName,
-    /// It is named after its spans: `raid50`, which has two or more.
+    /// Whether its name states spans: `raid50`, which has two or more.
     is_spanned: bool,
 }
 
@@ -83,25 +83,25 @@ impl NamedLevel {
         }
     }
 
-    /// How many failures a group of so many drives and spans survives.
+    /// Redundancy of a group with that number of drives and spans.
     ///
     /// # Errors
-    /// For numbers that the level cannot have.
+    /// For impossible numbers.
     pub fn redundancy(self, drives: i64, spans: i64) -> Result<Redundancy, String> {
         let (drives, spans) = self.check(drives, spans)?;
         Ok(self.in_files.level().redundancy(drives, spans))
     }
 
-    /// Bytes that a group of so many drives and spans exports, but for roundings to whole stripes.
+    /// Exported bytes of a group with that number of drives and spans, before rounding to whole stripes.
     ///
     /// # Errors
-    /// For numbers that the level cannot have.
+    /// For impossible numbers.
     pub fn usable_bytes(self, drives: i64, spans: i64, drive_bytes: u64) -> Result<u64, String> {
         let (drives, spans) = self.check(drives, spans)?;
         Ok(self.in_files.level().usable_bytes(drives, spans, drive_bytes))
     }
 
-    /// The groups of it that are usually built, up to so many drives: drives, level and spans of each.
+    /// Common layouts of this level, up to that number of drives: drives, level and spans of each.
     pub fn usual_layouts(self, drives_max: u32) -> impl Iterator<Item = (u32, NamedLevel, u32)> {
         let layouts = self.in_files.level().usual_layouts(drives_max);
         layouts.map(move |(drives, spans)| (drives, NamedLevel { is_spanned: spans > 1, ..self }, spans))

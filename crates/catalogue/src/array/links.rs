@@ -1,4 +1,4 @@
-//! From the tables of links and drives to links, members and the ways between them.
+//! Converts the tables of links and drives to links, members and the paths between them.
 
 use headstack_sim::array::description::Member;
 use headstack_sim::link::{LinkDescription, LinkKind};
@@ -12,7 +12,7 @@ use super::standards::LinkStandard;
 /// Links of a table, or drives, at most.
 pub(super) const COUNT_MAX: u32 = 4096;
 
-/// The links of an array, with their names and where each leads.
+/// The links of an array, with their names and destinations.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     pub(super) descriptions: Vec<LinkDescription>,
@@ -47,7 +47,7 @@ fn dealt(index: usize, count: usize, hangers: usize) -> usize {
     index * hangers / count
 }
 
-/// What a standard gives is known no better.
+/// Rounds to the precision of standards.
 fn tenths_of_mb(bytes_per_s: f64) -> f64 {
     (bytes_per_s / 1e5).round() * 1e5
 }
@@ -87,7 +87,7 @@ impl Resolver<'_> {
         Ok(links)
     }
 
-    /// One link of a table, without a name.
+    /// Adds one link of a table, without a name.
     fn link(&mut self, key: &str, table: &LinkTable) -> Result<LinkDescription, InputError> {
         let figures = table.kind.figures();
         let own = |field: &str| format!("{key}.{field}");
@@ -180,7 +180,7 @@ impl Resolver<'_> {
         Ok(members)
     }
 
-    /// Names of a table's things: `id` alone without a count, else `id` and a number from `first` on.
+    /// Names of a table's elements: only `id` without a count, else `id` and a number from `first` on.
     fn names(&self, key: &str, id: &str, count: Option<u32>, first: u32) -> Result<Vec<String>, InputError> {
         match count {
             None => Ok(vec![id.to_owned()]),

@@ -1,4 +1,4 @@
-//! Arrays: the TOML form, the figures of links, and what makes a complete description of both.
+//! Arrays: the TOML form, the figures of links, and the resolution to a complete description.
 
 pub mod controller;
 pub mod file;
@@ -20,7 +20,7 @@ pub(crate) use resolve::{changed, resolve_with};
 /// Bases of bases at most; a longer chain is a circle.
 const BASES_MAX: usize = 8;
 
-/// An array file over the files that it is based on.
+/// An array file with the files that it is based on.
 #[derive(Debug)]
 pub(crate) struct Layers {
     /// The file first, then its base, and so on.
@@ -28,24 +28,24 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// An error about the key at `key_path`, in the file that states the table it lies in.
+    /// An error about the key at `key_path`, in the file with its table.
     pub(crate) fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         self.stating(key_path).error(key_path, message)
     }
 
-    /// The file that states the top-level key of a path; the first where none does.
+    /// The file with the top-level key of a path; the first one if none has it.
     fn stating(&self, key_path: &str) -> &Document {
         let top = key_path.split(['.', '[']).next().unwrap_or_default();
         self.documents.iter().find(|document| document.states(top)).unwrap_or(&self.documents[0])
     }
 }
 
-/// Whether a file describes an array; otherwise it is taken for a drive.
+/// Whether a file describes an array; otherwise it is treated as a drive.
 pub fn is_array(document: &Document) -> bool {
     ["drives", "links", "groups", "luns", "base"].iter().any(|key| document.states(key))
 }
 
-/// Reads an array file and those that it is based on.
+/// Reads an array file and its bases.
 fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     let mut file: ArrayFile = read(document)?;
     let mut layers = Layers { documents: vec![document.clone()] };
@@ -62,7 +62,7 @@ fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     Ok((layers, file))
 }
 
-/// An array file over those that it is based on, as one file beside which no other lies: paths are the process's own.
+/// Merges an array file with its bases into one file without relative references: paths are relative to the process.
 pub(crate) fn flattened(document: &Document) -> Result<ArrayFile, InputError> {
     let (layers, mut file) = read_layers(document)?;
     for table in file.drives.iter_mut().flatten().filter(|table| table.drive.ends_with(".toml")) {

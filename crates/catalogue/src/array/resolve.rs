@@ -1,4 +1,4 @@
-//! From an array file to a complete description: what the file leaves out follows from rules and from the constants here.
+//! Resolves an array file to a complete description: missing values follow from rules and from the constants here.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,20 +21,20 @@ use crate::{ResolvedDevice, key_error};
 pub struct ResolvedArray {
     /// Every number of the model.
     pub description: ArrayDescription,
-    /// The file as it was read, over those that it is based on.
+    /// The file merged with its bases.
     pub file: ArrayFile,
-    /// What the file left out, in the order of derivation.
+    /// Derived values, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedArray {
-    /// Source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the default.
+    /// Source of a key of the file as `CODE text`: its own, else that of its table, else the default.
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// What is asked for instead of what the file says.
+/// Changes of the file's values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// The drive of the first `[[drives]]` table, as `load_drive` takes it.
@@ -43,18 +43,18 @@ pub struct Changes {
     pub drives: Option<u32>,
     /// The level of all groups.
     pub level: Option<LevelName>,
-    /// Instead of a count: as few of the first `[[drives]]` table as export so many bytes.
+    /// Instead of a count: as few drives of the first `[[drives]]` table as are needed to export that many bytes.
     pub usable: Option<Bytes>,
 }
 
 impl Changes {
-    /// What can be asked for, by its name among a run's options.
+    /// Names of the changes among a run's options.
     pub const NAMES: [&str; 4] = ["drives", "drive", "level", "usable"];
 
-    /// Asks for something, as text.
+    /// Sets a change from text.
     ///
     /// # Errors
-    /// When it is none of [`Changes::NAMES`], or has no such value.
+    /// When it is none of [`Changes::NAMES`], or the value is invalid.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), InputError> {
         let wrong = |message: String| key_error(name, message);
         match name {
@@ -73,7 +73,7 @@ impl Changes {
             }
             "usable" => {
                 let usable = quantity::parse_bytes(text).map_err(|error| wrong(error.to_string()))?;
-                // Nobody means bytes.
+                // A plain number is unlikely to mean bytes.
                 if usable == 0 || text.ends_with(|last: char| last.is_ascii_digit()) {
                     return Err(wrong(format!("{text:?} is not a capacity; write it with its unit, such as 9TB")));
                 }
@@ -87,7 +87,7 @@ impl Changes {
         Ok(())
     }
 
-    /// The first that is asked for, by its name among a run's options.
+    /// Name of the first change among a run's options.
     pub(crate) fn first(&self) -> Option<&'static str> {
         let asked = [
             ("drives", self.drives.is_some()),
@@ -102,8 +102,8 @@ impl Changes {
 /// Completes an array file.
 ///
 /// # Errors
-/// When it is not an array file, names what is not there, or describes what is impossible; the error names file, line and
-/// key.
+/// When it is not an array file, names something that does not exist, or describes something impossible; the error
+/// names file, line and key.
 pub fn resolve(document: &Document, changes: &Changes) -> Result<ResolvedArray, InputError> {
     resolve_with(document, changes, &crate::load_device)
 }
@@ -111,7 +111,7 @@ pub fn resolve(document: &Document, changes: &Changes) -> Result<ResolvedArray, 
 /// The drive of a name or a path.
 type FindDrive<'a> = dyn Fn(&str) -> Result<ResolvedDevice, InputError> + 'a;
 
-/// The same with drives from elsewhere than the catalogue and the file system.
+/// Like [`resolve`] with another source of drives than the catalogue and the file system.
 pub(crate) fn resolve_with(
     document: &Document,
     changes: &Changes,
@@ -123,7 +123,7 @@ pub(crate) fn resolve_with(
     }
 }
 
-/// The array of as few drives as export so many bytes.
+/// The array with the fewest drives that export that many bytes.
 fn resolve_usable(
     document: &Document,
     changes: &Changes,
@@ -187,7 +187,7 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     };
     first.count = changes.drives.or(first.count);
     if let Some(drive) = &changes.drive {
-        // An error of theirs is told where they are completed.
+        // Errors of drives are reported when these are completed.
         if let Ok(found) = find(drive) {
             first.keep_known_to(&found.description());
         }
@@ -221,7 +221,7 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     Ok(ResolvedArray { description, file, derived })
 }
 
-/// An array's file with what is asked for instead of what it says, as one file beside which no other lies.
+/// An array's file with changes, as one file without relative references.
 pub(crate) fn changed(document: &Document, changes: &Changes, find: &FindDrive) -> Result<ArrayFile, InputError> {
     let mut file = super::flattened(document)?;
     if let Some(level) = changes.level {
@@ -232,7 +232,7 @@ pub(crate) fn changed(document: &Document, changes: &Changes, find: &FindDrive) 
         if let Some(drive) = &changes.drive {
             first.keep_known_to(&find(drive)?.description());
             first.drive.clone_from(drive);
-            // What is not stated any more needs no source.
+            // Removed keys need no source.
             let stated = toml::Table::try_from(&*first).map_err(|error| crate::whole("", &error.to_string()))?;
             let is_stated = |key: &str| key.strip_prefix("drives[0].").is_none_or(|field| stated.contains_key(field));
             file.sources.retain(|key, _| is_stated(key));
@@ -258,11 +258,11 @@ impl Resolver<'_> {
                 }
                 _ => find(&table.drive),
             };
-            // An error within a drive's file says where it is by itself.
+            // An error within a drive's file has its own position.
             let resolved = resolved
                 .map_err(|error| if error.line.is_some() { error } else { self.error(&key, error.to_string()) })?;
             let mut device = resolved.description();
-            // Its own host is for where it stands alone.
+            // Its own host only applies to a single drive.
             device.set_host(None);
             self.change(&format!("drives[{index}]"), table, &mut device)?;
             device.check().map_err(|fault| self.error(&key, format!("{}: {}", fault.key, fault.message)))?;
@@ -271,7 +271,7 @@ impl Resolver<'_> {
         Ok(devices)
     }
 
-    /// Gives a device what the array's file states of it.
+    /// Applies the array file's settings to a device.
     fn change(&self, key: &str, table: &DrivesTable, device: &mut DeviceDescription) -> Result<(), InputError> {
         let only = |stated: &[(&str, bool)], what: &str| match stated.iter().find(|(_, stated)| *stated) {
             Some((field, _)) => Err(self.error(&format!("{key}.{field}"), what)),
@@ -325,7 +325,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// An array without disks has no spindles: nothing is derived for it.
+    /// Nothing is derived for an array without disks, which has no spindles.
     fn spindles(&mut self, table: SpindlesTable, devices: &[DeviceDescription]) -> Spindles {
         let synchronized = table.synchronized.unwrap_or(false);
         let has_disks = devices.iter().any(|device| matches!(device, DeviceDescription::Disk(_)));

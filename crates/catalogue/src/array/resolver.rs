@@ -1,4 +1,4 @@
-//! [`Resolver`]: takes values from an array's files, and records those that the files leave out.
+//! [`Resolver`]: takes values from an array's files, and records derived ones.
 
 use headstack_sim::array::description::Member;
 use headstack_sim::device::DeviceDescription;
@@ -11,7 +11,7 @@ use crate::resolve::Derived;
 
 /// An array's files while they are completed.
 pub(super) struct Resolver<'a> {
-    /// The array's file over those that it is based on.
+    /// The array's file with its bases.
     pub(super) layers: &'a Layers,
     /// Values that the file and its layers leave out, in the order of derivation.
     pub(super) derived: Vec<Derived>,
@@ -24,7 +24,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The device that a member is.
+    /// The device of a member.
     pub(super) fn device(&self, member: u32) -> &DeviceDescription {
         &self.devices[self.members[member as usize].device as usize]
     }
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         self.layers.error(key, message)
     }
 
-    /// The value the file gives, else `value`, which is recorded with its rule.
+    /// The value in the file, else `value`, which is recorded with its rule.
     pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
         match given {
             Some(given) => given,
@@ -60,7 +60,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The size the file gives, rounded down to whole units, which is recorded where it is not what the file says.
+    /// The size in the file, rounded down to whole units, which is recorded if it changes.
     pub(super) fn in_units(&mut self, given: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
         let (stated, unit) = (given?, unit.max(1));
         let whole = Bytes(stated.0 / unit * unit);
@@ -72,7 +72,7 @@ impl Resolver<'_> {
         Some(whole)
     }
 
-    /// The places of `name` among `names`: its own, or those of a range between two of them.
+    /// Indices of `name` among `names`: its own, or those of a range between two of them.
     pub(super) fn find(&self, key: &str, what: &str, names: &[&str], name: &str) -> Result<Vec<u32>, InputError> {
         let place = |name: &str| match names.iter().position(|&own| own == name) {
             Some(place) => Ok(place as u32),

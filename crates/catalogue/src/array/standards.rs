@@ -1,8 +1,8 @@
-//! The links that arrays are built of: what a standard gives of what a file leaves out, each figure with its source and
-//! how sure it is (codes as in the catalogue's files).
+//! [`LinkFigures`]: default figures of the links of arrays by standard, each with its source and its confidence (codes
+//! as in the catalogue's files).
 //!
 //! Rates are those of payload. The times of a command and of a transfer are those that occupy the link, not those that
-//! somebody waits for: what a drive is known to need, measured alone on its link, contains them.
+//! a request waits: the known service time of a drive, measured when it is the only one on its link, includes them.
 
 use headstack_sim::link::LinkKind;
 use serde::{Deserialize, Serialize};
@@ -83,26 +83,26 @@ pub enum LinkStandard {
     Mirror,
 }
 
-/// What a standard says.
+/// Figures of a standard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkFigures {
-    /// What it is to the model.
+    /// Kind of link in the model.
     pub kind: LinkKind,
-    /// Payload; of one lane where it has lanes. `None`: the file must say.
+    /// Payload rate; per lane if it has lanes. `None`: the file must state it.
     pub bytes_per_s: Option<f64>,
     /// Time taken by a command.
     pub command_ns: i64,
-    /// Time taken by a transfer towards the host, beside its bytes.
+    /// Time of a transfer towards the host, in addition to its bytes.
     pub read_ns: i64,
-    /// Time taken by a transfer away from the host, beside its bytes.
+    /// Time of a transfer away from the host, in addition to its bytes.
     pub write_ns: i64,
-    /// Delay that occupies nobody.
+    /// Delay that does not occupy the link.
     pub latency_ns: i64,
     /// Data of reads and of writes do not share its time.
     pub full_duplex: bool,
     /// It may have several lanes.
     pub has_lanes: bool,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: &'static str,
 }
 

@@ -1,8 +1,9 @@
-//! Configuration files of QEMU's blkdebug, as far as a device can do what they say.
+//! Configuration files of QEMU's blkdebug, as far as a device can apply them.
 //!
-//! Sections `[inject-error]` and `[set-state]`, each with `key = "value"` lines (QEMU's docs/devel/blkdebug.rst). An error is
-//! armed by its event and then meets requests of its `iotype` until `once` or the end; the state machine starts in state 1.
-//! Most events of QEMU happen within its image formats: a device sees none of them, and they are refused by name.
+//! Sections `[inject-error]` and `[set-state]`, each with `key = "value"` lines (QEMU's docs/devel/blkdebug.rst). An
+//! error is armed by its event and then affects requests of its `iotype` until `once` or the end; the state machine
+//! starts in state 1. Most events of QEMU occur within its image formats: a device sees none of them, and they are
+//! refused by name.
 
 use headstack_sim::faults::{At, Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, Timed, Trigger};
 use headstack_workload::{DurationNs, InputError};
@@ -37,10 +38,10 @@ struct Rule<'t> {
     keys: Vec<(usize, &'t str, &'t str)>,
 }
 
-/// Reads such a file as a schedule.
+/// Reads a file as a schedule.
 ///
 /// # Errors
-/// A line that is none of it; what a device cannot do, and what is allowed.
+/// When a line is invalid or a device cannot apply it; with the permitted values.
 pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
     let error = |line: usize, key: &str, message: String| InputError {
         file: file.to_owned(),
@@ -80,7 +81,7 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
     Ok(Schedule { seed: 0, faults: faults.collect::<Result<_, _>>()? })
 }
 
-/// What is wrong: the line, the key and what is allowed.
+/// A fault: the line, the key and the permitted values.
 type Wrong<'t> = (usize, &'t str, String);
 
 fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
@@ -99,7 +100,7 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
                 ranges = vec![Stretch::of_bytes(start_bytes, SECTOR_BYTES)];
             }
             "once" => trigger.once = flag(value).map_err(wrong)?,
-            // Whether QEMU fails a request as it comes or in a callback: who sent it hears the same.
+            // Whether QEMU fails a request at once or in a callback makes no difference to its sender.
             "immediately" => drop(flag(value).map_err(wrong)?),
             "state" => trigger.state = state(value).map_err(wrong)?,
             _ => {

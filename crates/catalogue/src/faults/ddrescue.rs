@@ -1,18 +1,18 @@
-//! Map files of GNU ddrescue: what was found of a drive that dies, as the places of its bad sectors.
+//! Map files of GNU ddrescue: the bad sectors found on a failing drive.
 
 use headstack_workload::{InputError, Span};
 
-/// What can be said of a block (the manual's "Mapfile structure").
+/// Status characters of a block (the manual's "Mapfile structure").
 const STATUSES: &str = "?*/-+";
 
-/// The stretches that could not be read: bad sectors (`-`), and blocks that failed and have not been trimmed (`*`) or
-/// scraped (`/`). What was rescued (`+`) is well, and of what was not tried (`?`) nothing is known.
+/// Returns the ranges that could not be read: bad sectors (`-`), and blocks that failed and have not been trimmed (`*`)
+/// or scraped (`/`). Rescued blocks (`+`) are good, and untried ones (`?`) are unknown.
 ///
-/// Lines that begin with `#` are comments; the first other one tells where the program was, each further one has a
+/// Lines that begin with `#` are comments; the first other one has the program's position, each further one has a
 /// position, a size and a status. Numbers are in bytes: decimal, hexadecimal with `0x` or octal with `0`.
 ///
 /// # Errors
-/// A line that is none of these; blocks that overlap or descend.
+/// When a line is invalid, or blocks overlap or are out of order.
 pub fn bad_spans(file: &str, text: &str) -> Result<Vec<Span>, InputError> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.split('#').next().unwrap_or("").trim()));
     let mut lines = lines.filter(|(_, line)| !line.is_empty());

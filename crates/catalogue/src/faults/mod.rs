@@ -1,4 +1,4 @@
-//! Schedules of faults as files: TOML, with maps of GNU ddrescue for the places of bad sectors, or files of QEMU's blkdebug.
+//! Schedules of faults as files: TOML, with maps of GNU ddrescue for bad sectors, or files of QEMU's blkdebug.
 
 mod blkdebug;
 pub mod ddrescue;
@@ -16,17 +16,17 @@ use headstack_workload::{Document, InputError};
 /// Reads the schedule at `path` for a model, and the map files that it names, relative to it.
 ///
 /// # Errors
-/// A file that cannot be read; what is wrong in it: file, line, key and what is allowed.
+/// When a file cannot be read or is invalid: file, line, key and permitted values.
 pub fn load_faults(path: &Path, model: &Model) -> Result<Schedule, InputError> {
     let file = path.display().to_string();
     let text = read(path, &file)?;
     parse_faults(&file, &text, path.parent().unwrap_or(Path::new("")), model)
 }
 
-/// As [`load_faults`], of a schedule that strikes where nobody keeps contents: a simulated run.
+/// Like [`load_faults`] for a simulated run, which has no contents.
 ///
 /// # Errors
-/// As there.
+/// As for [`load_faults`].
 pub fn load_faults_of_run(path: &Path, model: &Model) -> Result<Schedule, InputError> {
     let schedule = load_faults(path, model)?;
     let file = path.display().to_string();
@@ -35,21 +35,21 @@ pub fn load_faults_of_run(path: &Path, model: &Model) -> Result<Schedule, InputE
     Ok(schedule)
 }
 
-/// Reads the schedule at `path` and the map files that it names for whichever model: [`Schedule::check`] says whether all of
-/// it can strike one.
+/// Reads the schedule at `path` and the map files that it names for any model: [`Schedule::check`] determines whether
+/// all of it can strike one.
 ///
 /// # Errors
-/// A file that cannot be read; what is wrong in it: file, line, key and what is allowed.
+/// When a file cannot be read or is invalid: file, line, key and permitted values.
 pub fn read_faults(path: &Path) -> Result<Schedule, InputError> {
     let file = path.display().to_string();
     let text = read(path, &file)?;
     faults_of_text(&file, &text, path.parent().unwrap_or(Path::new("")))
 }
 
-/// The same of the text of `file`, whose map files are in `folder`.
+/// Like [`read_faults`] for the text of `file`, whose map files are in `folder`.
 ///
 /// # Errors
-/// What is wrong in it: file, line, key and what is allowed.
+/// When it is invalid: file, line, key and permitted values.
 pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule, InputError> {
     if blkdebug::is_blkdebug(text) {
         return blkdebug::parse(file, text);
@@ -61,14 +61,14 @@ pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule,
 /// Reads the text of `file`, whose map files are in `folder`, for a model.
 ///
 /// # Errors
-/// What is wrong in it: file, line, key and what is allowed.
+/// When it is invalid: file, line, key and permitted values.
 pub fn parse_faults(file: &str, text: &str, folder: &Path, model: &Model) -> Result<Schedule, InputError> {
     let schedule = faults_of_text(file, text, folder)?;
     schedule.check(model).map_err(|complaint| complaint_of(file, text, complaint))?;
     Ok(schedule)
 }
 
-/// What is wrong with a fault of a schedule that could be read, with its line.
+/// The error of a fault in a readable schedule, with its line.
 fn complaint_of(file: &str, text: &str, (index, (key, message)): (usize, (&'static str, String))) -> InputError {
     let key = format!("fault[{index}].{key}");
     match Document::parse(file, text) {
@@ -82,17 +82,17 @@ fn schedule_of(document: &Document, folder: &Path) -> Result<Schedule, InputErro
     for (index, timed) in schedule.faults.iter_mut().enumerate() {
         read_map(&mut timed.fault, folder).map_err(|error| match error.line {
             Some(_) => error,
-            // What cannot be read is the schedule's fault.
+            // An unreadable map file is an error of the schedule.
             None => document.error(&format!("fault[{index}].map"), format!("{}: {}", error.file, error.message)),
         })?;
     }
     Ok(schedule)
 }
 
-/// Takes in the map file that a fault names, if it names one, from `folder`.
+/// Reads the map file that a fault names, if any, from `folder`.
 ///
 /// # Errors
-/// What is wrong with that file; without a line where it cannot be read.
+/// When that file is invalid; without a line if it cannot be read.
 pub fn read_map(fault: &mut Fault, folder: &Path) -> Result<(), InputError> {
     let Some((map, ranges)) = fault.map_mut() else { return Ok(()) };
     let Some(path) = map.take().map(|path| folder.join(path)) else { return Ok(()) };

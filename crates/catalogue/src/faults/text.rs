@@ -1,4 +1,4 @@
-//! What was injected, as the text of a schedule.
+//! Writes injected faults as the text of a schedule.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Damages that the comments tell one by one; `injections` has more of them.
 const HARMS_PRINTED: usize = 16;
 
-/// What was injected as a schedule file, under which the same would happen again; its comments are the proof.
+/// Writes injected faults as a schedule file that reproduces them; its comments contain the proof.
 pub fn faults_to_toml(log: &Log) -> String {
     let Schedule { seed, faults } = log.schedule();
     let mut text = format!("seed = {seed}\n");

@@ -1,4 +1,4 @@
-//! What stands between port and mechanism, as tables of a drive file.
+//! Tables of a drive file for caches between port and mechanism.
 
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct FlashCacheTable {
     /// How much it holds.
     pub size: Option<Bytes>,
-    /// What is taken in as a whole.
+    /// Unit of caching.
     pub block: Option<Bytes>,
     /// To the first byte.
     pub latency: Option<DurationNs>,
@@ -21,11 +21,11 @@ pub struct FlashCacheTable {
     pub fill_rate: Option<Rate>,
     /// Blocks whose last read is remembered.
     pub history_blocks: Option<u64>,
-    /// A block is taken in when it is read for the first time; for the second where left out.
+    /// Whether a block is cached on its first read; by default on the second.
     pub on_first_read: Option<bool>,
-    /// A write brings the copy up to date; it ends it where left out.
+    /// Whether a write updates the copy; by default it invalidates it.
     pub keeps_written: Option<bool>,
-    /// Run of reads from which on it is sequential, and not taken in.
+    /// Length of a run of reads from which on it is sequential, and not cached.
     pub sequential: Option<Bytes>,
 }
 
@@ -37,11 +37,11 @@ pub struct MediaCacheTable {
     pub size: Option<Bytes>,
     /// Extents whose place the drive can remember.
     pub extents_max: Option<u32>,
-    /// Writes that may be complete in the buffer alone.
+    /// Writes that may be complete only in the buffer.
     pub dram: Option<Bytes>,
     /// The buffer's part survives a power failure.
     pub dram_is_protected: Option<bool>,
-    /// Run of writes from which on it is sequential, and goes home directly.
+    /// Length of a run of writes from which on it is sequential, and goes home directly.
     pub sequential: Option<Bytes>,
     /// Idle time before the cache is cleaned.
     pub idle: Option<DurationNs>,
@@ -57,6 +57,6 @@ pub struct MediaCacheTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShinglesTable {
-    /// What must be written in one piece.
+    /// Unit that must be written in one piece.
     pub band: Bytes,
 }

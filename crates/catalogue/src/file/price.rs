@@ -1,9 +1,9 @@
-//! What a drive cost, as a table of its file.
+//! [`PriceTable`]: the price of a drive in its file.
 
 use headstack_workload::{Document, InputError};
 use serde::{Deserialize, Serialize};
 
-/// `[price]`: of one drive, on a day that is named, since prices of flash double within a year.
+/// `[price]` of one drive, with its date, since prices of flash double within a year.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {

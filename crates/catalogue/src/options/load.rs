@@ -1,4 +1,4 @@
-//! Options of what a system is put under.
+//! Options of workloads and scenarios.
 
 use headstack_workload::scenario::ScenarioLength;
 use headstack_workload::{
@@ -12,11 +12,11 @@ use crate::key_error;
 /// A run until a confidence ends here in any case.
 const REQUESTS_MAX: u64 = 10_000_000;
 
-/// A workload of requests of one size, at multiples of it as fio's are; `read` and `random` are the percentages that read
-/// and that go to a random place.
+/// A workload of requests of one size, aligned to it as in fio; `read` and `random` are the percentages of reads and of
+/// random requests.
 ///
 /// # Errors
-/// A text that is no size or no percentage, by its option.
+/// When a text is no size or no percentage, by its option.
 pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload, InputError> {
     quantity::parse_bytes(size).map_err(|error| key_error("size", error.to_string()))?;
     let plain = |text: &str| text.trim_end_matches('%').to_owned();
@@ -49,15 +49,15 @@ fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().expect("a number that was formatted")
 }
 
-/// A scenario with `clients` clients in place of its own, in every stream that has a number of them.
+/// A scenario with `clients` clients in every stream that has a number of them.
 ///
 /// # Errors
-/// When none has, or it cannot have so many.
+/// When none has, or the number is not permitted.
 pub fn scenario_with_clients(scenario: &Scenario, clients: u64) -> Result<Scenario, String> {
     if scenario.with_clients(1) == scenario.with_clients(2) {
         return Err(format!("no stream of {} has a number of clients that could be set", scenario.name));
     }
-    // More than fit are refused with the rest of what is out of range.
+    // Numbers that overflow are refused together with others out of range.
     let scenario = scenario.with_clients(u32::try_from(clients).unwrap_or(u32::MAX));
     scenario.validate().map_err(|error| error.to_string())?;
     Ok(scenario)
@@ -81,7 +81,7 @@ impl Draft {
             Arrivals::Closed { think, .. } => think,
             Arrivals::Open { .. } => Think::None,
         };
-        // More than fit are refused with the rest of what is out of range.
+        // Numbers that overflow are refused together with others out of range.
         *arrivals = Arrivals::Closed { outstanding: u32::try_from(depth).unwrap_or(u32::MAX), think };
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Draft {
             Arrivals::Open { process, .. } => process,
             Arrivals::Closed { .. } => ArrivalProcess::Poisson,
         };
-        // Whoever thinks in MB/s offers as many requests as carry so much; 4000/s are requests.
+        // A rate in MB/s is converted to the number of requests that carry it; 4000/s are requests.
         let text = text.trim();
         let amount = text.strip_suffix("/s").unwrap_or(text);
         let rate_per_s = if amount != text && !amount.ends_with(|last: char| last.is_ascii_digit()) {

@@ -1,5 +1,5 @@
-//! Options of runs as people write them, applied to what has been described: of the command line, of the Python package, and
-//! of each point of a sweep.
+//! Options of runs in text form, applied to a [`Draft`]: from the command line, the Python package, and each point of a
+//! sweep.
 
 mod load;
 mod run;
@@ -15,7 +15,7 @@ pub use load::{scenario_with_clients, uniform_workload};
 
 use crate::key_error;
 
-/// The options, in the order in which they are applied: some look at what others have set.
+/// The options in the order of application: some depend on the effects of others.
 pub const OPTIONS: [&str; 33] = [
     "size",
     "read",
@@ -55,29 +55,29 @@ pub const OPTIONS: [&str; 33] = [
 /// Each interval holds a histogram of its own.
 const INTERVAL_MIN_NS: u64 = 100_000_000;
 
-/// A run that is being specified. What is not known yet, or is of no matter to who asks, is absent.
+/// A run that is being specified. Fields that are unknown or irrelevant are absent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draft {
-    /// What results call the system.
+    /// Name of the system in results.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system_name: String,
-    /// What is simulated.
+    /// The simulated system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemDescription>,
     /// The job to measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetSize>,
-    /// What it is put under, where that is one specification.
+    /// The workload, if the load is a single specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// What it is put under otherwise.
+    /// The scenario otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<Scenario>,
-    /// Clients that the scenario was asked for: the depth in the table of results.
+    /// Requested number of clients of the scenario: the depth in the table of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u64>,
-    /// First byte and length in bytes of the part that is used; the whole where absent.
+    /// First byte and length in bytes of the used part; the whole if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<(u64, u64)>,
     /// Seed of all randomness.
@@ -88,7 +88,7 @@ pub struct Draft {
     /// Requests after which caches begin as these leave them.
     #[serde(default, skip_serializing_if = "is_none")]
     pub preload: u64,
-    /// What goes wrong, and when.
+    /// Schedule of faults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Schedule>,
 }
@@ -105,7 +105,7 @@ fn is_none(requests: &u64) -> bool {
 pub struct TargetSize {
     /// Bytes that it holds.
     pub capacity_bytes: u64,
-    /// Bytes of which every request is a multiple.
+    /// Alignment of requests in bytes.
     pub block_bytes: u32,
 }
 
@@ -119,7 +119,7 @@ impl Draft {
         Draft { workload, scenario, ..Draft::of_system(system_name, system) }
     }
 
-    /// The same where what it is put under is of no matter: a recording that is replayed.
+    /// Like [`new`](Self::new) without a load, for the replay of a trace.
     pub fn of_system(system_name: String, system: SystemDescription) -> Draft {
         Draft {
             system_name,
@@ -136,10 +136,10 @@ impl Draft {
         }
     }
 
-    /// Applies options, whatever their order.
+    /// Applies options, in any order.
     ///
     /// # Errors
-    /// A text that is no value of its option, by the option's name; an option that this run has not.
+    /// When a text is no valid value, by the option's name; when an option does not apply to this run.
     pub fn apply(&mut self, chosen: &[(String, String)]) -> Result<(), InputError> {
         let mut ordered: Vec<_> =
             chosen.iter().map(|(option, text)| Ok((place_of(option)?, text))).collect::<Result<_, _>>()?;
@@ -220,10 +220,10 @@ fn place_of(option: &str) -> Result<usize, InputError> {
     OPTIONS.iter().position(|&known| known == option).ok_or_else(unknown)
 }
 
-/// The length of an interval that results are kept for.
+/// Length of the intervals of the time series.
 ///
 /// # Errors
-/// What is no duration, and what is too short.
+/// When it is no duration, or too short.
 pub fn interval_ns(text: &str) -> Result<u64, InputError> {
     match duration_ns("interval", text)?.try_into() {
         Ok(length_ns) if length_ns >= INTERVAL_MIN_NS => Ok(length_ns),
@@ -243,7 +243,7 @@ fn whole_u32(option: &str, text: &str) -> Result<u32, InputError> {
         .map_err(|_| key_error(option, format!("{number} is too large; up to {} is allowed", u32::MAX)))
 }
 
-/// A finite number, with `_` between its digits if somebody wrote it so.
+/// A finite number, optionally with `_` between its digits.
 fn number(option: &str, text: &str) -> Result<f64, InputError> {
     let digits = text.trim();
     let number = if digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {

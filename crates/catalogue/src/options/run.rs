@@ -1,4 +1,4 @@
-//! From what is specified to what is run.
+//! Converts a draft to a run.
 
 use headstack_result::tables::Asked;
 use headstack_sim::{Model, RunSpec};
@@ -7,10 +7,10 @@ use headstack_workload::InputError;
 use super::Draft;
 
 impl Draft {
-    /// Whether it is all that a run needs, and possible.
+    /// Checks that the run is complete and possible.
     ///
     /// # Errors
-    /// The key that is not possible, and what would be.
+    /// The impossible key, and permitted values.
     pub fn fault(&self) -> Result<(), InputError> {
         let of_key = |key: String, message: String| InputError { file: String::new(), line: None, key, message };
         let needed = |message: &str| of_key(String::new(), message.to_owned());
@@ -31,7 +31,8 @@ impl Draft {
         }
     }
 
-    /// What was asked for that the result does not say, and what is run. Only of what has no [`fault`](Self::fault).
+    /// Splits it into the request data that the result lacks, and the run. Only for a run without a
+    /// [`fault`](Self::fault).
     pub fn split(self, labels: Vec<(String, String)>) -> (Asked, RunSpec) {
         let span = self.used();
         let Draft { system_name, system, workload, scenario, clients, seed, interval_ns, preload, faults, .. } = self;

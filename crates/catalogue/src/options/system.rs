@@ -22,7 +22,7 @@ impl Draft {
         self.system.as_mut().ok_or_else(missing)
     }
 
-    /// What the options for devices hold for: each kind that is in the system.
+    /// The devices to which options apply: all of their kind in the system.
     fn devices(&mut self, option: &str) -> Result<&mut [DeviceDescription], InputError> {
         Ok(match self.system(option)? {
             SystemDescription::Drive(device) => std::slice::from_mut(device),
@@ -66,7 +66,7 @@ impl Draft {
         Ok(())
     }
 
-    /// An array names its host in its file, where links and the controller's times stand beside it.
+    /// An array names its host in its file, next to links and the controller's times.
     pub(super) fn set_host(&mut self, host: HostProfile) -> Result<(), InputError> {
         let name = self.system_name.clone();
         match self.system("host")? {
@@ -111,7 +111,7 @@ impl Draft {
         }
     }
 
-    /// Refuses a part of what is a part already.
+    /// Refuses a part of a part.
     fn is_whole(&self, option: &str) -> Result<(), InputError> {
         match self.span {
             None => Ok(()),

@@ -12,7 +12,7 @@ use crate::constants::{
 };
 use crate::file::{DriveFile, MediaCacheTable};
 
-/// Gives a shingled drive whose file has no media cache the one that is known of its kind: without one it could not take
+/// Gives a shingled drive without a media cache in its file the one known for its kind: without one it could not accept
 /// a random write.
 pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
     if file.shingles.is_none() || file.media_cache.is_some() {
@@ -23,7 +23,7 @@ pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
 }
 
 impl Resolver<'_> {
-    /// The flash: its size, and how such flash works where the file does not tell.
+    /// The flash: its size, and the behaviour of such flash if the file does not state it.
     pub(super) fn flash_cache(&mut self) -> Result<Option<FlashCache>, InputError> {
         let Some(table) = &self.file.flash_cache else {
             return Ok(None);
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// The media cache. Where the file does not tell, a write is complete once it is there.
+    /// The media cache. By default, a write is complete once it is there.
     pub(super) fn media_cache(&mut self, sector_bytes: u32) -> Result<Option<MediaCache>, InputError> {
         let Some(table) = &self.file.media_cache else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a file must fulfil: before anything is derived from it, and as a complete description.
+//! Checks of a file: before anything is derived from it, and as a complete description.
 
 use headstack_sim::drive::description::{BlockOrder, DriveDescription};
 use headstack_workload::quantity::{Bytes, DurationNs};
@@ -11,7 +11,7 @@ pub(super) fn description(document: &Document, description: &DriveDescription) -
     headstack_sim::drive::check(description).map_err(|fault| document.error(&fault.key, fault.message))
 }
 
-/// Checks what the rules of derivation take for granted, and figures of a sheet that contradict each other.
+/// Checks assumptions of the derivation rules, and contradictory figures of a sheet.
 pub(super) fn file(document: &Document, file: &DriveFile) -> Result<(), InputError> {
     let check = Check { document };
     check.sources(file)?;

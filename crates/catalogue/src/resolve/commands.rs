@@ -95,8 +95,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The buffer: the sheet's size in equal segments, reads continued until theirs is full, and a write cache that may
-    /// hold half of it.
+    /// The buffer: the sheet's size in equal segments, reads continued until their segment is full, and a write cache
+    /// that may use half of it.
     pub(super) fn buffer(
         &mut self,
         kind: InterfaceKind,
@@ -187,8 +187,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Fixed costs: one for commands that go to the media, a smaller one for those that do not, unless the file tells
-    /// the four kinds apart; none after a command.
+    /// Fixed costs: one for commands that go to the media, a smaller one for others, unless the file states all four
+    /// kinds; none after a command.
     pub(super) fn overheads(&mut self) -> Overheads {
         let table = &self.file.overheads;
         let command = match table.command {
@@ -233,7 +233,7 @@ impl Resolver<'_> {
     }
 }
 
-/// How the firmware of a family of drives chooses the next command, where the file does not tell.
+/// How the firmware of a family of drives chooses the next command, by default.
 struct Firmware {
     depth: u32,
     policy: Policy,
@@ -245,8 +245,8 @@ struct Firmware {
 }
 
 impl Firmware {
-    /// Tagged command queueing since 1996: the ideal choice at each completion, which StorageReview's depth curves of seven
-    /// drives of 2001 bear out.
+    /// Tagged command queueing since 1996: the ideal choice at each completion, confirmed by StorageReview's depth
+    /// curves of seven drives of 2001.
     const IDEAL: Firmware = Firmware {
         depth: TCQ_TAGS,
         policy: Policy::Sptf,
@@ -256,8 +256,9 @@ impl Firmware {
         rule: "tagged command queueing",
     };
 
-    /// SATA drives before [`IDEAL_NCQ_SINCE`], of which three are measured (fio, random reads at depths of 1 to 32): 5, 1
-    /// and 2 commands committed, margins of 1.7, 4 and 1.75 ms (SpinPoint F1, Travelstar 7K100, Raptor WD740GD). The medians.
+    /// SATA drives before [`IDEAL_NCQ_SINCE`], of which three are measured (fio, random reads at depths of 1 to 32): 5,
+    /// 1 and 2 commands committed, margins of 1.7, 4 and 1.75 ms (SpinPoint F1, Travelstar 7K100, Raptor WD740GD). The
+    /// medians.
     const EARLY_NCQ: Firmware = Firmware {
         depth: NCQ_TAGS,
         committed: 2.0,

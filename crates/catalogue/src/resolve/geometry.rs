@@ -1,4 +1,4 @@
-//! Zones from what a data sheet says about capacity, surfaces and rates.
+//! Derives zones from a data sheet's capacity, surfaces and rates.
 
 use headstack_sim::drive::description::{BlockOrder, Geometry, InterfaceKind, Sparing, Zone};
 use headstack_workload::quantity::Bytes;
@@ -19,13 +19,13 @@ struct Ring {
     sectors_per_track: u32,
 }
 
-/// What is to be laid out.
+/// Requirements of a layout.
 struct Extents {
     /// Physical sectors to hold.
     sectors: u64,
     heads: u32,
-    /// Sectors of the outermost and innermost track: absolute where no count of cylinders is at hand, else only their
-    /// ratio counts.
+    /// Sectors of the outermost and innermost track: absolute if no number of cylinders is known, else only their ratio
+    /// counts.
     outer: f64,
     inner: f64,
     zones: u32,
@@ -58,8 +58,8 @@ impl Extents {
             .collect()
     }
 
-    /// As many cylinders as the rates demand; the innermost zone takes up the rest, so that less than one of its
-    /// cylinders stays unused.
+    /// As many cylinders as the rates require; the innermost zone takes the rest, so that less than one of its
+    /// cylinders remains unused.
     fn by_rate(&self) -> Vec<Ring> {
         let mean = (self.outer + self.inner) / 2.0;
         let cylinders = (self.sectors as f64 / (f64::from(self.heads) * mean)).ceil() as u32;
@@ -95,12 +95,11 @@ impl Extents {
     }
 }
 
-/// Cylinders of a drive from its capacity alone.
+/// Number of cylinders of a drive, only from its capacity.
 ///
 /// A surface of tracks with pitch 1/T and linear density D holds pi (ro^2 - ri^2) T D bits over T (ro - ri) cylinders.
-/// With k = ro/ri and the aspect ratio a = D/T the size of the disk drops out:
-/// cylinders = sqrt(bits a surface / (pi a) * (k - 1) / (k + 1)). The aspect ratio by year is
-/// [`crate::constants::BIT_ASPECT_BY_YEAR`].
+/// With k = ro/ri and the aspect ratio a = D/T the size of the disk drops out: cylinders = sqrt(bits a surface / (pi a)
+/// * (k - 1) / (k + 1)). The aspect ratio by year is [`crate::constants::BIT_ASPECT_BY_YEAR`].
 pub fn cylinders_from_density(bits_per_surface: f64, outer_over_inner: f64, bit_aspect: f64) -> f64 {
     let radii = (outer_over_inner - 1.0) / (outer_over_inner + 1.0);
     (bits_per_surface * radii / (std::f64::consts::PI * bit_aspect)).sqrt()
@@ -124,8 +123,9 @@ fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) ->
 }
 
 impl Resolver<'_> {
-    /// The sheet's physical sector, or that of the year: since 2012 SATA drives, and all above 4 TB, write 4 KiB at once and
-    /// show blocks of 512 bytes (IDEMA's Advanced Format from 2011 on; SAS drives of 4 TB are still sold with 512).
+    /// The sheet's physical sector, or that of the year: since 2012 SATA drives, and all above 4 TB, have 4 KiB
+    /// physical sectors and blocks of 512 bytes (IDEMA's Advanced Format from 2011 on; SAS drives of 4 TB are still
+    /// sold with 512).
     fn physical_sector(&mut self, block: Bytes) -> Bytes {
         let capacity = &self.file.capacity;
         if let Some(sector) = capacity.physical_sector {
@@ -198,7 +198,7 @@ impl Resolver<'_> {
         Ok(geometry)
     }
 
-    /// A layout that holds the blocks of `geometry`, and the media cache beside them.
+    /// A layout with the blocks of `geometry`, and the media cache.
     ///
     /// Stated cylinders and capacity win over rates, which then give only the ratio of outer to inner track: sheets
     /// state rates before or after formatting and switching in many ways, and capacity in one.
@@ -297,8 +297,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Fills in what a zone's table leaves out. A skew covers the switch and the settling of a write, so that neither
-/// sequential reads nor sequential writes lose a turn: ceil(time / turn * sectors) sectors, and one more for rounding.
+/// Completes a zone's table. A skew covers the switch and the settling of a write, so that neither sequential reads nor
+/// sequential writes lose a turn: ceil(time / turn * sectors) sectors, and one more for rounding.
 fn complete(zone: ZoneTable, motion: &Motion) -> Zone {
     let skew = |time_ns: f64| {
         let sectors = f64::from(zone.sectors_per_track);
@@ -376,7 +376,7 @@ mod tests {
             let slack = extents.held(&rings) - sectors;
             if by_cylinders {
                 prop_assert_eq!(total, u64::from(cylinders));
-                // Half a sector a track at most, where the zones' rounding steps fall together.
+                // At most half a sector per track, where the zones' rounding steps coincide.
                 prop_assert!(slack <= u64::from(heads) * u64::from(cylinders));
             } else {
                 prop_assert!(slack < u64::from(heads) * u64::from(rings[rings.len() - 1].sectors_per_track));

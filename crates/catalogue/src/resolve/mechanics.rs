@@ -9,10 +9,10 @@ use super::{Resolver, ms, ns};
 use crate::constants::{MODERN_SINCE, SINGLE_CYLINDER_MS_BY_YEAR, WRITE_SETTLE};
 use crate::file::{SeekTable, TwoPieceTable};
 
-/// What decides skews and the ends of the seek curve.
+/// Values that determine skews and the ends of the seek curve.
 pub(super) struct Motion {
     pub(super) rpm: f64,
-    /// The curve, where the file gives one.
+    /// The curve, if the file has one.
     pub(super) curve: Option<SeekCurve>,
     /// Read seek to the next cylinder.
     pub(super) single_cylinder_ns: u64,
@@ -26,12 +26,12 @@ impl Motion {
         60e9 / self.rpm
     }
 
-    /// Time from the last sector of a track to the first of the next surface that a read and a write both keep.
+    /// Time from the last sector of a track to the first of the next surface that suffices for a read and a write.
     pub(super) fn head_change_ns(&self) -> f64 {
         self.head_switch_ns as f64 + self.settle_ns()
     }
 
-    /// The same for the next cylinder, a change of surface with it included.
+    /// The same for the next cylinder, including a change of surface.
     pub(super) fn cylinder_change_ns(&self) -> f64 {
         self.single_cylinder_ns.max(self.head_switch_ns) as f64 + self.settle_ns()
     }

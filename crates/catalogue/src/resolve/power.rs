@@ -1,4 +1,4 @@
-//! What a drive takes, from the idle and active power of its sheet, and from its disks where it has none.
+//! Power of a drive, from the idle and active power of its sheet, or from its disks if it has none.
 
 use headstack_sim::drive::description::{DriveDescription, Power, SpinChange};
 use headstack_sim::drive::mechanics::seek_ns;
@@ -12,11 +12,12 @@ use crate::constants::{
 };
 use crate::file::PowerTable;
 
-/// What it takes to keep a stack of disks turning in air.
+/// Power to keep a stack of disks turning in air.
 ///
-/// The drag of the air grows with rpm^2.8, diameter^4.6 and the number of disks (Gurumurthi, Sivasubramaniam, Kandemir and
-/// Franke 2003, from turbulent friction on a disk). The scale comes from the one drive whose share is known: the Ultrastar
-/// 36Z15 takes 10.2 W idle and 2.5 W with its spindle at rest, so that 7.7 W keep six disks of 70 mm at 15,000 rpm.
+/// The drag of the air grows with rpm^2.8, diameter^4.6 and the number of disks (Gurumurthi, Sivasubramaniam, Kandemir
+/// and Franke 2003, from turbulent friction on a disk). The scale comes from the one drive whose share is known: the
+/// Ultrastar 36Z15 takes 10.2 W idle and 2.5 W with its spindle at rest, so that 7.7 W keep six disks of 70 mm at
+/// 15,000 rpm.
 pub fn spindle_w(spindle: &Spindle) -> f64 {
     let anchor = &POWER_ANCHOR;
     (anchor.idle_w - anchor.standby_w)
@@ -148,8 +149,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Share of the time that the arm moves while blocks are read at random places, one after the other, with half a turn
-/// after each seek; nothing where it never moves.
+/// Share of the time that the arm moves while random blocks are read, one after another, with half a turn after each
+/// seek; `None` if it never moves.
 fn arm_share(drive: &DriveDescription, sheet_average: Option<DurationNs>) -> Option<f64> {
     let mean_ns = sheet_average.map_or_else(|| mean_by_curve_ns(drive), |average| ns(average) as f64);
     (mean_ns > 0.0).then(|| mean_ns / (mean_ns + 0.5 * 60e9 / drive.mechanics.rpm))
@@ -160,7 +161,7 @@ fn mean_by_curve_ns(drive: &DriveDescription) -> f64 {
     Strokes::of(&drive.geometry).mean_ns(|distance| seek_ns(curve, distance, cylinders))
 }
 
-/// To the milliwatt: what is derived is not known better.
+/// Rounds to the milliwatt, the precision of derived values.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

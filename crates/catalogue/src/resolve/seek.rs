@@ -1,4 +1,4 @@
-//! A seek curve from the figures of a data sheet and the shape of the drive's era.
+//! Derives a seek curve from the figures of a data sheet and the shape of the drive's era.
 
 mod accelerated;
 mod measured;
@@ -18,9 +18,9 @@ use sheet::Sheet;
 
 /// A curve that meets the figures of a sheet.
 enum Curve {
-    /// As measured drives seek: all up to 2006, those of 10,000 rpm and more since then too.
+    /// Shape of measured drives: all up to 2006, and those of 10,000 rpm and more since then.
     Measured(Fit),
-    /// Others since then.
+    /// Shape of others since then.
     Accelerated(Accelerated),
 }
 
@@ -54,7 +54,7 @@ impl Curve {
         }
     }
 
-    /// What a drive can do: every seek takes time, and the longest of today's the longest.
+    /// Whether it is physically possible: every seek takes time, and the longest one the longest.
     fn is_possible(&self) -> bool {
         match self {
             Curve::Measured(fit) => fit.is_possible(),
@@ -72,7 +72,7 @@ impl Curve {
 }
 
 impl Resolver<'_> {
-    /// The file's curve, else the one that its era's shape makes of the sheet.
+    /// The file's curve, else the one of its era's shape for the sheet's figures.
     pub(super) fn seek_curve(&mut self, motion: &Motion, geometry: &Geometry) -> Result<SeekCurve, InputError> {
         if let Some(curve) = &motion.curve {
             return Ok(curve.clone());
@@ -127,7 +127,7 @@ const REMEMBERED: usize = 16;
 
 static KNOWN: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
 
-/// What the distances follow from.
+/// Inputs of the distance distribution.
 #[derive(PartialEq)]
 struct Zones {
     cylinders: u32,
@@ -136,8 +136,8 @@ struct Zones {
     zones: Vec<(u32, u32, u32)>,
 }
 
-/// How far apart random blocks of a geometry lie, and what follows from that alone. It takes a millisecond or two to find
-/// out, and the points of a sweep ask the same over and over.
+/// Distribution of distances between random blocks of a geometry, and values that follow only from that. Computing it
+/// takes one or two milliseconds, and the points of a sweep need the same repeatedly.
 pub(super) struct Strokes {
     zones: Zones,
     last: u32,
@@ -146,7 +146,7 @@ pub(super) struct Strokes {
 }
 
 impl Strokes {
-    /// Those of a geometry.
+    /// The distribution for a geometry.
     pub fn of(geometry: &Geometry) -> Arc<Strokes> {
         let zone = |zone: &Zone| (zone.first_cylinder, zone.last_cylinder, zone.sectors_per_track);
         let zones = Zones {
@@ -177,7 +177,7 @@ impl Strokes {
         self.last
     }
 
-    /// Mean of `seek_ns` over random pairs of blocks; it is given the distance in cylinders.
+    /// Mean of `seek_ns`, a function of the distance in cylinders, over random pairs of blocks.
     pub fn mean_ns(&self, seek_ns: impl Fn(u32) -> u32) -> f64 {
         self.distances.mean_ns(self.last, seek_ns)
     }
@@ -198,7 +198,7 @@ impl Strokes {
 /// Steps of the unit (ms, or a share) in which [`Distances::mean_ns`] is given whole numbers.
 const MEAN_SCALE: f64 = 1e7;
 
-/// Sectors of each cylinder, 0 where it holds none.
+/// Sectors of each cylinder, 0 if it holds none.
 fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     let mut sectors = vec![0; geometry.cylinders as usize];
     for zone in &geometry.zones {

@@ -1,11 +1,11 @@
-//! What a sheet promises of a disk, turned round: the values that make the model keep it.
+//! Inverts the promises of a disk's sheet: finds values with which the model fulfils them.
 //!
-//! | stated | solved for, the first that the file leaves out |
+//! | stated | solved for: the first missing one of |
 //! | --- | --- |
-//! | `random_read` | the mean seek; the commands that the firmware commits itself to |
-//! | `random_write` | the extents of the write cache, which is a protected one where the sheet's is switched off and writes are still sorted |
+//! | `random_read` | the mean seek; the number of commands that the firmware commits itself to |
+//! | `random_write` | the extents of the write cache, which is a protected one if the sheet's is switched off and writes are still sorted |
 //!
-//! A drive that cannot keep what is stated says so among what was derived.
+//! If a drive cannot fulfil a promise, the list of derived values states that.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,20 +18,22 @@ use super::{Derived, complete};
 use crate::file::{CacheState, DriveFile, StatedWrites};
 use crate::stated::StatedRate;
 
-/// Beyond this, what the drive does and what is stated count as two figures.
+/// Relative difference above which the drive's behaviour and the stated figure are listed separately.
 const CONTRADICTION: f64 = 0.1;
 
-/// What is met so nearly is met: sheets are rounded to two or three figures, and a trial has an error of its own.
+/// Relative difference that counts as fulfilled: sheets are rounded to two or three figures, and a trial has an error
+/// of its own.
 const NEAR: f64 = 0.01;
 
 /// Requests of a trial: one standard error of their mean service time is below 1 %.
 const REQUESTS: u64 = 4000;
 
-/// Mean seeks that disks have had, and those that a search begins with.
+/// Range of the mean seeks of disks, where a search starts.
 const SEEKS_MS: (f64, f64) = (1.5, 30.0);
 const USUAL_SEEKS_MS: (f64, f64) = (7.0, 9.0);
 
-/// Extents of a write cache that a solution may have: what 16 MiB hold of 4 KiB. More would also be slow to simulate.
+/// Largest number of extents of a write cache in a solution: those of 4 KiB in 16 MiB. More would also be slow to
+/// simulate.
 const EXTENTS_MAX: u32 = 4096;
 
 /// Write caches that are tried.
@@ -41,7 +43,7 @@ const MANY_EXTENTS: u32 = 1024;
 /// Steps of a search at most.
 const STEPS: u32 = 6;
 
-/// A file with the solution in it, and what was solved.
+/// A file with the solution, and the solved values.
 #[derive(Clone, Debug)]
 pub(super) struct Solved {
     pub file: DriveFile,
@@ -53,7 +55,7 @@ const REMEMBERED: usize = 64;
 
 static KNOWN: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
 
-/// Fills in what a file leaves out so that the drive does what the file states.
+/// Completes a file so that the drive behaves as stated.
 pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, InputError> {
     let mut solved = Solved { file: file.clone(), derived: Vec::new() };
     if file.stated.random_read.is_none() && file.stated.random_write.is_none() {
@@ -92,7 +94,7 @@ fn check(document: &Document, file: &DriveFile) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Where a line through two points crosses zero.
+/// Zero of a line through two points.
 fn zero_of(one: (f64, f64), other: (f64, f64)) -> f64 {
     other.0 - other.1 * (other.0 - one.0) / (other.1 - one.1)
 }
@@ -125,7 +127,7 @@ impl Solver<'_> {
             if rate <= stated.iops * (1.0 + NEAR) || !self.may_commit() {
                 rate
             } else {
-                // The more is committed, the less there is to choose from.
+                // The more commands are committed, the fewer there are to choose from.
                 let most = f64::from(stated.depth.unwrap_or(1));
                 let set = |file: &mut DriveFile, n: f64| file.queue.committed = Some(in_hundredths(n));
                 let (committed, rate) = self.search(stated, (0.0, most), (0.0, most / 4.0), set)?;
@@ -139,7 +141,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// The file says nothing of how the firmware chooses.
+    /// Whether the file leaves the firmware's choice open.
     fn may_commit(&self) -> bool {
         let queue = &self.solved.file.queue;
         queue.committed.is_none() && queue.reordering_strength.is_none() && queue.policy.is_none()
@@ -152,7 +154,7 @@ impl Solver<'_> {
             let plain = self.rate_with(rate, 0.0, |file| file.buffer.write_cache = Some(WriteCache::Off))?;
             let cache = match stated.cache {
                 CacheState::On => WriteCache::On,
-                // What is written through cannot be sorted in more places than the queue has.
+                // Writes without a cache can only be sorted within the queue.
                 CacheState::Off if buffer.write_cache.is_none() && rate.iops > plain * (1.0 + CONTRADICTION) => {
                     WriteCache::Protected
                 }
@@ -176,7 +178,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Says where the drive does something else than what is stated.
+    /// Records that the drive's behaviour differs from the stated figure.
     fn compare(&mut self, key: &str, stated: StatedRate, rate: f64) {
         if (rate / stated.iops - 1.0).abs() > CONTRADICTION {
             let reached = format!("{rate:.0} a second");
@@ -188,8 +190,8 @@ impl Solver<'_> {
         self.solved.derived.push(Derived::new(key, value, rule));
     }
 
-    /// The value within `range` at which the drive does what is stated, or the end that comes nearest, with the rate there:
-    /// by secants from two first guesses, since the rate is all but straight in what is searched.
+    /// The value within `range` at which the drive behaves as stated, or the nearest end, with the rate there: by
+    /// secants from two initial guesses, since the rate is nearly linear in the value.
     fn search(
         &self,
         stated: StatedRate,
@@ -220,9 +222,9 @@ impl Solver<'_> {
         Ok((best.0, stated.iops * libm::exp(best.1)))
     }
 
-    /// The extents of a write cache with which the drive does what is stated, or the most or the fewest that there may be, and
-    /// the rate with them. The rate goes with a power of their number, which two small caches give: to try a large one would
-    /// take half a second.
+    /// The extents of a write cache with which the drive behaves as stated, or the permitted limit, and the rate with
+    /// them. The rate is a power of their number, which two small caches determine: trying a large one would take half
+    /// a second.
     fn search_extents(&self, stated: StatedRate) -> Result<(u32, f64), InputError> {
         let error = |extents: u32| {
             let rate = self.rate_with(stated, 0.0, |file| file.buffer.dirty_extents_max = Some(extents))?;
@@ -241,7 +243,7 @@ impl Solver<'_> {
         self.rate_with(stated, reads_percent, |_| ())
     }
 
-    /// What the drive does after a change of its file.
+    /// Rate of the drive after a change of its file.
     fn rate_with(
         &self,
         stated: StatedRate,

@@ -1,4 +1,4 @@
-//! A complete description as a TOML file that leaves nothing to be derived.
+//! Writes a complete description as a TOML file in which nothing is derived.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             ..SsdControllerTable::default()
         },
         interface: SsdInterfaceTable {
-            // Of what the kind gives, only this is not stated: both directions at once, or in turn.
+            // Of the values that depend on the kind, only this one is not stated: full or half duplex.
             kind: Some(if interface.full_duplex { SsdInterfaceKind::Nvme } else { SsdInterfaceKind::Sata }),
             read_ns_per_byte: Some(interface.read_ns_per_byte),
             write_ns_per_byte: Some(interface.write_ns_per_byte),

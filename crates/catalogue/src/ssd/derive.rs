@@ -1,12 +1,12 @@
-//! What a file leaves out, chosen so that the drive does what `[stated]` says.
+//! Derives missing values such that the drive behaves as `[stated]`.
 //!
-//! | stated | solved for, where the file is silent |
+//! | stated | solved for, if missing |
 //! | --- | --- |
-//! | `read_latency` | `controller.command`; `flash.read` where that leaves nothing |
-//! | `random_read` | `controller.command_interval`; `flash.read` or `slc_cache.read` where the dies are too slow |
-//! | `sequential_read` | `controller.read_rate`; `flash.channel_rate` where the channels are too slow |
+//! | `read_latency` | `controller.command`; `flash.read` if nothing is left for it |
+//! | `random_read` | `controller.command_interval`; `flash.read` or `slc_cache.read` if the dies are too slow |
+//! | `sequential_read` | `controller.read_rate`; `flash.channel_rate` if the channels are too slow |
 //! | `write_latency` | `controller.write_command` |
-//! | `sequential_write` | `controller.write_rate`; `flash.program`, or `slc_cache.program` where there is a cache |
+//! | `sequential_write` | `controller.write_rate`; `flash.program`, or `slc_cache.program` if there is a cache |
 //! | `random_write`, steady | `flash.over_provisioning`, then `flash.program`, then `controller.write_interval` |
 //! | `random_write`, burst | `controller.write_interval` |
 //! | `slc_cache`, `after_slc` | `slc_cache.dynamic`, `flash.program` |
@@ -26,15 +26,15 @@ use crate::constants::{
 };
 use crate::resolve::Derived;
 
-/// What a channel and the dies lose to waiting for each other.
+/// Efficiency of channel and dies, which wait for each other.
 const PIPELINE: f64 = 0.92;
 /// How far from its generation's a program time may be solved.
 const PROGRAM_FASTEST: f64 = 0.3;
 const PROGRAM_SLOWEST: f64 = 8.0;
-/// The fastest sensing and program with one bit a cell that a stated rate is solved to; estimates.
+/// Shortest sensing and program with one bit per cell to which a stated rate is solved; estimates.
 const SENSE_LEAST: DurationNs = DurationNs(10_000);
 const SLC_PROGRAM_LEAST: DurationNs = DurationNs(20_000);
-/// Beyond this, what the drive does and what is stated count as two figures.
+/// Relative difference above which the drive's behaviour and the stated figure are listed separately.
 const CONTRADICTION: f64 = 0.1;
 
 fn dies(flash: &Flash) -> f64 {
@@ -46,7 +46,7 @@ fn row_bytes(flash: &Flash) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// What is stated and impossible.
+    /// Checks for impossible figures.
     pub(super) fn check_stated(&self) -> Result<(), InputError> {
         let stated = &self.file.stated;
         let rates = [
@@ -80,7 +80,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Says that the drive cannot do what is stated.
+    /// Records that the drive cannot behave as stated.
     fn contradicts(&mut self, key: &str, reached: &impl serde::Serialize, why: &str) {
         self.derived.push(Derived::new(key, reached, &format!("contradicts what is stated: {why}")));
     }
@@ -142,7 +142,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// What is usual of a sensing, or what the stated random reads need of every die.
+    /// The usual time of a sensing, or the one that the stated random reads require of every die.
     pub(super) fn usual_sense(
         &self,
         flash: &Flash,
@@ -151,7 +151,7 @@ impl Resolver<'_> {
     ) -> (DurationNs, &'static str) {
         let Some(read) = self.file.stated.random_read else { return usual };
         let send_ns = read.bytes() as f64 * channel_ns_per_byte;
-        // Requests meet on dies: with as many again outstanding as there are dies, half of them are idle.
+        // Requests collide on dies: with a queue depth equal to the number of dies, half of them are idle.
         let outstanding = f64::from(read.depth.unwrap_or(SSD_NVME_DEPTH));
         let busy = outstanding / (outstanding + dies(flash) - 1.0);
         let needed = 0.95 * busy * dies(flash) / read.iops * 1e9 - send_ns;
@@ -161,7 +161,7 @@ impl Resolver<'_> {
         (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I what stated.random_read needs")
     }
 
-    /// The generation's rate of a channel, or what sequential reads and writes need.
+    /// The generation's rate of a channel, or the one that sequential reads and writes require.
     pub(super) fn usual_channel_rate(&self, figures: &GenerationFigures, flash: &Flash) -> (Rate, &'static str) {
         let stated = &self.file.stated;
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten();
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The generation's time of a program, or what sequential writes that end in these cells leave of it.
+    /// The generation's time of a program, or the one that sequential writes to these cells imply.
     pub(super) fn usual_program(
         &self,
         figures: &GenerationFigures,
@@ -200,7 +200,7 @@ impl Resolver<'_> {
             (Some(slc), Some(rate), _) => {
                 let blocks_as_slc = (slc.dynamic_bytes + slc.static_bytes) as f64 * f64::from(slc.bits_per_cell);
                 let raw = usual_raw(self.file.capacity.size.map_or(0, |size| size.0)) as f64;
-                // A cache of nearly all cells is folded while the host writes: what a block of it held is copied.
+                // A cache of nearly all cells is folded while the host writes: the data of a block of it are copied.
                 let folds = blocks_as_slc > 0.8 * raw;
                 let copies = if folds { 1.0 / f64::from(slc.bits_per_cell - 1) } else { 0.0 };
                 (rate, "stated.after_slc", copies)
@@ -211,7 +211,7 @@ impl Resolver<'_> {
         let erase_ns = figures.erase.0 as f64 / f64::from(flash.pages_per_block.max(1));
         let program_ns = (row_ns(rate.0) / (1.0 + copies)) * 0.97 - load_ns * (1.0 + copies) - erase_ns;
         let usual_ns = figures.program.0 as f64;
-        // SATA is slower than the flash behind it: it tells only that the flash is fast enough.
+        // SATA is slower than the flash behind it: it only shows that the flash is fast enough.
         if slc.is_none() && serial && rate.0 > 400e6 && program_ns > usual.0.0 as f64 {
             return usual;
         }
@@ -219,7 +219,7 @@ impl Resolver<'_> {
         (DurationNs(bounded as i64), format!("I what {key} leaves"))
     }
 
-    /// Chooses the over-provisioning, then the time of a program, so that steady random writes are those stated.
+    /// Chooses the over-provisioning, then the time of a program, such that steady random writes are as stated.
     pub(super) fn solve_steady_writes(
         &mut self,
         capacity: &Capacity,
@@ -277,7 +277,7 @@ impl Resolver<'_> {
         Ok(Steady { over_provisioning, per_second: RandomWrites { timing: *timing, ..model }.at(over_provisioning) })
     }
 
-    /// Where the spare does not explain the steady writes, the time of a program does, as far as it can.
+    /// If spare flash does not explain the steady writes, the time of a program does, within limits.
     fn solve_program(&mut self, writes: StatedWrites, model: &RandomWrites, share: f64, timing: &mut Timing) {
         let found = model.at(share);
         if (found / writes.iops - 1.0).abs() <= 0.03 {
@@ -365,7 +365,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Time of a byte through the controller, and where it comes from; with the time where the file states the rate.
+    /// Time per byte of the controller, and its source; with the time if the file states the rate.
     fn controller_pace(
         &self,
         reads: bool,
@@ -389,7 +389,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The controller's part of a lone read; where the stated latency leaves none, the flash is faster.
+    /// The controller's part of a single read; if the stated latency leaves none, the flash is faster.
     fn solve_command(
         &mut self,
         interface: &Interface,

@@ -1,7 +1,7 @@
-//! The TOML form of a solid-state drive, from the few numbers of a data sheet to a complete description.
+//! [`SsdFile`]: the TOML form of an SSD, from the few numbers of a data sheet to a complete description.
 //!
-//! It is a drive file with a `[flash]` table. Nearly every key is optional: what is left out follows from the kind of cells
-//! and of interface (see [`super::resolve()`]). The complete form states everything and derives nothing.
+//! It is a drive file with a `[flash]` table. Nearly every key is optional: missing values follow from the kind of
+//! cells and of interface (see [`super::resolve()`]). The complete form states everything and derives nothing.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ pub struct SsdFile {
     pub model: Option<String>,
     /// Year of introduction.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
-    /// What nobody has written is read from the flash; true where left out.
+    /// Whether unwritten data are read from the flash; by default true.
     pub filled: Option<bool>,
-    /// It starts in the steady state of random overwrites; fresh where left out.
+    /// Whether it starts in the steady state of random overwrites; by default it is fresh.
     pub preconditioned: Option<bool>,
     /// How much it holds.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -41,7 +41,7 @@ pub struct SsdFile {
     /// Cells that take writes with one bit each first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slc_cache: SlcCacheTable,
-    /// Where writes wait.
+    /// Buffer of waiting writes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub buffer: WriteBufferTable,
     /// Fixed costs of a command.
@@ -50,24 +50,24 @@ pub struct SsdFile {
     /// The way to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: SsdInterfaceTable,
-    /// What the drive takes, and what cools it.
+    /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: SsdPowerTable,
     /// Reliability; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
-    /// What it cost; carried, not used by the model.
+    /// Price; stored, not used by the model.
     pub price: Option<PriceTable>,
-    /// What the data sheet promises: what the file leaves out is chosen so that the drive does that.
+    /// Promises of the data sheet; missing values are chosen such that the drive fulfils them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// The same as files up to version 0.2 spell it; read, and never written.
+    /// `stated` in the spelling of files up to version 0.2; read, and never written.
     #[serde(default, skip_serializing)]
     pub sheet: Option<SheetTable>,
-    /// As of [`crate::file::DriveFile::sources`].
+    /// As in [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// How it was learnt from a device, if it was; stored, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -75,11 +75,11 @@ pub struct SsdFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdCapacityTable {
-    /// What it exports, rounded down to whole mapping units.
+    /// Exported size, rounded down to whole mapping units.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; 512 where left out.
+    /// Bytes of a logical block; by default 512.
     pub logical_block: Option<Bytes>,
-    /// Bytes that one entry of the map stands for.
+    /// Bytes per entry of the mapping table.
     pub mapping_unit: Option<Bytes>,
 }
 
@@ -153,7 +153,7 @@ pub enum Generation {
 pub struct FlashTable {
     /// Its kind, which with the year gives the generation.
     pub cells: Option<Cells>,
-    /// Its generation, which gives what is left out.
+    /// Its generation, which gives the default values.
     pub generation: Option<Generation>,
     /// Buses between controller and flash.
     pub channels: Option<u32>,
@@ -161,7 +161,7 @@ pub struct FlashTable {
     pub dies_per_channel: Option<u32>,
     /// Bytes of all dies.
     pub raw: Option<Bytes>,
-    /// Bytes beyond what is exported, as a share of that; in place of `raw`.
+    /// Bytes beyond the exported ones, as a share of those; in place of `raw`.
     pub over_provisioning: Option<f64>,
     /// Planes of a die.
     pub planes_per_die: Option<u32>,
@@ -187,11 +187,11 @@ pub struct FlashTable {
     pub suspends: Option<bool>,
     /// How long that takes.
     pub suspend: Option<DurationNs>,
-    /// What going on with a program or an erase costs beside what was left of it.
+    /// Cost of resuming a program or an erase, in addition to its rest.
     pub resume: Option<DurationNs>,
     /// How often one is interrupted at most.
     pub suspensions_max: Option<u32>,
-    /// Reads that a die serves at most while other work waits.
+    /// Largest number of reads that a die serves while other work waits.
     pub reads_ahead_max: Option<u32>,
     /// A die with fewer free blocks collects.
     pub free_blocks_min: Option<u32>,
@@ -204,7 +204,7 @@ pub struct SlcCacheTable {
     /// Data of the host's for which cells are set aside.
     #[serde(rename = "static")]
     pub static_size: Option<Bytes>,
-    /// Data of the host's that free cells take beyond that while there are any.
+    /// Host data that free cells take beyond that while there are any.
     #[serde(rename = "dynamic")]
     pub dynamic_size: Option<Bytes>,
     /// Bits that the cells hold otherwise.
@@ -213,9 +213,9 @@ pub struct SlcCacheTable {
     pub read: Option<DurationNs>,
     /// From the page registers into the array, all planes at once.
     pub program: Option<DurationNs>,
-    /// The cache is folded when the host has asked for nothing so long.
+    /// Idle time of the host after which the cache is folded.
     pub idle: Option<DurationNs>,
-    /// Whether it is folded then at all, or when the room is needed only.
+    /// Whether it is folded when idle, or only when space is needed.
     pub folds_when_idle: Option<bool>,
 }
 
@@ -227,7 +227,7 @@ pub struct WriteBufferTable {
     pub size: Option<Bytes>,
     /// Capacitors save it: flushes have nothing to do.
     pub power_loss_protected: Option<bool>,
-    /// `on` or `off`; on where left out. Off, a write is complete once it is programmed.
+    /// `on` or `off`; by default on. If off, a write is complete once it is programmed.
     pub write_cache: Option<WriteCache>,
 }
 
@@ -239,15 +239,15 @@ pub struct SsdControllerTable {
     pub command: Option<DurationNs>,
     /// Between the starts of two commands: one over the most small requests a second.
     pub command_interval: Option<DurationNs>,
-    /// As `command`, of a write.
+    /// Like `command`, for a write.
     pub write_command: Option<DurationNs>,
-    /// As `command_interval`, after a write.
+    /// Like `command_interval`, after a write.
     pub write_interval: Option<DurationNs>,
-    /// What it lets through towards the host.
+    /// Throughput towards the host.
     pub read_rate: Option<Rate>,
-    /// What it lets through towards the flash.
+    /// Throughput towards the flash.
     pub write_rate: Option<Rate>,
-    /// Time of one byte, in place of `read_rate`; 0 where it is never the limit.
+    /// Time per byte, in place of `read_rate`; 0 if it is never the limit.
     pub read_ns_per_byte: Option<f64>,
     /// In place of `write_rate`.
     pub write_ns_per_byte: Option<f64>,
@@ -275,7 +275,7 @@ pub struct SsdInterfaceTable {
     pub kind: Option<SsdInterfaceKind>,
     /// Generation of PCI Express.
     pub generation: Option<u32>,
-    /// Lanes of PCI Express; 4 where left out.
+    /// Lanes of PCI Express; by default 4.
     pub lanes: Option<u32>,
     /// Rate of payload, framing and encoding taken off; or of a serial line in bits.
     pub rate: Option<LinkRate>,
@@ -285,7 +285,7 @@ pub struct SsdInterfaceTable {
     pub write_ns_per_byte: Option<f64>,
     /// Commands that the drive works on at once.
     pub queue_depth: Option<u32>,
-    /// What the drive hangs on where it stands alone; nothing that takes time where left out.
+    /// Host adapter of a single drive; by default nothing that takes time.
     pub host: Option<HostProfile>,
 }
 
@@ -297,13 +297,13 @@ pub struct SsdPowerTable {
     pub idle_w: Option<f64>,
     /// Watts while every die works.
     pub active_w: Option<f64>,
-    /// Temperature of the air where the drive sits.
+    /// Ambient temperature of the drive.
     pub ambient_celsius: Option<f64>,
     /// How much warmer than the air the case gets, a watt.
     pub airflow_k_per_w: Option<f64>,
 }
 
-/// What a drive had gone through before its random writes were measured.
+/// State of a drive when its random writes were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteState {

@@ -1,4 +1,4 @@
-//! Solid-state drives: the TOML form, and what makes a complete description of it.
+//! SSDs: the TOML form, and its resolution to a complete description.
 
 mod complete;
 mod derive;
@@ -23,18 +23,18 @@ pub struct ResolvedSsd {
     pub description: SsdDescription,
     /// The file as it was read, with its sources and the facts that the model does not use.
     pub file: SsdFile,
-    /// What the file left out, in the order of derivation.
+    /// Derived values, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedSsd {
-    /// As of [`crate::Resolved::source`].
+    /// As for [`crate::Resolved::source`].
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// Whether a drive file describes a solid-state drive; otherwise it is taken for a disk drive.
+/// Whether a drive file describes an SSD; otherwise it is treated as an HDD.
 pub fn is_ssd(document: &Document) -> bool {
     document.states("flash")
 }

@@ -1,5 +1,4 @@
-//! From a solid-state drive's file to a complete description. The constants of cells and interfaces are in
-//! [`crate::constants`].
+//! Resolves an SSD file to a complete description. The constants of cells and interfaces are in [`crate::constants`].
 
 use headstack_sim::InvalidDescription;
 use headstack_sim::ssd::description::{
@@ -25,11 +24,11 @@ use crate::resolve::{Derived, also_missing, check_source};
 /// 24 bytes around each, which is up to a twentieth.
 const LONG_PACKETS: f64 = 1.05;
 
-/// Completes a solid-state drive's file. What it leaves out is chosen so that the drive does what the file states of it, and
-/// is usual of its generation, interface and year otherwise.
+/// Completes an SSD file. Missing values are chosen such that the drive behaves as stated, and are otherwise those
+/// usual for its generation, interface and year.
 ///
 /// # Errors
-/// As of [`crate::resolve()`], and when two figures of `[stated]` cannot both hold.
+/// As for [`crate::resolve()`], and when two figures of `[stated]` contradict each other.
 pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut file: SsdFile = document.read()?;
     if let Some(sheet) = file.sheet.take() {
@@ -96,7 +95,7 @@ impl Resolver<'_> {
         given.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
     }
 
-    /// What every file has to state and this one does not, beside `key`.
+    /// Other mandatory keys that this file lacks, in addition to `key`.
     fn also_missing(&self, key: &str) -> String {
         let SsdFile { capacity, flash, interface, .. } = self.file;
         also_missing(
@@ -109,7 +108,7 @@ impl Resolver<'_> {
         )
     }
 
-    /// The value the file gives, else `value`, which is recorded with its rule.
+    /// The value in the file, else `value`, which is recorded with its rule.
     pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
         given.unwrap_or_else(|| {
             self.derived.push(Derived::new(key, &value, rule));
@@ -158,7 +157,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What the generation gives; nothing for a file that states it all.
+    /// Default values of the generation; unused for a file that states everything.
     fn generation(&mut self) -> Result<GenerationFigures, InputError> {
         let flash = &self.file.flash;
         let times = [flash.read, flash.program, flash.erase];
@@ -187,7 +186,7 @@ impl Resolver<'_> {
         Ok(generation.figures())
     }
 
-    /// All but the blocks of a plane, which hold what [`Self::blocks`] says.
+    /// All values except the blocks of a plane, which hold the number of [`Self::blocks`].
     fn flash(&mut self, capacity: &Capacity, figures: &GenerationFigures) -> Result<Flash, InputError> {
         let table = &self.file.flash;
         let usual = figures.source;
@@ -357,7 +356,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// From the rate, or from what a standard gives.
+    /// From the rate, or from a standard's figures.
     fn interface_ns_per_byte(&mut self, kind: SsdInterfaceKind) -> Result<f64, InputError> {
         let table = &self.file.interface;
         let standard = match kind {
@@ -435,10 +434,10 @@ impl Resolver<'_> {
     }
 }
 
-/// Flash of a drive in bytes where nothing tells: dies come in powers of two, and so does what they hold together.
+/// Default flash of a drive in bytes: dies have powers of two, and so does their sum.
 pub(super) fn usual_raw(logical_bytes: u64) -> u64 {
     let gib = logical_bytes.div_ceil(1 << 30).next_power_of_two() << 30;
-    // Three quarters of it are met as well (DC S4500: 24 dies).
+    // 75 % of it also occurs (DC S4500: 24 dies).
     let three_quarters = gib / 4 * 3;
     if three_quarters as f64 >= 1.04 * logical_bytes as f64 { three_quarters } else { gib }
 }

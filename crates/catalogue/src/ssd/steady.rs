@@ -1,9 +1,9 @@
-//! Random writes in the steady state, as far as formulas go: to choose what a file leaves out so that the drive does what its
-//! sheet says. The simulated drive does not use them.
+//! Random writes in the steady state as formulas, for choosing missing values such that the drive fulfils its sheet.
+//! The simulated drive does not use them.
 
 use headstack_sim::ssd::description::{Capacity, Collection, Flash, Timing};
 
-/// What bounds the steady state of a drive.
+/// Limits of a drive's steady state.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     /// Flash beyond the capacity, as a share of it.
@@ -42,22 +42,22 @@ impl RandomWrites {
         let program_ns = program_ns / units_per_row + send_ns;
         let erase_ns = timing.erase_ns as f64 / (units_per_row * f64::from(self.flash.pages_per_block));
         let sense_ns = timing.read_ns as f64;
-        // What is valid of a row is sensed at once.
+        // The valid part of a row is sensed at once.
         let valid = units_per_row * (1.0 - 1.0 / amplification);
         let moved_ns = send_ns + sense_ns / valid.max(1.0);
         let units = (self.size_bytes / unit_bytes).ceil();
         let rest_ns = if self.size_bytes < unit_bytes { sense_ns + send_ns } else { 0.0 };
         let unit_ns = amplification * (program_ns + erase_ns) + (amplification - 1.0) * moved_ns;
         let by_dies = self.dies() * 1e9 / (units * unit_ns + rest_ns);
-        // What is moved goes over the channel twice.
+        // Moved data cross the channel twice.
         let sent = units * (2.0 * amplification - 1.0) + if rest_ns > 0.0 { 1.0 } else { 0.0 };
         let by_channels = f64::from(self.flash.channels) * 1e9 / (sent * send_ns).max(1e-3);
-        // Where both are nearly as scarce, each waits for the other.
+        // If both are nearly saturated, each waits for the other.
         libm::pow(by_dies.powi(-8) + by_channels.powi(-8), -0.125)
     }
 
-    /// Blocks kept free and what is not used of open ones, as a share of the flash: a quarter less than one block of each
-    /// die under the least number of free ones, as simulated drives of 80 and 320 blocks a die show.
+    /// Free blocks and unused parts of open ones, as a share of the flash: one block per die less 25 % below the
+    /// smallest number of free ones, as in simulated drives of 80 and 320 blocks per die.
     fn kept(&self, over_provisioning: f64) -> f64 {
         let raw = self.capacity.logical_bytes as f64 * (1.0 + over_provisioning);
         let blocks = raw / (self.dies() * self.row_bytes() * f64::from(self.flash.pages_per_block));

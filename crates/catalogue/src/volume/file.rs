@@ -1,4 +1,4 @@
-//! The TOML form of a volume: its type, its size and what was provisioned; or its limits one by one.
+//! [`VolumeFile`]: the TOML form of a volume: its type, size and provisioned performance; or its individual limits.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ pub struct VolumeFile {
     pub vendor: Option<String>,
     /// Year whose rules these are.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
     /// How much it holds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: VolumeCapacityTable,
-    /// What it promises.
+    /// Its guarantees.
     #[serde(default, skip_serializing_if = "is_default")]
     pub volume: VolumeTable,
-    /// As of [`crate::file::DriveFile::sources`].
+    /// As in [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// How it was learnt from a device, if it was; stored, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -39,9 +39,9 @@ pub struct VolumeFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeCapacityTable {
-    /// What it exports.
+    /// Exported size.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; 512 where left out.
+    /// Bytes of a logical block; by default 512.
     pub logical_block: Option<Bytes>,
 }
 
@@ -49,12 +49,12 @@ pub struct VolumeCapacityTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeTable {
-    /// What is sold, which gives what is left out.
+    /// Type, which gives the default values.
     #[serde(rename = "type")]
     pub kind: Option<VolumeType>,
-    /// Requests a second that were provisioned, where its type has that.
+    /// Provisioned IOPS, if its type has them.
     pub iops: Option<u64>,
-    /// Bytes a second that were provisioned, where its type has that.
+    /// Provisioned bytes per second, if its type has them.
     pub throughput: Option<Rate>,
     /// A longer request counts as several of this length.
     pub unit: Option<Bytes>,
@@ -64,26 +64,26 @@ pub struct VolumeTable {
     pub whole_units: Option<bool>,
     /// Requests that its driver keeps in it.
     pub queue_depth: Option<u32>,
-    /// Limits, in place of those of the type.
+    /// Limits in place of those of the type.
     pub limits: Option<Vec<LimitTable>>,
     /// How long a read takes that no limit holds back.
     pub read: Option<LatencyTable>,
-    /// The same of a write.
+    /// Latency of a write.
     pub write: Option<LatencyTable>,
 }
 
-/// `[[volume.limits]]`: so many requests or bytes a second.
+/// `[[volume.limits]]`: a limit of requests or bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
     /// `requests` or `bytes`.
     pub counts: Counts,
-    /// `reads`, `writes`, or `both` where left out.
+    /// `reads`, `writes`, or by default `both`.
     #[serde(default)]
     pub of: Of,
-    /// So many a second, always.
+    /// Sustained rate per second.
     pub per_s: u64,
-    /// So many a second while there are credits.
+    /// Rate per second while there are credits.
     pub burst_per_s: Option<u64>,
     /// Credits that the bucket holds, and has at the start.
     pub credits: Option<u64>,
@@ -97,6 +97,6 @@ pub struct LatencyTable {
     pub floor: DurationNs,
     /// Half are shorter.
     pub median: DurationNs,
-    /// One in a hundred is longer.
+    /// 99 % quantile.
     pub p99: DurationNs,
 }

@@ -1,4 +1,4 @@
-//! Volumes of clouds: the TOML form, and what their types promise.
+//! Cloud volumes: the TOML form, and the guarantees of their types.
 
 pub mod file;
 pub mod sold;
@@ -14,7 +14,7 @@ use crate::resolve::{Derived, check_source, source_of};
 use file::{LatencyTable, LimitTable, VolumeCapacityTable, VolumeFile, VolumeTable};
 use types::{Order, Terms};
 
-/// Requests that a driver keeps in a volume where none are stated: what NVMe of EBS and virtio allow; medium confidence.
+/// Default queue depth of a driver: as permitted by NVMe of EBS and by virtio; medium confidence.
 pub const QUEUE_DEPTH: u32 = 1024;
 
 /// A volume, complete, with the file it came from.
@@ -24,12 +24,12 @@ pub struct ResolvedVolume {
     pub description: VolumeDescription,
     /// The file as it was read.
     pub file: VolumeFile,
-    /// What the file left out, in the order of derivation.
+    /// Derived values, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedVolume {
-    /// As of [`crate::Resolved::source`].
+    /// As for [`crate::Resolved::source`].
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
@@ -43,7 +43,7 @@ pub fn is_volume(document: &Document) -> bool {
 /// Completes a volume's file.
 ///
 /// # Errors
-/// As of [`crate::resolve()`]; also what its provider does not sell.
+/// As for [`crate::resolve()`]; for a volume that its provider does not offer.
 pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let file: VolumeFile = document.read()?;
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
@@ -102,7 +102,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     Ok(ResolvedVolume { description, file, derived })
 }
 
-/// The rule of what a type gives.
+/// Rule of the values that a type gives.
 const RULE: &str = "volume.type, its size and what was provisioned";
 
 fn told_latency(latency: &Latency) -> String {

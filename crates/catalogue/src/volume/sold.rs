@@ -1,4 +1,4 @@
-//! [`Sold`]: how each type of volume is sold: its sizes, what can be provisioned, how it is billed, how often it fails.
+//! [`Sold`]: how each type of volume is sold: its sizes, provisionable performance, billing and failure rate.
 
 use super::types::VolumeType;
 
@@ -23,7 +23,7 @@ impl Provider {
         }
     }
 
-    /// Its cloud, which stands for all of its types in options.
+    /// Its cloud, which selects all of its types in options.
     pub fn cloud(self) -> &'static str {
         match self {
             Provider::Amazon => "aws",
@@ -33,14 +33,14 @@ impl Provider {
     }
 }
 
-/// A range of a figure that a buyer provisions.
+/// Range of a provisioned figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provisioned {
     /// The least.
     pub least: u64,
     /// The most of the largest volume.
     pub most: u64,
-    /// Included in the price of the size; 0 where all of it is billed.
+    /// Part included in the price of the size; 0 if all of it is billed.
     pub free: u64,
 }
 
@@ -104,11 +104,11 @@ pub struct Sold {
     pub billing: Billing,
     /// Sizes in GiB at which a limit jumps or stops growing; up to the last of them a larger size buys performance.
     pub grows_to_gib: &'static [u64],
-    /// The only sizes that are sold, where it has fixed ones.
+    /// The available sizes, if they are fixed.
     pub sizes: Vec<Size>,
     /// IO/s that can be provisioned.
     pub iops: Option<Provisioned>,
-    /// Most IO/s for each GiB, where there is such a limit.
+    /// Largest IOPS per GiB, if limited.
     pub iops_a_gib: Option<u64>,
     /// IO/s above which the next are billed as another item.
     pub iops_tiers: &'static [u64],
@@ -116,7 +116,7 @@ pub struct Sold {
     pub throughput: Option<Provisioned>,
     /// The unit of `throughput`.
     pub rate_unit: RateUnit,
-    /// Volumes that fail a year, in percent, and where the figure is from; `None` where the provider's figure was not read.
+    /// Annual failure rate in percent, and its source; `None` if the provider's figure was not read.
     pub afr_percent: Option<(f64, String)>,
 }
 
@@ -144,7 +144,7 @@ impl Sold {
         }
     }
 
-    /// The size in GiB that is billed for one that holds so many.
+    /// The billed size in GiB for a volume of that size.
     pub fn billed_gib(&self, gib: u64) -> u64 {
         match self.billing {
             Billing::EachGib => gib,
@@ -153,13 +153,13 @@ impl Sold {
         }
     }
 
-    /// Least and most IO/s that a volume of so many GiB can have provisioned.
+    /// Smallest and largest provisioned IOPS for a volume of that size in GiB.
     pub fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
         let Provisioned { least, most, .. } = self.iops?;
         Some((least, self.iops_a_gib.map_or(most, |each| (each * gib).clamp(least, most))))
     }
 
-    /// Least and most throughput in bytes a second that a volume with so many IO/s can have provisioned.
+    /// Smallest and largest provisioned throughput in bytes per second for a volume with that many IOPS.
     pub fn throughput_range(&self, iops: u64) -> Option<(u64, u64)> {
         let (Provisioned { least, most, .. }, unit) = (self.throughput?, self.rate_unit.bytes());
         Some((least * unit, (iops * unit / 4).min(most * unit)))
@@ -170,7 +170,7 @@ const fn provisioned(least: u64, most: u64) -> Option<Provisioned> {
     Some(Provisioned { least, most, free: 0 })
 }
 
-/// The same, where the least is included in the price of the size.
+/// A range whose minimum is included in the price of the size.
 const fn beyond_free(free: u64, most: u64) -> Option<Provisioned> {
     Some(Provisioned { least: free, most, free })
 }
@@ -198,7 +198,7 @@ fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
 }
 
 impl VolumeType {
-    /// How it is sold.
+    /// How the type is sold.
     pub fn sold(self) -> Sold {
         use Provider::{Amazon, Google, Microsoft};
         match self {

@@ -1,7 +1,7 @@
-//! What clouds sell: the published rule of each type, from size and what was provisioned to its limits.
+//! The published rules of each volume type: from size and provisioned performance to its limits.
 //!
-//! AWS counts MiB, GCP too, Azure megabytes. Latencies are D estimates within what is published ("single-digit milliseconds",
-//! "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
+//! AWS and GCP count MiB, Azure megabytes. Latencies are D estimates within published statements ("single-digit
+//! milliseconds", "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
 
 use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of};
 use serde::de::Error;
@@ -120,23 +120,23 @@ impl<'de> Deserialize<'de> for VolumeType {
     }
 }
 
-/// What is asked for of a type.
+/// An order of a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     /// Size, rounded down to GiB.
     pub gib: u64,
-    /// Requests a second, where they were provisioned.
+    /// Provisioned IOPS, if any.
     pub iops: Option<u64>,
-    /// Bytes a second, where they were provisioned.
+    /// Provisioned bytes per second, if any.
     pub bytes_per_s: Option<u64>,
 }
 
-/// What a type makes of it.
+/// Resulting terms of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What counts as a request.
+    /// How requests are counted.
     pub accounting: Accounting,
-    /// What it promises.
+    /// Limits that it guarantees.
     pub limits: Vec<Limit>,
     /// Latency of a read.
     pub read: Latency,
@@ -144,7 +144,7 @@ pub struct Terms {
     pub write: Latency,
 }
 
-/// Why a type cannot be had so: the key, and what is allowed.
+/// Why a type is not available in this form: the key, and the permitted values.
 pub type Refused = (&'static str, String);
 
 const MIB: u64 = 1 << 20;
@@ -168,7 +168,7 @@ pub(super) const PREMIUM: [(u64, u64, u64); 14] = [
     (16_384, 18_000, 750),
     (32_767, 20_000, 900),
 ];
-/// The same of Standard SSD (E1 to E80; disk-storage-standard-ssd-sizes.md, 2019-03).
+/// Table of Standard SSD (E1 to E80; disk-storage-standard-ssd-sizes.md, 2019-03).
 pub(super) const STANDARD_SSD: [(u64, u64, u64); 14] = [
     (4, 120, 25),
     (8, 120, 25),
@@ -185,7 +185,7 @@ pub(super) const STANDARD_SSD: [(u64, u64, u64); 14] = [
     (16_384, 4_000, 600),
     (32_767, 6_000, 750),
 ];
-/// The same of Standard HDD (S4 to S80; disk-storage-standard-hdd-sizes.md, 2019-03).
+/// Table of Standard HDD (S4 to S80; disk-storage-standard-hdd-sizes.md, 2019-03).
 pub(super) const STANDARD_HDD: [(u64, u64, u64); 11] = [
     (32, 500, 60),
     (64, 500, 60),
@@ -199,7 +199,7 @@ pub(super) const STANDARD_HDD: [(u64, u64, u64); 11] = [
     (16_384, 2_000, 500),
     (32_767, 2_000, 500),
 ];
-/// The largest premium size that has buckets (P20), and what a burst reaches: requests and MB a second for 30 minutes.
+/// The largest premium size with credits (P20), and its burst: requests and MB per second for 30 minutes.
 const PREMIUM_BURST: (u64, u64, u64, u64) = (512, 3_500, 170, 1_800);
 
 const fn latency_us(floor: u64, median: u64, p99: u64) -> Latency {
@@ -214,7 +214,7 @@ fn bytes(per_s: u64) -> Limit {
     Limit { counts: Counts::Bytes, of: Of::Both, per_s, burst: None }
 }
 
-/// A bucket that is worth having: where the base reaches the burst, nothing can be spent.
+/// Adds a burst if it exceeds the base; otherwise credits could not be spent.
 fn with_burst(limit: Limit, per_s: u64, credits: u64) -> Limit {
     if per_s > limit.per_s { Limit { burst: Some(Burst { per_s, credits }), ..limit } } else { limit }
 }
@@ -237,7 +237,7 @@ impl VolumeType {
         let (accounting, limits) = match self {
             VolumeType::Gp2 => {
                 let base = (3 * gib).clamp(100, 16_000);
-                // From 170 to 334 GiB the throughput depends on credits: it is what the requests that are left can carry.
+                // From 170 to 334 GiB the throughput depends on credits: it is limited by the remaining requests.
                 let rate = if gib <= 170 { 128 } else { 250 };
                 (ssd, vec![with_burst(requests(base), 3_000, 5_400_000), bytes(rate * MIB)])
             }
@@ -254,7 +254,7 @@ impl VolumeType {
                 (ssd, vec![requests(provisioned), bytes((provisioned * 256 * MIB / 1_000).min(4_000 * MIB))])
             }
             VolumeType::St1 | VolumeType::Sc1 => {
-                // Of a TiB: what it earns, what a burst reaches, and the requests of a megabyte that follow.
+                // Per TiB: earned credits, burst rate, and the resulting requests of a megabyte.
                 let (base, base_max, burst, burst_max) =
                     if self == VolumeType::St1 { (40, 500, 250, 500) } else { (12, 192, 80, 250) };
                 let of_size = |per_tib: u64, most: u64| (gib * per_tib * MIB / 1024).min(most * MIB);
@@ -317,7 +317,7 @@ impl VolumeType {
         Ok(Terms { accounting, limits, read, write })
     }
 
-    /// What is sold: sizes in GiB, requests a second, bytes a second.
+    /// Checks against the offer: sizes in GiB, IOPS, bytes per second.
     fn check(self, order: Order) -> Result<(), Refused> {
         let (Order { gib, iops, bytes_per_s }, sold) = (order, self.sold());
         let (least, most) = sold.gib;
@@ -336,7 +336,7 @@ impl VolumeType {
             }
             (Some(_) | None, Some(_)) | (None, None) => {}
         }
-        // Without a number it is what the price of the size includes.
+        // By default the amount included in the price of the size.
         let provisioned = iops.or(sold.iops.map(|iops| iops.free)).unwrap_or_default();
         match (bytes_per_s, sold.throughput_range(provisioned)) {
             (Some(_), None) => Err(("volume.throughput", "follows from the rest; it cannot be provisioned".to_owned())),
@@ -354,7 +354,7 @@ impl VolumeType {
             VolumeType::Gp2 | VolumeType::Gp3 | VolumeType::HyperdiskBalanced => same(latency_us(350, 650, 2_000)),
             VolumeType::Io1 => same(latency_us(300, 500, 1_200)),
             VolumeType::Io2 => same(latency_us(200, 350, 800)),
-            // Of a disk that seeks, behind a network; a write is acknowledged from protected memory.
+            // A disk that seeks, behind a network; a write is acknowledged from protected memory.
             VolumeType::St1 | VolumeType::PdStandard => {
                 (latency_us(2_000, 8_000, 40_000), latency_us(1_000, 3_000, 20_000))
             }

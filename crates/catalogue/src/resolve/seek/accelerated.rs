@@ -1,14 +1,14 @@
-//! The shape of seek curves since 2007: accelerate over half the way, brake over the other half.
+//! [`Accelerated`]: the shape of seek curves since 2007: accelerate over half the distance, brake over the other half.
 
 use super::sheet::{MS_TO_NS, Sheet};
 
 /// `start + root * (sqrt(x) - sqrt(step)) + linear * (x - step)` over the share x of the stroke.
 ///
-/// An arm that is driven with a constant force all the way takes a time that grows with the square root of the distance.
-/// Sheets of Hitachi that state all three figures come close to the root alone: 11 or 12 ms on average and 1 ms to the next
-/// track give a full stroke of 19.8 or 21.6 ms, and 20 are stated (Travelstar 5K160, 5K320 and 7K320). What a stated full
-/// stroke leaves over belongs to arms that coast at their highest speed in the middle of a long way (Seagate's of 2009 and
-/// 2010: 2.1 to 2.3 times the average), which adds a part that grows with the distance itself.
+/// An arm that is driven with a constant force all the way takes a time that grows with the square root of the
+/// distance. Sheets of Hitachi that state all three figures come close to only the root: 11 or 12 ms on average and 1
+/// ms to the next track imply a full stroke of 19.8 or 21.6 ms, and 20 are stated (Travelstar 5K160, 5K320 and 7K320).
+/// The rest of a stated full stroke belongs to arms that coast at their highest speed in the middle of a long way
+/// (Seagate's of 2009 and 2010: 2.1 to 2.3 times the average), which adds a part that grows linearly with the distance.
 pub struct Accelerated {
     /// To the next cylinder, ns: settling.
     start: f64,
@@ -25,7 +25,7 @@ impl Accelerated {
     /// The curve that meets the sheet; `mean` gives the mean over random pairs of blocks of a function of the share of the
     /// stroke, `step` is that of a cylinder.
     pub fn new(sheet: &Sheet, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Accelerated {
-        // No seek at all where both blocks are on one cylinder.
+        // No seek if both blocks are on one cylinder.
         let moves = mean(&|share| f64::from(u8::from(share > 0.0)));
         let mean_root = mean(&|share| (share.sqrt() - step.sqrt()).max(0.0));
         let mean_linear = mean(&|share| (share - step).max(0.0));

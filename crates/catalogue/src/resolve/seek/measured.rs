@@ -1,4 +1,4 @@
-//! The shapes of seek curves that were measured, up to 2006.
+//! The measured shapes of seek curves up to 2006.
 
 use super::sheet::{MS_TO_NS, Sheet};
 use crate::constants::interpolate;
@@ -113,7 +113,7 @@ pub enum Class {
     Slow,
 }
 
-/// How many there are.
+/// Number of classes.
 pub const CLASSES: usize = 3;
 
 impl Class {
@@ -126,7 +126,7 @@ impl Class {
         }
     }
 
-    /// What its curves look like.
+    /// Shape of its curves.
     pub fn shape(self) -> Shape {
         match self {
             Class::Fast => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
@@ -143,19 +143,19 @@ impl Shape {
         sum / self.measured.len() as f64
     }
 
-    /// Where the curve has corners.
+    /// Corners of the curve.
     fn corners(&self) -> impl Iterator<Item = f64> {
         self.measured.iter().flat_map(|curve| curve.points_ms.iter().map(|&(at, _)| at / curve.last_cylinder))
     }
 }
 
-/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, drawn to the single-cylinder time
-/// near 0.
+/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, adjusted to the single-cylinder
+/// time near 0.
 ///
-/// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. To stretch the
+/// A sheet's full stroke is often 2.2 to 2.5 times its average, while measured curves have 1.85 to 2.0. Stretching the
 /// whole curve would make short strokes much too short (mean over half the capacity 0.60 to 0.65 of the full mean, as
-/// with Lee and Katz 1993, where measured curves give 0.72 to 0.77), so only the part beyond [`FAR`] is bent: those
-/// seeks are rare, and a drive that uses half its capacity makes none of them.
+/// in Lee and Katz 1993, while measured curves give 0.72 to 0.77), so only the part beyond [`FAR`] is bent: those seeks
+/// are rare, and a drive that uses half its capacity makes none of them.
 pub struct Fit {
     shape: Shape,
     factor: f64,
@@ -175,7 +175,7 @@ fn near(share: f64, step: f64) -> f64 {
     ((NEAR - share) / (NEAR - step).max(step)).clamp(0.0, 1.0)
 }
 
-/// Means over random pairs of blocks of what a curve is made of.
+/// Means of a curve's components over random pairs of blocks.
 #[derive(Debug)]
 pub struct Means {
     near: f64,
@@ -184,7 +184,8 @@ pub struct Means {
 }
 
 impl Means {
-    /// Those of a shape; `mean` gives the mean of a function of the share of the stroke, `step` is that of a cylinder.
+    /// The means of a shape; `mean` returns the mean of a function of the share of the stroke, `step` is the share of a
+    /// cylinder.
     pub fn new(shape: &Shape, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Means {
         Means { near: mean(&|share| near(share, step)), shape: mean(&|share| shape.at(share)), far: mean(&far) }
     }
@@ -213,7 +214,7 @@ impl Fit {
         self.factor * self.shape.at(share) + self.stretch * far(share) + pull
     }
 
-    /// Where it has corners.
+    /// Positions of its corners.
     pub fn corners(&self) -> Vec<f64> {
         self.shape.corners().chain([NEAR, FAR]).collect()
     }

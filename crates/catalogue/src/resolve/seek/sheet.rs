@@ -1,4 +1,4 @@
-//! What a sheet says of seeks.
+//! Seek figures of a data sheet.
 
 /// Nanoseconds of a millisecond.
 pub const MS_TO_NS: f64 = 1e6;
