@@ -1,4 +1,4 @@
-//! A system under probes in virtual time: it keeps its state, and its clock runs on, from one probe to the next.
+//! [`Bench`]: a simulated system for probes: state and clock persist between probes.
 
 use headstack_driver::{Answer, Probe, Probing};
 
@@ -9,7 +9,7 @@ use crate::flights::Failed;
 use crate::progress::Progress;
 use crate::system::System;
 
-/// Requests between two looks at whether somebody wants the end.
+/// Number of requests between two checks for a stop.
 const LOOK_EVERY: usize = 1 << 13;
 
 /// A system and its clock.
@@ -23,19 +23,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A system at rest at time 0.
+    /// Creates an idle system at time 0.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// When the description is impossible.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<Bench, SimError> {
         Bench::prepared(description, seed, &|_| true)
     }
 
-    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
-    /// done.
+    /// Like [`new`](Self::new) for SSDs that may begin in the steady state, which takes minutes: `progress` receives
+    /// the completed share meanwhile.
     ///
     /// # Errors
-    /// As of [`System::prepared`].
+    /// As for [`System::prepared`].
     pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<Bench, SimError> {
         description.check()?;
         let (capacity_bytes, block_bytes) = (description.capacity_bytes(), description.block_bytes());
@@ -48,7 +48,7 @@ impl Bench {
         self.capacity_bytes
     }
 
-    /// Bytes of which every request is a multiple.
+    /// Alignment of requests in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes
     }
@@ -79,7 +79,7 @@ impl Bench {
         let (mut outstanding, mut next_look) = (0usize, LOOK_EVERY);
         while outstanding > 0 || !probing.is_over() {
             let (event_ns, due_ns) = (self.system.next_event_ns(), probing.next_due_ns().saturating_add(start_ns));
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system first: completions at this moment make room for requests issued at it.
             if event_ns <= due_ns {
                 assert!(event_ns < u64::MAX, "requests are outstanding, yet nothing will ever happen");
                 self.now_ns = self.system.advance_to_completions(due_ns, &mut self.done);
@@ -102,7 +102,7 @@ impl Bench {
         Ok(answers)
     }
 
-    /// Books what the system completed.
+    /// Records completions.
     fn settle(&mut self, start_ns: u64, answers: &mut [Answer], probing: &mut Probing) {
         for completion in self.done.drain(..) {
             let answer = &mut answers[completion.id as usize];

@@ -1,7 +1,7 @@
-//! What happens inside a system, told event by event to people who want to see it work.
+//! The event log: what happens inside a system, for visualisations.
 //!
-//! Without the feature `chronicle` nothing of this is in the program: [`note`] is empty, and so costs a simulation for
-//! its figures nothing. With it, events are kept where somebody asked for them ([`chronicle`]), else only looked past.
+//! Without the feature `chronicle` it is compiled out: [`note`] is empty, and costs nothing in a simulation for
+//! figures. With it, events are kept if requested ([`chronicle`]), otherwise dropped.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub enum Event {
     },
     /// Its answer is with the host.
     Completes { at_ns: u64, request: u32, started_ns: u64, dirty_pages: u32 },
-    /// An array asks a member for something; commands are numbered from 0 on.
+    /// An array sends a command to a member; commands are numbered from 0 on.
     Command {
         at_ns: u64,
         command: u32,
@@ -41,7 +41,7 @@ pub enum Event {
     Answers { at_ns: u64, command: u32 },
     /// A member is gone.
     Fails { at_ns: u64, member: u32 },
-    /// A spare holds so much of what it should.
+    /// Progress of filling a spare.
     Rebuilt { at_ns: u64, member: u32, done_bytes: u64, of_bytes: u64 },
     /// A job waits for the arm. Angles are in turns.
     Waits { at_ns: u64, member: u32, work: Work, id: u32, cylinder: u32, head: u32, angle: f64 },
@@ -67,11 +67,11 @@ pub enum Event {
     Cached { at_ns: u64, member: u32, id: u32, dirty_sectors: u64 },
     /// An extent of the write cache is on the media.
     Destaged { at_ns: u64, member: u32, dirty_sectors: u64 },
-    /// What a segment of the buffer holds now.
+    /// New contents of a buffer segment.
     Segment { at_ns: u64, member: u32, segment: u32, from_block: u64, to_block: u64 },
     /// A read is given to a die.
     Asks { at_ns: u64, member: u32, die: u32, id: Option<u32> },
-    /// A die begins to do something, whatever it was at before.
+    /// A die starts an activity, replacing any previous one.
     Die { at_ns: u64, member: u32, die: u32, does: DieWork, ends_ns: u64, id: Option<u32> },
 }
 
@@ -91,13 +91,13 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Data that somebody asked for, or gave.
+    /// Requested data, or data of the host.
     Data,
     /// Parity that is written, or read to be renewed.
     Parity,
-    /// Data that somebody overwrites, or that lie beside them in their row: read for the sake of parity.
+    /// Overwritten data, or other data of their stripe: read for parity.
     Old,
-    /// What is left of a row, read in place of what is missing.
+    /// The rest of a stripe, read in place of missing data.
     Survivor,
     /// A rebuild.
     Rebuild,
@@ -117,9 +117,9 @@ pub enum DieWork {
     Load,
     /// It programs them.
     Program,
-    /// Collection: what moves is read, sent and loaded.
+    /// Collection: moved data are read, sent and loaded.
     Move,
-    /// Collection: it is programmed.
+    /// Collection: they are programmed.
     ProgramMoved,
     /// Collection: a block is erased.
     Erase,
@@ -127,7 +127,7 @@ pub enum DieWork {
     Suspend,
 }
 
-/// What a run has told.
+/// Event log of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chronicle {
     /// In the order in which the simulator came to them; times of one part of a system ascend.
@@ -136,20 +136,20 @@ pub struct Chronicle {
     pub is_cut: bool,
 }
 
-/// How what is under way is called in events, where the simulator has slots that are used again.
+/// Names of items under way in events, since slots of the simulator are reused.
 #[derive(Default)]
 pub(crate) struct Names {
     /// The member of an array that is at work.
     member: Option<u32>,
     requests: Numbers,
     commands: Numbers,
-    /// For a command that a disk passes on: the name that its host gave it.
+    /// For a command that a disk passes on: its name at the host.
     passed_on: HashMap<(Option<u32>, u32), u32>,
     /// For each slot of an SSD: the name of the command in it.
     slots: HashMap<(Option<u32>, u32), u32>,
 }
 
-/// The number of what has a slot now.
+/// Current number of a slot's item.
 #[derive(Default)]
 struct Numbers {
     by_slot: HashMap<u32, u32>,
@@ -194,7 +194,7 @@ impl Names {
         self.commands.of(slot)
     }
 
-    /// A command in a drive: a request of the host's, or in an array a command of it.
+    /// A command in a drive: a request of the host, or in an array one of its commands.
     pub fn of(&self, id: u32) -> u32 {
         let id = *self.passed_on.get(&(self.member, id)).unwrap_or(&id);
         if self.member.is_some() { self.command(id) } else { self.request(id) }
@@ -219,7 +219,7 @@ thread_local! {
     static LOG: RefCell<Log> = RefCell::default();
 }
 
-/// What `work` gives, and the first `events_max` events of the last run in it.
+/// Returns the result of `work`, and the first `events_max` events of the last run in it.
 pub fn chronicle<T>(events_max: usize, work: impl FnOnce() -> T) -> (T, Chronicle) {
     LOG.replace(Log { events_max, ..Log::default() });
     IS_KEPT.set(true);
@@ -229,7 +229,7 @@ pub fn chronicle<T>(events_max: usize, work: impl FnOnce() -> T) -> (T, Chronicl
     (done, Chronicle { events, is_cut })
 }
 
-/// Notes an event, where a chronicle is kept.
+/// Records an event, if the log is enabled.
 #[inline(always)]
 pub(crate) fn note(make: impl FnOnce(&mut Names) -> Event) {
     with(|log| {
@@ -242,7 +242,7 @@ pub(crate) fn note(make: impl FnOnce(&mut Names) -> Event) {
     });
 }
 
-/// A system begins: what others did before it, to find out how its caches are, is of no interest.
+/// A system starts: earlier runs that warmed up its caches are dropped.
 pub(crate) fn begins() {
     with(|log| *log = Log { events_max: log.events_max, ..Log::default() });
 }

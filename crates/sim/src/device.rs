@@ -1,4 +1,4 @@
-//! A device: what stands alone as a system, and what arrays have as members.
+//! [`Device`]: a single device, as a system by itself or as a member of an array.
 
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Request, Span};
@@ -20,10 +20,10 @@ use crate::ssd::Ssd;
 use crate::volume::Volume;
 
 impl DeviceDescription {
-    /// What is impossible in it.
+    /// Checks for impossible values.
     ///
     /// # Errors
-    /// The first such thing.
+    /// The first such value.
     pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
             DeviceDescription::Disk(drive) => crate::drive::check(drive)?,
@@ -34,7 +34,7 @@ impl DeviceDescription {
     }
 }
 
-/// What a host has had from a device.
+/// Traffic of a host to a device.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
     read_bytes: u64,
@@ -65,10 +65,11 @@ pub enum Device {
 }
 
 impl Device {
-    /// A device at rest; an SSD is empty until [`Self::prepare`]. `seed` drives its optional random processes only.
+    /// Creates an idle device; an SSD is empty until [`Self::prepare`]. `seed` only drives its optional random
+    /// processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// When the description is impossible.
     pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, InvalidDescription> {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
@@ -77,8 +78,8 @@ impl Device {
         })
     }
 
-    /// Brings it into the state in which its description says that it begins. Returns false where `goes_on`, which is called
-    /// with the share done, stopped it.
+    /// Brings it into the initial state of its description. `goes_on` receives the completed share; returns false if it
+    /// stopped the preparation.
     pub(crate) fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
         match self {
             Device::Ssd(ssd) => ssd.prepare(goes_on),
@@ -86,7 +87,7 @@ impl Device {
         }
     }
 
-    /// Another device of the same description, at rest: disks share what was compiled from it.
+    /// Another idle device of the same description: disks share compiled data.
     pub fn another(&self, seed: u64) -> Device {
         match self {
             Device::Disk(disk) => Device::Disk(Box::new(disk.another(seed))),
@@ -155,7 +156,7 @@ impl Device {
         }
     }
 
-    /// Replaces what is wrong with its media.
+    /// Replaces its media defects.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match self {
             Device::Disk(disk) => disk.set_media_defects(media_defects, seed),
@@ -172,7 +173,7 @@ impl Device {
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether there are failed commands that have not been queried.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         match self {
@@ -219,7 +220,7 @@ impl Device {
         }
     }
 
-    /// Appends what of a span is in a volatile cache alone, in order.
+    /// Appends the parts of a span that are only in a volatile cache, in order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         let first = into.len();
         match self {
@@ -269,7 +270,7 @@ impl Device {
         }
     }
 
-    /// What is wrong with it, under `name`, after `traffic` and so many times that it was switched on.
+    /// Its health, under `name`, after `traffic` and that many power cycles.
     pub(crate) fn health(&self, name: &str, traffic: &Traffic, power_cycles: u32, missing: bool) -> DeviceHealth {
         let (model, capacity_bytes, rpm) = match self {
             Device::Disk(disk) => {
@@ -301,7 +302,7 @@ impl Device {
         health
     }
 
-    /// Adds what it has counted; its components under `name`.
+    /// Adds its counters, with components under `name`.
     pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
         match self {
             Device::Disk(disk) => {

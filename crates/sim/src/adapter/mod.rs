@@ -1,7 +1,7 @@
-//! What stands between an application and a drive: driver, host adapter or bridge, interrupts.
+//! The host adapter: driver, adapter or bridge, and interrupts between an application and a drive.
 //!
-//! A command costs its adapter time that no other command can have (its *interval*), and the application a latency that occupies
-//! nobody. Completions are reported by interrupts, which some adapters coalesce.
+//! A command occupies its adapter for a time (its *interval*), and adds a latency for the application that does not
+//! occupy it. Completions are reported by interrupts, which some adapters coalesce.
 
 pub use crate::description::adapter as description;
 
@@ -12,7 +12,7 @@ use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use headstack_workload::Request;
 
-/// What is impossible in a description.
+/// Checks a description for impossible values.
 pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescription> {
     let refused = |key: &str, message: &str| {
         Err(InvalidDescription { key: format!("interface.host.{key}"), message: message.to_owned() })
@@ -122,7 +122,7 @@ impl Adapter {
         self.outbound.push_back(Completion { at_ns, ..done });
     }
 
-    /// When the interrupt comes for what is ready at `ready_ns`.
+    /// Time of the interrupt for a completion at `ready_ns`.
     fn interrupt(&mut self, coalescing: Coalescing, ready_ns: u64) -> u64 {
         let Coalescing { interval_ns, completions_max, from_outstanding, one_in } = coalescing;
         if ready_ns > self.interrupt_ns {

@@ -1,4 +1,4 @@
-//! What reads and writes meet in the controller's cache, and what goes between it and the members.
+//! Reads and writes through the controller's cache, and its transfers from and to the members.
 
 use headstack_workload::Kind;
 
@@ -18,7 +18,7 @@ impl Array {
         self.cache().transfers.get_mut(number).pending += 1;
     }
 
-    /// Keeps what a request of the past left in the cache; true if a read found all of it there.
+    /// Shows the cache a past request; returns true if a read found all of its data.
     pub(super) fn warm_cache(&mut self, kind: Kind, offset: u64, length: u64) -> bool {
         let Some(cache) = &mut self.cache else {
             return false;
@@ -44,24 +44,24 @@ impl Array {
         hit && kind == Kind::Read
     }
 
-    /// A write of the past, which the cache has answered: it is dirty still, but for what is beyond the share that is left
-    /// so. From the beginning that is the low mark, below which nothing leaves under a host that never rests.
+    /// A past write that the cache answered: it remains dirty, except for the part beyond the share that stays dirty.
+    /// Initially that is the low mark, below which nothing leaves under a continuous load.
     fn warm_write(&mut self, offset: u64, length: u64) {
         let cache = self.cache();
         let counters = cache.counters;
-        // One that finds no room would have waited for it: its pages would be among those that are dirty.
+        // One without room would have waited for it: its pages would be among the dirty ones.
         let _ = cache.accept(offset, length);
         cache.counters = counters;
         let share = cache.left_dirty;
         self.leave_dirty(share);
     }
 
-    /// What of the pages that may be dirty in a write-back cache is.
+    /// Share of the permitted dirty pages of a write-back cache that is dirty.
     pub fn dirty_share(&self) -> Option<f64> {
         self.cache.as_ref().filter(|cache| cache.takes(1)).map(CacheState::dirty_share)
     }
 
-    /// Sends what is dirty beyond a share to the members, in no time, and keeps to that share from now on.
+    /// Sends dirty data beyond a share to the members, in no time, and keeps to that share from now on.
     pub fn leave_dirty(&mut self, share: f64) {
         let Some(cache) = &mut self.cache else {
             return;
@@ -82,7 +82,7 @@ impl Array {
         self.look_up(now_ns, number);
     }
 
-    /// What is there is given out; what is on its way is waited for; the rest is read.
+    /// Cached data are returned, incoming data are waited for, and the rest is read.
     fn look_up(&mut self, now_ns: u64, number: u32) {
         let wanted = self.requests.get(number).request;
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
@@ -167,8 +167,7 @@ impl Array {
         }
     }
 
-    /// Data of a request come from, or go to, the cache itself: at once where that is memory, by commands where it is
-    /// flash.
+    /// Transfers a request's data from or to the cache: at once for memory, by commands for flash.
     fn answer_from_cache(&mut self, now_ns: u64, number: u32, kind: Kind) {
         let wanted = self.requests.get(number).request;
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
@@ -183,8 +182,8 @@ impl Array {
         self.part_done(now_ns, number);
     }
 
-    /// Where a run's pages lie in the flash: pages are dealt over its members; what is written goes to two of them where
-    /// there are two, each member's second half holding the copies.
+    /// Places of a run's pages in the flash: pages are striped over its members; writes go to two of them if there are
+    /// two, with copies in each member's second half.
     pub(super) fn flash_places(&mut self, offset: u64, length: u64, kind: Kind) -> Vec<(u32, Extent)> {
         let cache = self.cache.as_ref().expect("only arrays with a cache come here");
         let flash = &cache.settings.flash_members;
@@ -228,14 +227,14 @@ impl Array {
         }
     }
 
-    /// Data have come from the members: whoever waited for them goes on.
+    /// Data arrived from the members: waiting requests continue.
     fn filled(&mut self, now_ns: u64, transfer: &Transfer) {
         let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            // A page may be gone: where fills overlap, the first to come completes it, and of one that was all there when
-            // the run was prepared, nothing was on its way.
+            // A page may be gone: if fills overlap, the first one completes it, and for one that was complete when the
+            // run was prepared, nothing was incoming.
             if let Some(slot) = cache.directory.find(key) {
                 let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
                 cache.directory.filled(slot, parts);
@@ -256,7 +255,7 @@ impl Array {
         self.admit_waiting(now_ns);
     }
 
-    /// Writes that waited for a page take those that are free now, first come, first served.
+    /// Waiting writes take pages that are free now, first come, first served.
     pub(super) fn admit_waiting(&mut self, now_ns: u64) {
         while let Some(&number) = self.cache().waiting_writes.front() {
             let wanted = self.requests.get(number).request;
@@ -283,7 +282,7 @@ impl Array {
         let Some((from, to)) = cache.streams.see(offset, length) else {
             return;
         };
-        // Up to the end of a page: what is asked for next begins with the following one.
+        // Up to the end of a page, so that the next run begins with the following one.
         let to = (to.next_multiple_of(cache.page_bytes)).min(last);
         if from >= to {
             return;
@@ -296,7 +295,7 @@ impl Array {
         }
     }
 
-    /// The run of addresses that a transfer moves.
+    /// Address range of a transfer.
     pub(super) fn transfer_run(&self, number: u32) -> (u64, u64) {
         let cache = self.cache.as_ref().expect("only arrays with a cache come here");
         let transfer = cache.transfers.get(number);
@@ -308,8 +307,7 @@ impl Array {
         self.cache().transfers.get_mut(number).failed = true;
     }
 
-    /// Something that was to be brought into the cache cannot be read: nothing of it stays, and whoever waits reads what
-    /// it wants from the members.
+    /// Data for the cache cannot be read: they are dropped, and waiting requests read their data from the members.
     fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
         let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
         let cache = self.cache();

@@ -1,4 +1,4 @@
-//! What is impossible in an array. Keys are those of its TOML form.
+//! Checks the description of an array. Keys are those of its TOML form.
 
 use super::pool;
 use crate::description::array::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill, Spindles};
@@ -15,10 +15,10 @@ const RECORD_BYTES_MAX: u64 = 16 << 20;
 /// Largest page of a cache.
 const PAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// Checks a description; whatever passes can be simulated.
+/// Checks a description; a valid one can be simulated.
 ///
 /// # Errors
-/// The first field whose value is impossible, and what is allowed.
+/// The first field with an impossible value, and the permitted ones.
 pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for device in &array.devices {
         device.check()?;
@@ -67,7 +67,7 @@ fn check_links(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     Ok(())
 }
 
-/// Buses have room for so many devices.
+/// Checks the number of devices on a bus.
 fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription) -> Result<(), InvalidDescription> {
     let room = match link.kind {
         LinkKind::Ata => 2,
@@ -141,7 +141,7 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDesc
     check_pool(array, index)
 }
 
-/// A pool says itself what is impossible; its keys are those of its fields.
+/// A pool checks itself; its keys are those of its fields.
 fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescription> {
     let group = &array.groups[index];
     let Some(pool) = &group.pool else {
@@ -376,8 +376,8 @@ fn check_cache_sizes(
     })
 }
 
-/// Bytes that a cache can hold on its members, in whole pages; `None` for one in memory. Pages are dealt over the members
-/// one by one, and half of each keeps copies of another's where there are two.
+/// Bytes that a cache can hold on its members, in whole pages; `None` for one in memory. Pages are striped over the
+/// members, and half of each holds copies of another's if there are two.
 pub fn flash_room_bytes(array: &ArrayDescription, cache: &Cache) -> Option<u64> {
     let members = &cache.flash_members;
     let smallest = members.iter().map(|&member| array.device(member).capacity_bytes()).min()?;

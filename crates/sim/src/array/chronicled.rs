@@ -1,4 +1,4 @@
-//! What an array tells of itself ([`crate::chronicle`]).
+//! Events of an array for the event log ([`crate::chronicle`]).
 
 use headstack_workload::{Kind, Request};
 
@@ -39,13 +39,13 @@ impl Array {
         note(|_| Event::Fails { at_ns: now_ns, member });
     }
 
-    /// So much of what a spare should hold is there.
+    /// Records the progress of filling a spare.
     #[inline(always)]
     pub(super) fn tell_rebuilt(now_ns: u64, member: u32, done_bytes: u64, of_bytes: u64) {
         note(|_| Event::Rebuilt { at_ns: now_ns, member, done_bytes, of_bytes });
     }
 
-    /// What a command to a member is for, and the host's name of the request that waits for it.
+    /// Purpose of a member's command, and the host's name of the request that waits for it.
     fn purpose_of(&self, owner: Owner, member: u32, request: &Request) -> (Purpose, Option<u32>) {
         match owner {
             Owner::Request(number) => (Purpose::Data, Some(self.requests.get(number).id)),

@@ -1,4 +1,5 @@
-//! What follows from the description of an array: the shape and the capacity of a [`Group`], and how each of the [`Spindles`] turns.
+//! Values derived from the description of an array: shape and capacity of a [`Group`], and the rotation of the
+//! [`Spindles`].
 
 use headstack_workload::{Purpose, Random};
 
@@ -7,7 +8,7 @@ use crate::description::array::{Group, Spindles};
 use crate::drive::mechanics::SpindleVariation;
 
 impl Group {
-    /// What its layout follows from.
+    /// Inputs of its layout.
     pub fn shape(&self) -> Shape {
         Shape {
             members: self.members.len() as u64,
@@ -31,7 +32,7 @@ impl Group {
 }
 
 impl Spindles {
-    /// Phases and speeds of the spindles of members 0, 1, ... without end. They depend on the seed of the run alone.
+    /// Phases and speeds of the spindles of members 0, 1, ... without end. They depend only on the seed of the run.
     pub fn variations(self, seed: u64) -> impl Iterator<Item = SpindleVariation> {
         let mut random = Random::new(seed, Purpose::Spindle);
         std::iter::repeat_with(move || {

@@ -8,7 +8,7 @@ use super::state::Array;
 use super::under_way::{Origin, Owner, request};
 
 impl Array {
-    /// Sends dirty pages to the members, as many at once as the state of the cache asks for.
+    /// Sends dirty pages to the members, as many at once as the state of the cache requires.
     pub(super) fn destage(&mut self, now_ns: u64) {
         let idle = self.host_requests == 0;
         let Some(cache) = &mut self.cache else {
@@ -46,7 +46,7 @@ impl Array {
         Some((from, length))
     }
 
-    /// Bytes of a row of the group that holds an address: what a destage may join.
+    /// Bytes of the group's stripe that contains an address: the limit for joining destages.
     fn row_bytes_at(&self, offset: u64) -> u64 {
         let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
         let lun = &self.description.luns[lun.min(self.description.luns.len() - 1)];

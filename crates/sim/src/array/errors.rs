@@ -1,9 +1,9 @@
-//! Commands that fail, and requests that cannot be served: what redundancy makes of the first, and who hears of the rest.
+//! Failed commands, and requests that cannot be served: recovery by redundancy, and error reporting.
 //!
-//! A member that cannot read a stretch is made up for by the others, and is given the stretch to write again, which moves
-//! it to spares; whoever reads waits for that, as in Linux md. Where there is no redundancy the host's request fails. A
-//! stretch that a member could not be given, or for which a rebuild found nothing, is as unreadable as a bad sector
-//! until it is written (md's log of bad blocks).
+//! A stretch that a member cannot read is recovered from the others and written to it again, which reallocates it; the
+//! reader waits for that, as in Linux md. Without redundancy the host's request fails. A stretch that could not be
+//! written to a member, or that a rebuild could not recover, is unreadable like a bad sector until it is written (md's
+//! log of bad blocks).
 
 use headstack_workload::{Kind, Request};
 
@@ -21,7 +21,7 @@ impl Array {
         let Command { member, request, .. } = *command;
         let failure = self.members[member as usize].take_failure(completion.id);
         if matches!(command.owner, Owner::Bitmap(_)) {
-            // It lies where no data are: md would do without that member's.
+            // It is outside of the data: md would do without that member's.
             return self.command_done(completion.at_ns, command);
         }
         let (from, to) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
@@ -61,7 +61,7 @@ impl Array {
                 self.pass_read_failed(now_ns, command.member, group, bad);
                 self.go_on_behind(now_ns, command, bad.1);
             }
-            // The second failure of a stretch: there is nothing left to have it from.
+            // The second failure of a stretch: no other source is left.
             Owner::Relay(number) => self.relay_failed(number, command.member, bad),
             // The cache's own flash has one copy that is read.
             Owner::Request(number) => {
@@ -83,14 +83,14 @@ impl Array {
         }
     }
 
-    /// Somebody waits for one command more.
+    /// Adds a command to wait for.
     fn expect_command(&mut self, owner: Owner) {
         match owner {
             Owner::Operation(number) => self.operations.get_mut(number).pending += 1,
             Owner::Row(number) => self.row_writes.get_mut(number).pending += 1,
             Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
             Owner::Pass(group, pass) => self.expect_pass_part(group, pass),
-            // These do not go on behind a bad stretch.
+            // These do not continue after a bad stretch.
             Owner::Request(_) | Owner::Relay(_) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
             Owner::Background | Owner::Nobody => {}
         }
@@ -108,8 +108,8 @@ impl Array {
         self.relay(now_ns, now_ns, operation, group, &sources, vec![bad]);
     }
 
-    /// Old data or parity that a row write needs: had from the rest of the row. What the write itself does not renew is
-    /// written again.
+    /// Recovers old data or parity for a row write from the rest of the stripe. Parts that the write itself does not
+    /// overwrite are written again.
     fn row_read_failed(&mut self, now_ns: u64, command: &Command, number: u32, (from, to): (u64, u64)) {
         let row = *self.row_writes.get(number);
         let slot = self.groups[row.group as usize].slot_at(command.member, from);
@@ -146,7 +146,7 @@ impl Array {
         }
     }
 
-    /// The member does not hold what it was given: redundancy makes up for it, or whoever wrote it hears of it.
+    /// A write to a member failed: redundancy compensates for it, or the request fails.
     fn write_failed(&mut self, command: &Command, (from, to): (u64, u64)) {
         let Command { member, owner, .. } = *command;
         self.lost.push(Lost { member, from, to });
@@ -200,7 +200,7 @@ impl Array {
         self.fail_origin(self.operations.get(operation).origin, at_bytes);
     }
 
-    /// Whoever is behind it hears of it; of several places the first counts.
+    /// Reports an error to the origin; of several places the first counts.
     pub(super) fn fail_origin(&mut self, origin: Origin, at_bytes: u64) {
         match origin {
             Origin::Request(number) => {
@@ -217,7 +217,7 @@ impl Array {
         overlaps.map(|lost| (lost.from.max(from), lost.to.min(to))).min()
     }
 
-    /// Bytes of a member hold again what they should.
+    /// Bytes of a member are valid again.
     fn find_again(&mut self, member: u32, from: u64, to: u64) {
         let mut kept = Vec::with_capacity(self.lost.len());
         for lost in self.lost.drain(..) {

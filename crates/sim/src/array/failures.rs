@@ -1,4 +1,4 @@
-//! Members that fail: what was under way there is done otherwise, or fails.
+//! Failures of members: requests under way there are redirected, or fail.
 
 use headstack_workload::Kind;
 
@@ -24,7 +24,7 @@ impl Array {
             if state.slots[slot].state == SlotState::Whole {
                 state.not_whole += 1;
             } else {
-                // The spare itself: what it held of the rebuild is gone with it.
+                // The spare itself: its part of the rebuild is lost with it.
                 state.rebuilding = None;
             }
             state.slots[slot].state = SlotState::Missing;
@@ -39,7 +39,7 @@ impl Array {
             self.stop_pass(group);
         }
         if lost {
-            // A run ends here; who goes on hears next what became of the commands.
+            // A run ends here; a live session handles the commands next.
             self.at(now_ns, Event::Replace(member));
         } else {
             self.replace_member(now_ns, member);
@@ -65,13 +65,13 @@ impl Array {
         self.data_loss.get_or_insert(text);
     }
 
-    /// What was under way at a member that is gone is done otherwise.
+    /// Redirects requests under way at a failed member.
     fn reissue(&mut self, now_ns: u64, member: u32) {
         let lost: Vec<u32> =
             self.commands.numbers().filter(|&number| self.commands.get(number).member == member).collect();
         for number in lost {
             let command = *self.commands.get(number);
-            // What is tagged may come up in an event or a queue of the array yet: it is kept, for nobody.
+            // A tagged command may still be in an event or a queue of the array: it is kept without an owner.
             self.commands.get_mut(number).owner = Owner::Nobody;
             self.replace(now_ns, &command);
         }
@@ -91,7 +91,7 @@ impl Array {
         self.command_done(now_ns, command);
     }
 
-    /// Reads again, from those that are left, what a member did not deliver.
+    /// Reads data of a failed member from the others.
     fn read_elsewhere(&mut self, now_ns: u64, operation: u32, command: &Command) {
         let group = self.operations.get(operation).group;
         let state = &self.groups[group as usize];
@@ -105,7 +105,7 @@ impl Array {
         }
     }
 
-    /// Nobody can do the command in place of its member.
+    /// Fails a command whose member cannot be replaced.
     fn fail_if_gone(&mut self, command: &Command) {
         let operation = match command.owner {
             Owner::Operation(operation) => operation,

@@ -1,5 +1,5 @@
-//! Who serves which slot of a group: members, what they lack, the spare that is being filled. The same layout serves in every
-//! state.
+//! Health of a group: which member serves which slot, invalid ranges, and the spare being filled. The same layout
+//! applies in every state.
 
 use headstack_workload::Kind;
 
@@ -43,17 +43,17 @@ pub(super) struct Slot {
     /// The distributed spare that serves it instead.
     pub spare: Option<u32>,
     pub state: SlotState,
-    /// How often what it held was lost with its member.
+    /// Number of times that its data were lost with its member.
     pub losses: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotState {
-    /// It holds what it should.
+    /// Valid.
     Whole,
-    /// Nobody serves it.
+    /// Without a member.
     Missing,
-    /// A spare is being filled: below `done_bytes` it holds what it should; below `begun_bytes` writes go there too.
+    /// A spare is being filled: below `done_bytes` it is valid; below `begun_bytes` writes go there too.
     Filling { done_bytes: u64, begun_bytes: u64 },
 }
 
@@ -79,24 +79,24 @@ pub struct Step {
     pub number: u32,
     /// First byte of the slot.
     pub from_bytes: u64,
-    /// One past the last.
+    /// Exclusive end.
     pub to_bytes: u64,
     /// Commands that are not done.
     pub pending: u32,
     /// When it began.
     pub begun_ns: u64,
-    /// It is finished; one before it is not.
+    /// Whether it is finished although the previous one is not.
     pub done: bool,
 }
 
-/// Bytes of a member that do not hold what they should.
+/// Invalid bytes of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     /// The member.
     pub member: u32,
     /// First byte.
     pub from: u64,
-    /// One past the last.
+    /// Exclusive end.
     pub to: u64,
 }
 
@@ -123,7 +123,7 @@ impl GroupState {
         }
     }
 
-    /// Every slot holds what it should.
+    /// Whether all slots are valid.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.not_whole == 0
@@ -134,7 +134,7 @@ impl GroupState {
         self.slots.iter().filter(|slot| slot.state != SlotState::Whole).count() == self.not_whole as usize
     }
 
-    /// The member that can read an extent, or must write it; `None` if nobody.
+    /// The member that can read an extent, or must write it; `None` if there is none.
     #[inline]
     pub fn member_for(&self, extent: &Extent, kind: Kind) -> Option<u32> {
         let slot = &self.slots[extent.slot as usize];
@@ -151,7 +151,7 @@ impl GroupState {
         }
     }
 
-    /// Where a distributed spare holds what belongs on a slot; nowhere if that place is the spare's own.
+    /// Place of a slot's data on a distributed spare; `None` if that place is the spare's own.
     fn on_spare(&self, spare: u32, extent: &Extent) -> Option<Extent> {
         let slot = self.layout.distributed()?.spare_slot(spare, extent.at_bytes);
         (slot != extent.slot).then_some(Extent { slot, ..*extent })
@@ -221,12 +221,12 @@ impl GroupState {
         !self.layout.survives(&|slot, at_bytes| self.is_whole_at(slot, at_bytes))
     }
 
-    /// Where what an extent should hold can be had from: its other copy, or enough of its row.
+    /// Alternative sources of an extent: its other copy, or enough of its stripe.
     pub(super) fn sources(&self, extent: &Extent, into: &mut Vec<Extent>) {
         self.layout.sources(extent, &self.readable(), into);
     }
 
-    /// As [`Self::sources`], from members that can be read; `None` where they do not suffice.
+    /// As [`Self::sources`], from readable members; `None` if they do not suffice.
     pub fn recovery(&self, extent: &Extent) -> Option<Vec<Extent>> {
         let mut sources = Vec::new();
         self.layout.sources(extent, &self.readable(), &mut sources).then_some(sources)
@@ -241,7 +241,7 @@ impl GroupState {
         self.held_at(&Extent { slot: own, at_bytes, length_bytes: 1 }).map_or(own, |held| held.slot)
     }
 
-    /// The slot that a member serves in its own place, whole or being filled.
+    /// The slot that a member serves in its own place, complete or being filled.
     pub fn served_by(&self, member: u32) -> Option<usize> {
         let serves = |slot: &Slot| slot.member == member && slot.state != SlotState::Missing && slot.spare.is_none();
         self.slots.iter().position(serves)
@@ -265,7 +265,7 @@ impl GroupState {
         self.gone
     }
 
-    /// How it is.
+    /// Current state.
     pub fn state(&self) -> GroupHealth {
         match &self.rebuilding {
             _ if self.gone => GroupHealth::Failed,
@@ -275,7 +275,7 @@ impl GroupState {
         }
     }
 
-    /// How it is, for people; what members lost of it is the array's to say.
+    /// Current state for users; lost data of members are added by the array.
     pub fn gauge(&self, name: &str) -> GroupGauge {
         let state = self.state();
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
@@ -294,7 +294,7 @@ impl GroupState {
         }
     }
 
-    /// The member of each slot, how often what it held was lost, and below which byte it holds what it should.
+    /// For each slot: the member, the number of data losses, and the end of the valid range.
     pub fn served(&self) -> Vec<(u32, u32, u64)> {
         let filled_bytes = |slot: &Slot| match slot.state {
             SlotState::Whole => u64::MAX,
@@ -316,7 +316,7 @@ impl GroupState {
         }
     }
 
-    /// What the slot that is being filled lacks where a source cannot be read: its member and the extents.
+    /// Invalid parts of the slot being filled if a source cannot be read: its member and the extents.
     pub fn damage(&self, bad: &Extent) -> (u32, Vec<Extent>) {
         let slot = self.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
         let place = Extent { slot, ..*bad };
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
     use crate::description::array::{Rotation, SmallWrites};
 
-    /// What a rebuild has begun to copy may have been read before a write came: that goes to the spare too.
+    /// Data copied by a rebuild may have been read before a write: such writes go to the spare too.
     #[test]
     fn a_spare_is_given_what_is_written_up_to_where_its_rebuild_has_begun() {
         let mut state = GroupState::new(&Group {

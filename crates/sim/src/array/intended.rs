@@ -1,4 +1,4 @@
-//! Writes of an array with a write-intent bitmap: when its page is written, and who waits for that.
+//! Writes of an array with a write-intent bitmap: when its page is written, and which writes wait for that.
 
 use headstack_workload::{Kind, Request};
 
@@ -49,7 +49,7 @@ impl Array {
         std::mem::swap(&mut intent.waiting, &mut intent.next);
         intent.change(Bit::Asked, Bit::Written);
         intent.written += 1;
-        // One more than there are, so that none of them ends it before all have begun.
+        // One more than the actual number, so that none of them ends it before all have begun.
         intent.pending = 1;
         for slot in 0..self.groups[group as usize].layout.slots() {
             let Some(member) = self.groups[group as usize].live_member(slot) else { continue };
@@ -88,7 +88,7 @@ impl Array {
         self.write_bitmap_again(now_ns, group);
     }
 
-    /// Who asked meanwhile is next.
+    /// Starts the next bitmap write for requests that arrived meanwhile.
     fn write_bitmap_again(&mut self, now_ns: u64, group: u32) {
         let asked = self.intents[group as usize].as_ref().is_some_and(|own| own.pending == 0 && !own.next.is_empty());
         if asked {
@@ -122,7 +122,7 @@ impl Array {
     }
 }
 
-/// The page of the bitmap, which lies where members begin (metadata 1.2), or the flush before it.
+/// The write of the bitmap's page, which is at the start of members (metadata 1.2), or the flush before it.
 fn metadata(kind: Kind) -> Request {
     let length_bytes = if kind == Kind::Flush { 0 } else { PAGE_BYTES };
     Request { kind, offset_bytes: 0, length_bytes, force_unit_access: kind == Kind::Write, ordered: false }

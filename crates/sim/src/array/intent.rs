@@ -1,9 +1,9 @@
-//! What Linux md writes beside data: the write-intent bitmap, and the superblock of an array that was clean.
+//! Linux md's metadata writes: the write-intent bitmap, and the superblock of an array that was clean.
 //!
-//! Before data of a chunk of the members are written, its bit is written to every member, behind a flush and past the cache, and
-//! whoever asks meanwhile shares the next such write (drivers/md/md-bitmap.c, `md_super_write`). A bit is cleared by the second
-//! pass of a daemon that finds its chunk unused, so 5 to 10 s after the last write, and nobody waits for that. An array
-//! that nobody has written to for a while is marked clean, and the next write waits until it is not.
+//! Before data of a chunk are written, its bit is written to every member, after a flush and with FUA, and concurrent
+//! writes share the next such write (drivers/md/md-bitmap.c, `md_super_write`). A bit is cleared by the second pass of
+//! a daemon that finds its chunk unused, 5 to 10 s after the last write, asynchronously. An idle array is marked clean,
+//! and the next write waits until it is not.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::description::array::Bitmap;
 #[derive(Clone, Debug)]
 pub struct Intent {
     pub(super) table: Bitmap,
-    /// Chunks whose bit is set, or asked for.
+    /// Chunks whose bit is set, or requested.
     pub(super) chunks: BTreeMap<u64, Chunk>,
-    /// Writes of data under way, those that wait included.
+    /// Number of data writes under way, including waiting ones.
     pub(super) writes: u64,
     /// When the last of them ended.
     pub(super) idle_since_ns: u64,
-    /// Writes of data that wait for the next write of the bitmap, and for the one under way.
+    /// Data writes that wait for the next write of the bitmap, and for the one under way.
     pub(super) waiting: Vec<Waiting>,
     pub(super) next: Vec<Waiting>,
-    /// Members that have not written what is under way.
+    /// Members that have not completed the current write.
     pub(super) pending: u32,
     /// The daemon's next pass has been put on the heap.
     pub(super) daemon_is_set: bool,
@@ -30,7 +30,7 @@ pub struct Intent {
     pub written: u64,
 }
 
-/// What is known of a chunk.
+/// State of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
     /// Writes of data in it.
@@ -42,11 +42,11 @@ pub(super) struct Chunk {
 pub(super) enum Bit {
     /// The next write of the bitmap sets it.
     Asked,
-    /// The one under way does.
+    /// Its bit is being written.
     Written,
-    /// It is set.
+    /// Its bit is set.
     Set,
-    /// It is set, and one pass of the daemon found the chunk unused.
+    /// Its bit is set, and one pass of the daemon found the chunk unused.
     Unused,
 }
 

@@ -33,7 +33,7 @@ impl Array {
         debug_assert!(self.ports[member as usize].is_filled_up(), "a member has what its tags allow, and no more");
     }
 
-    /// Drops a command that nobody waits for any more, because its member is gone.
+    /// Drops a command without an owner, because its member is gone.
     fn is_forgotten(&mut self, number: u32) -> bool {
         let forgotten = self.commands.get(number).owner == Owner::Nobody;
         if forgotten {
@@ -42,7 +42,7 @@ impl Array {
         forgotten
     }
 
-    /// A command with a tag leaves, an interval of the adapter after the one before it to that member.
+    /// Sends a command with a tag, one interval of the adapter after the previous one to that member.
     fn deliver(&mut self, now_ns: u64, number: u32) {
         self.commands.get_mut(number).tagged = true;
         let Command { member, request, .. } = *self.commands.get(number);
@@ -135,7 +135,7 @@ impl Array {
         self.release_link(now_ns, at);
     }
 
-    /// Gives the cable that a member's command held to the next one.
+    /// Passes the cable that a member's command held to the next one.
     fn release_link(&mut self, now_ns: u64, at: usize) {
         let held = |link: &&u32| self.links[**link as usize].description().held_by_command;
         let Some(&link) = self.ports[at].ways[0].iter().find(held) else {
@@ -160,7 +160,7 @@ impl Array {
         }
     }
 
-    /// Tells whoever waits for a command.
+    /// Notifies the owner of a command.
     pub(super) fn command_done(&mut self, now_ns: u64, command: &Command) {
         match command.owner {
             Owner::Request(number) => self.part_done(now_ns, number),

@@ -1,8 +1,8 @@
-//! Arrays: members under a layout, the links to them, and the controller in front.
+//! Arrays: members in a layout, their links, and the controller in front.
 //!
-//! A host *request* meets the controller and its cache; what the members must do for it becomes *operations* on a group
-//! (a read or a write of a run of its bytes); these become *commands* to members, for a partial write of a parity row in
-//! two phases. Destages, prefetches and rebuilding are operations of nobody's. Everything happens at events: those of the
+//! A host *request* passes the controller and its cache; the resulting accesses to members are *operations* on a group
+//! (a read or a write of a run of its bytes); these become *commands* to members, in two phases for a partial write of
+//! a parity stripe. Destages, prefetches and rebuilds are background I/O. Everything happens at events: those of the
 //! members, and those of the array's own heap.
 
 mod cache;
@@ -60,10 +60,10 @@ use state::Event;
 use under_way::{Owner, RowLocks};
 
 impl Array {
-    /// An array at rest. `seed` drives the phases and speeds of spindles, and optional random processes.
+    /// An idle array. `seed` drives the phases and speeds of spindles, and optional random processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// When the description is impossible.
     pub fn new(description: &ArrayDescription, seed: u64) -> Result<Array, InvalidDescription> {
         check(description)?;
         let count = description.members.len();
@@ -165,8 +165,8 @@ impl Array {
         self.take(now_ns, id, request);
     }
 
-    /// Processes every event up to `now_ns`, and appends what completes, in order of time. Stops at an event that loses
-    /// data, so that a run can end there; what can be served after that is served, and the rest fails.
+    /// Processes every event up to `now_ns`, and appends completions in order of time. Stops at an event that loses
+    /// data, so that a run can end there; afterwards requests are served if possible, and others fail.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         let lost_before = self.data_loss.is_some();
         let mut last_ns = 0;
@@ -193,8 +193,8 @@ impl Array {
         done.append(&mut self.done);
     }
 
-    /// No request is under way, nor anything that was done for one: what it looks like once nothing will happen any more.
-    /// Commands to a member that is gone may be kept for nobody.
+    /// Whether no request is under way, nor any work for one: the state once no more events occur. Commands to a failed
+    /// member may remain without an owner.
     fn is_clear(&self) -> bool {
         let is_nobodys = |number| self.commands.get(number).owner == Owner::Nobody;
         let is_idle = |(port, missing): (&Port, &bool)| *missing || port.outstanding() == 0;
@@ -227,7 +227,7 @@ impl Array {
         }
     }
 
-    /// The data loss, beyond what redundancy could restore, that ended it.
+    /// The data loss, beyond the redundancy, that ended it.
     pub fn data_loss(&self) -> Option<&str> {
         self.data_loss.as_deref()
     }
@@ -247,12 +247,12 @@ impl Array {
         self.cache.as_ref().map_or(0, CacheState::destaged_bytes)
     }
 
-    /// What it has counted.
+    /// Its counters.
     pub fn counters(&self) -> ArrayCounters {
         self.counters
     }
 
-    /// Adds what it, its links and its members have counted.
+    /// Adds the counters of the array, its links and its members.
     pub fn snapshot(&self, into: &mut Snapshot) {
         let Component { name, servers, busy_ns, waited_ns } = self.processors.component("array processors");
         into.component(name, servers, busy_ns, waited_ns);

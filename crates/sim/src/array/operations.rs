@@ -8,7 +8,8 @@ use super::under_way::{Operation, Origin, Owner, request};
 use crate::description::array::MirrorReads;
 
 impl Array {
-    /// Splits a run of the array's address space into operations on groups and starts them. The origin hears of each.
+    /// Splits a run of the array's address space into operations on groups and starts them. The origin is notified of
+    /// each.
     pub(super) fn operate(&mut self, now_ns: u64, origin: Origin, write: bool, offset_bytes: u64, length_bytes: u64) {
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
         let mut lun = self.lun_bases.partition_point(|&base| base <= at) - 1;
@@ -51,7 +52,7 @@ impl Array {
         self.operation_part_done(now_ns, number);
     }
 
-    /// The data of a write, whose intent is declared where its group has a bitmap.
+    /// Writes data whose intent is declared if the group has a bitmap.
     pub(super) fn write_data(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         self.groups[group as usize].written_ns = Some(now_ns);
         match &self.groups[group as usize].layout {
@@ -92,8 +93,8 @@ impl Array {
         self.issue(now_ns, member, Owner::Operation(operation), request(kind, extent));
     }
 
-    /// Shows the caches of the controller and of the members a request of the past, in no time. Pools are left out: what
-    /// a write places is not a cache.
+    /// Shows the caches of the controller and of the members a past request, in no time. Pools are omitted: the
+    /// placement of a write is not a cache.
     pub fn warm_with(&mut self, past: &Request) {
         let (offset, length) = (past.offset_bytes, u64::from(past.length_bytes));
         if length == 0 || self.warm_cache(past.kind, offset, length) {
@@ -131,7 +132,7 @@ impl Array {
         self.extents = extents;
     }
 
-    /// The places, of copies one each, that a read takes while all is there; neighbours on a slot are joined.
+    /// The places, one of each set of copies, that a read accesses in a healthy group; neighbours on a slot are joined.
     fn choose_places(&mut self, group: u32, offset: u64, length: u64, extents: &mut Vec<Extent>) {
         let mut places = std::mem::take(&mut self.places);
         places.clear();
@@ -148,7 +149,7 @@ impl Array {
         self.places = places;
     }
 
-    /// The copy to read among those that are there; none where data are gone.
+    /// The copy to read among the available ones; `None` if data are lost.
     pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Option<Extent> {
         let state = &mut self.groups[group as usize];
         state.reads += 1;

@@ -1,4 +1,4 @@
-//! What the world outside does to an array, and sees of it.
+//! External events of an array, and its gauges.
 
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Span};
@@ -16,7 +16,7 @@ use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth,
 use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
-    /// How many members there are, spares among them.
+    /// Number of members, including spares.
     pub(crate) fn members(&self) -> usize {
         self.members.len()
     }
@@ -51,7 +51,7 @@ impl Array {
         into.append(&mut self.failed);
     }
 
-    /// The group and the slot that a member serves, if it serves one.
+    /// The group and the slot that a member serves, if any.
     pub(crate) fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
         let slot = |state: &GroupState| state.slots.iter().position(|slot| slot.member == member);
         (0..).zip(&self.groups).find_map(|(group, state)| Some((group, slot(state)? as u32)))
@@ -71,7 +71,7 @@ impl Array {
         })
     }
 
-    /// A slot of a group holds what it should.
+    /// Whether a slot of a group is valid.
     pub(crate) fn is_whole(&self, (group, slot): (u32, u32)) -> bool {
         self.groups[group as usize].slots[slot as usize].state == SlotState::Whole
     }
@@ -86,7 +86,7 @@ impl Array {
         self.cache.as_ref().is_some_and(|cache| cache.writes_back()) || self.members.iter().any(Device::caches_writes)
     }
 
-    /// Appends what of spans that ascend is in volatile caches alone, in order.
+    /// Appends the parts of ascending spans that are only in volatile caches, in order.
     pub(crate) fn volatile(&self, spans: &[Span], into: &mut Vec<Span>) {
         let first = into.len();
         if let Some(cache) = &self.cache {
@@ -106,7 +106,7 @@ impl Array {
         put_in_order(into, first);
     }
 
-    /// Copies are lost together or not at all; of a piece that is to be computed, any part is enough.
+    /// Copies are lost together or not at all; for computed pieces, any lost part suffices.
     fn volatile_of(&self, piece: &Piece, held: &[Vec<Span>], into: &mut Vec<Span>) {
         let state = &self.groups[piece.group as usize];
         let runs = |extent: &Extent| -> Option<Vec<(u64, u64)>> {
@@ -151,7 +151,7 @@ impl Array {
         (at_bytes + (bound - offset)).min(self.lun_bases[lun + 1])
     }
 
-    /// Power was cut and is back. What the processors had promised is short, and stays with them.
+    /// Power was cut and restored. The work remaining on the processors is short, and is kept.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         self.finish_migrations();
         (self.requests, self.operations, self.commands) = (Slab::new(), Slab::new(), Slab::new());
@@ -182,7 +182,7 @@ impl Array {
         self.destage(now_ns);
     }
 
-    /// Who serves what of each group, with its last pass. `None` where nothing has changed since `seen`, which is renewed.
+    /// Members of each group's slots, with its last pass. `None` if nothing has changed since `seen`, which is updated.
     pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
         if std::mem::replace(seen, self.standing) == self.standing {
             return None;
@@ -192,7 +192,7 @@ impl Array {
         Some(self.groups.iter().zip(&self.passes).map(standing).collect())
     }
 
-    /// What goes on.
+    /// Current gauges.
     pub(crate) fn gauges(&self, now_ns: u64) -> Gauges {
         let device = |at: usize| {
             let gauge = self.members[at].gauge(now_ns);
@@ -227,7 +227,7 @@ impl Array {
         }
     }
 
-    /// Appends what the SMART counters of each member are made of.
+    /// Appends the inputs of each member's SMART counters.
     pub(crate) fn device_health(&self, into: &mut Vec<DeviceHealth>) {
         let members = self.members.iter().zip(&self.description.members).zip(&self.traffic).zip(&self.missing);
         into.extend(members.map(|(((device, member), traffic), &missing)| {
@@ -236,7 +236,7 @@ impl Array {
     }
 }
 
-/// What two ascending lists of runs have in common.
+/// Intersection of two ascending lists of runs.
 fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let meet = |&(from, to): &(u64, u64)| {
         let common = other.iter().map(move |&(begin, end)| (begin.max(from), end.min(to)));

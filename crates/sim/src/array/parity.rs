@@ -1,4 +1,4 @@
-//! Writes on levels with parity: row by row, each with the cheaper way of keeping parity true.
+//! Writes on levels with parity, stripe by stripe, each by the cheaper method of updating parity.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ impl Array {
         }
     }
 
-    /// First phase: reads what parity needs.
+    /// First phase: reads the data that parity needs.
     fn read_for_row(&mut self, now_ns: u64, number: u32) {
         let RowWrite { group, part, .. } = *self.row_writes.get(number);
         let plan = self.plan(group, &part);
@@ -44,7 +44,7 @@ impl Array {
         self.row_part_done(now_ns, number);
     }
 
-    /// Sends a command of a row write, if there is a member for it.
+    /// Sends a command of a row write, if its slot has a member.
     pub(super) fn row_command(&mut self, now_ns: u64, number: u32, group: u32, kind: Kind, extent: &Extent) -> bool {
         let member = self.groups[group as usize].member_for(extent, kind);
         if let Some(member) = member {
@@ -95,7 +95,7 @@ impl Array {
         self.row_part_done(now_ns, number);
     }
 
-    /// A row write will write what an extent holds.
+    /// Whether a row write will overwrite an extent.
     pub(super) fn row_renews(&self, group: u32, part: &RowPart, extent: &Extent) -> bool {
         let plan = self.plan(group, part);
         let mut written = plan.data.iter().chain(&plan.parity);
@@ -116,7 +116,7 @@ impl Array {
         self.operation_part_done(now_ns, operation);
     }
 
-    /// What a row write reads and writes in the group's present state.
+    /// Reads and writes of a row write in the group's present state.
     pub(super) fn plan(&self, group: u32, part: &RowPart) -> Plan {
         let state = &self.groups[group as usize];
         state.parity().plan(part, &state.readable(), &state.writable())

@@ -1,4 +1,4 @@
-//! What is known of a pass over the stripes of a group (`passes.rs`), and how the group stands.
+//! [`Pass`] over the stripes of a group (`passes.rs`), and the [`Standing`] of the group.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassKind {
-    /// It counts what differs.
+    /// Counts differences.
     Check,
-    /// It makes what is redundant follow from the data.
+    /// Recomputes redundancy from the data.
     Repair,
     /// Likewise, after a power cut.
     Resync,
@@ -20,7 +20,7 @@ pub enum PassKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassState {
-    /// It goes on.
+    /// Running.
     Running,
     /// It has seen everything.
     Done,
@@ -31,13 +31,13 @@ pub enum PassState {
 /// A pass: the last of its group, under way or over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// What it is for.
+    /// Purpose.
     pub kind: PassKind,
-    /// Its number among those of the array.
+    /// Number among the passes of the array.
     pub number: u32,
     /// The bytes of each slot that it sees, ascending.
     pub runs: Vec<Range<u64>>,
-    /// What is below this it has seen.
+    /// End of the processed part.
     pub at_bytes: u64,
     /// How far it has come.
     pub state: PassState,
@@ -58,7 +58,7 @@ impl Pass {
         self.runs.iter().map(|run| run.end - run.start).sum()
     }
 
-    /// What it has still to see.
+    /// Ranges still to be processed.
     pub(super) fn rest(&self) -> Vec<Range<u64>> {
         let rest = self.runs.iter().map(|run| run.start.max(self.at_bytes)..run.end);
         rest.filter(|run| !run.is_empty()).collect()
@@ -69,11 +69,11 @@ impl Pass {
     }
 }
 
-/// How a group stands.
+/// State of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// For each slot: its member, how often its contents were lost, and up to which byte it is valid.
+    /// For each slot: its member, the number of data losses, and the end of the valid range.
     pub served: Vec<(u32, u32, u64)>,
-    /// The last pass over its stripes since power came.
+    /// The last pass over its stripes since power-on.
     pub pass: Option<Pass>,
 }

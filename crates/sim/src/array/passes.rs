@@ -1,11 +1,12 @@
-//! Passes over all stripes of a group, as Linux md makes them: a *check* reads every member and compares, a *repair* writes what
-//! is redundant again where it differs, and a *resync* does the same after a power cut, for whatever may have been half written.
+//! Passes over all stripes of a group, as in Linux md: a *check* reads every member and compares, a *repair* rewrites
+//! redundancy where it differs, and a *resync* does the same after a power cut, for stripes that may have been half
+//! written.
 //!
-//! A write that a power cut meets may be on some members and not on others, so that parity belongs to other data (the write hole).
-//! A group with a bitmap is resynced where bits are set, one without it as a whole, if it was written to in the last
-//! 200 ms: md marks an array clean after that (`safe_mode_delay`). A cache that outlives the power writes its data again, and
-//! nothing is resynced. What differs is known to who keeps contents; here a pass only takes its time: it reads every member,
-//! a step at a time, at the rate and with the manners of a rebuild.
+//! A write that a power cut interrupts may be on some members and not on others, so that parity belongs to other data
+//! (the write hole). A group with a bitmap is resynced where bits are set, one without it completely, if it was written
+//! to in the last 200 ms: md marks an array clean after that (`safe_mode_delay`). A cache that survives the power loss
+//! writes its data again, and nothing is resynced. Differences are only known if contents are stored; here a pass only
+//! takes its time: it reads every member, one step at a time, at the rate and with the priority of a rebuild.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use super::state::{Array, Event};
 use super::under_way::{Owner, request};
 use crate::description::array::ArrayDescription;
 
-/// md marks an array clean that nobody has written to for so long (Documentation/admin-guide/md.rst, `safe_mode_delay`).
+/// Idle time after which md marks an array clean (Documentation/admin-guide/md.rst, `safe_mode_delay`).
 const SAFE_MODE_NS: u64 = 200_000_000;
 
 impl Array {
@@ -65,7 +66,7 @@ impl Array {
         self.pass_on(now_ns, group);
     }
 
-    /// Begins the next step of a pass, if it is time.
+    /// Starts the next step of a pass, if it is time.
     pub(super) fn pass_on(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &self.groups[group as usize];
@@ -84,7 +85,7 @@ impl Array {
             let pause_ns = ((pass.to_bytes - from_bytes) as f64 / rate * 1e9) as u64;
             pass.allowed_ns = pass.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
         }
-        // One more than there are, so that none of them ends the step before all have begun.
+        // One more than the actual number, so that none of them ends the step before all have begun.
         (pass.pending, pass.begun_ns) = (1, now_ns);
         let (number, length_bytes) = (pass.number, pass.to_bytes - from_bytes);
         for slot in 0..self.groups[group as usize].layout.slots() {
@@ -125,14 +126,14 @@ impl Array {
         self.at(now_ns, Event::Pass(group));
     }
 
-    /// A member of a group failed: what a pass would compare is not all there any more.
+    /// A member of a group failed: the data to compare are incomplete.
     pub(super) fn stop_pass(&mut self, group: u32) {
         if let Some(pass) = self.passes[group as usize].as_mut().filter(|pass| pass.is_running()) {
             pass.state = PassState::Stopped;
         }
     }
 
-    /// A member could not read what a pass asks for: it is given it again from the others, as a scrub does.
+    /// A member could not read data of a pass: they are restored from the others and written again, as in a scrub.
     pub(super) fn pass_read_failed(&mut self, now_ns: u64, member: u32, group: u32, (from, to): (u64, u64)) {
         let state = &self.groups[group as usize];
         let bad = Extent { slot: state.slot_at(member, from), at_bytes: from, length_bytes: to - from };
@@ -141,12 +142,12 @@ impl Array {
         }
     }
 
-    /// A write that a power cut meets can be on some members and not on others.
+    /// Whether a write interrupted by a power cut can be on some members and not on others.
     pub(crate) fn leaves_halves(&self) -> bool {
         !self.cache.as_ref().is_some_and(|cache| cache.outlives_power())
     }
 
-    /// Power fails: what may be half written is to be resynced when it is back.
+    /// Power fails: records possibly half-written parts for a resync.
     pub(crate) fn power_fails(&mut self, now_ns: u64) {
         for group in 0..self.groups.len() {
             let earlier = self.passes[group].take().filter(|pass| pass.kind == PassKind::Resync);
@@ -178,7 +179,7 @@ impl Array {
         Vec::from_iter(is_unclean.then_some(0..state.slot_bytes))
     }
 
-    /// Power is back: what was left half written is resynced, where the group is whole.
+    /// Power is back: half-written parts are resynced, if the group is complete.
     pub(super) fn resync(&mut self, now_ns: u64) {
         for group in 0..self.groups.len() as u32 {
             let unclean = std::mem::take(&mut self.unclean[group as usize]);
@@ -194,13 +195,13 @@ fn is_scrubbed(description: &ArrayDescription, layout: &Layout, group: u32) -> b
     let is_compared = match layout {
         Layout::Copies(_) => layout.copies() > 1,
         Layout::Parity(Parity::Rows(_)) => true,
-        // These check what they read by its checksum.
+        // These verify reads by checksum.
         Layout::Parity(Parity::Raidz(_) | Parity::Draid(_)) => false,
     };
     is_compared && description.groups[group as usize].pool.is_none()
 }
 
-/// Ascending runs, those that touch as one.
+/// Merges adjacent ascending runs.
 fn joined(runs: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for run in runs {

@@ -1,5 +1,4 @@
-//! Where the bytes of an array's address space lie, for those who ask from outside and for those who ask because
-//! something failed.
+//! Places of the bytes of an array's address space, for external queries and for error recovery.
 
 use headstack_workload::{Kind, Request};
 
@@ -18,14 +17,14 @@ pub struct Piece<'a> {
     pub length_bytes: u64,
     /// Its group.
     pub group: u32,
-    /// Where it is.
+    /// Place of the piece.
     pub held: Held<'a>,
 }
 
-/// Where a piece is.
+/// Place of a piece.
 #[derive(Clone, Copy, Debug)]
 pub enum Held<'a> {
-    /// On any of these: one where there is no redundancy.
+    /// Copies: one if there is no redundancy.
     Copies(&'a [Extent]),
     /// In a row with parity.
     Row(Extent),
@@ -34,7 +33,7 @@ pub enum Held<'a> {
 }
 
 impl Held<'_> {
-    /// Where on a slot the piece is, if it is there.
+    /// Extent of the piece on a slot, if any.
     fn on(&self, slot: u32) -> Option<&Extent> {
         match self {
             Held::Copies(copies) => copies.iter().find(|copy| copy.slot == slot),
@@ -44,7 +43,7 @@ impl Held<'_> {
 }
 
 impl Array {
-    /// Calls `each` with the pieces of a run of the address space, ascending. What a pool has no place for is left out.
+    /// Calls `each` with the pieces of a run of the address space, ascending. Unallocated parts of a pool are omitted.
     pub(super) fn pieces(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(&Piece)) {
         let capacity = self.lun_bases[self.lun_bases.len() - 1];
         let (mut at, end) = (offset_bytes, offset_bytes.saturating_add(length_bytes).min(capacity));
@@ -100,7 +99,7 @@ impl Array {
         }
     }
 
-    /// First byte of a run of the address space that is on a slot of a group, from byte `from` to `to` of it.
+    /// First byte of a run of the address space within bytes `from` to `to` of a group's slot.
     pub(super) fn address_of(&self, run: (u64, u64), group: u32, slot: u32, (from, to): (u64, u64)) -> Option<u64> {
         let mut found = None;
         self.pieces(run.0, run.1, |piece| {
@@ -125,8 +124,7 @@ impl Array {
         found
     }
 
-    /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now:
-    /// data, a copy, or the parity of what is written.
+    /// Whether data, copies or parities that a request reads or has to write belong on an invalid slot of a group.
     pub(crate) fn misses(&self, (group, slot): (u32, u32), request: &Request) -> bool {
         let state = &self.groups[group as usize];
         if state.is_whole() || !matches!(request.kind, Kind::Read | Kind::Write) {
@@ -181,7 +179,7 @@ impl Array {
         (others.len() == needed).then_some(others)
     }
 
-    /// Where what an extent should hold can be had from, for whoever reads the run; `None` where it is nowhere else.
+    /// Alternative sources of an extent, for a read of the run; `None` if there are none.
     pub(super) fn recovery(&self, run: (u64, u64), group: u32, extent: &Extent) -> Option<Vec<Extent>> {
         let state = &self.groups[group as usize];
         if self.pools[group as usize].is_none() {

@@ -1,4 +1,4 @@
-//! Operations on a virtual array: what the map of its pool says, carried out.
+//! Operations on a virtual array, following the map of its pool.
 
 use headstack_workload::Kind;
 
@@ -79,7 +79,7 @@ impl Array {
         let (group, lun, segment) = at;
         let part = |place: pool::Extent| part(place, within, bytes);
         match self.pool(group).place(lun, segment) {
-            // Nobody wrote it: the controller knows that it holds nothing.
+            // Never written: the controller knows that it holds nothing.
             None => {}
             Some(Placement::Mirrored(copies)) => {
                 if let Some(best) = self.best_copy(group, copies.into_iter().map(part)) {
@@ -155,12 +155,12 @@ impl Array {
         self.fail_operation(operation, base + u64::from(segment) * segment_bytes + within);
     }
 
-    /// What a relay was to read, or to write, is not to be had: its writes are left out.
+    /// Data of a relay cannot be read or written: its writes are omitted.
     pub(super) fn relay_failed(&mut self, number: u32, member: u32, bad: (u64, u64)) {
         let relay = self.relays.get_mut(number);
         match relay.then {
             RelayEnd::Operation(operation) => {
-                // It was to be written where it is wanted, if it was not being written already.
+                // It was to be written to its new place, if it was not being written already.
                 let wanted =
                     relay.writes.drain(..).next().map(|extent| (extent.slot, extent.at_bytes, extent.end_bytes()));
                 let (slot, from, to) = wanted.unwrap_or_else(|| {
@@ -169,12 +169,12 @@ impl Array {
                 });
                 self.fail_part(operation, slot, (from, to));
             }
-            // The other copy, or the stripe, has it; what that costs is left out.
+            // The other copy, or the stripe, has it; the cost of that is ignored.
             RelayEnd::Migration(_) => {}
         }
     }
 
-    /// Migrations that power cut short are over: their segments are where they were going.
+    /// Migrations that a power cut interrupted are over: their segments are at their destinations.
     pub(super) fn finish_migrations(&mut self) {
         let numbers: Vec<u32> = self.relays.numbers().collect();
         for number in numbers {
@@ -219,7 +219,7 @@ impl Array {
         }
     }
 
-    /// A relay waits for one command less: its writes follow its reads, and its end follows those.
+    /// A part of a relay is done: its writes follow its reads, and its end follows those.
     pub(super) fn relay_part_done(&mut self, now_ns: u64, number: u32) {
         let relay = self.relays.get_mut(number);
         relay.pending -= 1;
@@ -247,7 +247,7 @@ impl Array {
         }
     }
 
-    /// Moves segments between the classes of a pool, if there is cause: work for idle moments.
+    /// Moves segments between the classes of a pool if needed, in idle time.
     pub(super) fn migrate(&mut self, now_ns: u64, group: u32) {
         let Some(pool) = &mut self.pools[group as usize] else {
             return;
@@ -266,7 +266,7 @@ impl Array {
         self.relay_part_done(now_ns, number);
     }
 
-    /// Accesses of a migration that a write could not wait for: nobody waits for them, but the members have to do them.
+    /// Accesses of a migration that a write could not wait for: asynchronous, but they load the members.
     fn make_room(&mut self, now_ns: u64, group: u32, migration: &Migration) {
         let segment_bytes = self.pool(group).description().segment_bytes;
         self.counters.migrated_segments += migration.reads.len() as u64;

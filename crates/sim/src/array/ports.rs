@@ -13,7 +13,7 @@ pub struct Port {
     /// When the adapter has time for the next command.
     pub(super) free_ns: u64,
     pub(super) ways: Vec<Vec<u32>>,
-    /// Which of them is in use: commands take turns (multipath).
+    /// Path in use: commands alternate (multipath).
     pub(super) way: usize,
     /// End of the last command sent there.
     pub last_end_bytes: u64,
@@ -44,12 +44,12 @@ impl Port {
         self.tagged as usize + self.waiting.len()
     }
 
-    /// No command waits while a tag is free, and there are no more in the member than tags.
+    /// Whether no command waits while a tag is free, and there are no more in the member than tags.
     pub fn is_filled_up(&self) -> bool {
         self.tagged == self.tags || (self.tagged < self.tags && self.waiting.is_empty())
     }
 
-    /// Its member has nothing of what it was given.
+    /// Its member has lost all commands.
     pub fn reset(&mut self) {
         self.tagged = 0;
         self.waiting.clear();

@@ -1,4 +1,4 @@
-//! Rebuilding: spares that take the place of members that are missing, and members that come back.
+//! Rebuilding: spares that replace missing members, and members that return.
 
 use headstack_workload::Kind;
 
@@ -12,7 +12,7 @@ use crate::device::Traffic;
 use crate::error::SimError;
 
 impl Array {
-    /// A missing slot gets a spare, if there is one and no other is being filled.
+    /// Assigns a spare to a missing slot, if there is one and no other is being filled.
     pub(super) fn take_spare(&mut self, now_ns: u64, group: u32) {
         let state = &mut self.groups[group as usize];
         if state.rebuilding.is_some() || state.gone {
@@ -49,7 +49,7 @@ impl Array {
         }
     }
 
-    /// After a power cut a rebuild goes on where it had come to.
+    /// Resumes a rebuild after a power cut.
     pub(super) fn resume_rebuild(&mut self, now_ns: u64, group: u32) {
         let state = &mut self.groups[group as usize];
         if let Some(rebuilding) = &mut state.rebuilding {
@@ -64,7 +64,7 @@ impl Array {
         self.take_spare(now_ns, group);
     }
 
-    /// Begins the next step of a rebuild, if it is time.
+    /// Starts the next step of a rebuild, if it is time.
     pub(super) fn rebuild_on(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &mut self.groups[group as usize];
@@ -158,7 +158,7 @@ impl Array {
         let SlotState::Filling { mut done_bytes, begun_bytes } = state.slots[slot].state else {
             return;
         };
-        // Steps end in any order; what holds is what has no gap.
+        // Steps end in any order; only the range without gaps is valid.
         while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
             done_bytes = rebuilding.steps.remove(at).to_bytes;
         }
@@ -193,10 +193,10 @@ impl Array {
         }
     }
 
-    /// Something happens to the array from outside.
+    /// Applies an external event to the array.
     ///
     /// # Errors
-    /// What cannot happen to it.
+    /// When the event is impossible for it.
     pub(crate) fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
         let is_missing = |member: u32| match self.missing.get(member as usize) {
             Some(&missing) => Ok(missing),
@@ -233,7 +233,7 @@ impl Array {
         }
     }
 
-    /// A member that failed is there again, empty: it fills its old slot, or is a spare where another has that.
+    /// A failed member returns, empty: it fills its old slot, or becomes a spare if another has that.
     fn member_returns(&mut self, now_ns: u64, member: u32) {
         let at = member as usize;
         self.missing[at] = false;

@@ -40,7 +40,7 @@ impl Array {
             Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),
             Kind::Write if self.cache.is_some() => self.cached_write(now_ns, number),
             Kind::Read | Kind::Write => self.request_members(now_ns, number),
-            // What a cache holds survives: it takes writes only while its battery is up.
+            // Cached data survive: it accepts writes only while its battery is up.
             Kind::Flush => self.flush_members(now_ns, number),
             // Nothing that the layouts here do with it costs the members anything.
             Kind::Trim => self.answer(now_ns, number),
@@ -51,7 +51,7 @@ impl Array {
     pub(super) fn request_members(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let length_bytes = u64::from(request.length_bytes);
-        // One more than there are, so that none of them ends it before all have begun.
+        // One more than the actual number, so that none of them ends it before all have begun.
         self.requests.get_mut(number).pending = 1;
         let write = request.kind == Kind::Write;
         self.operate(now_ns, Origin::Request(number), write, request.offset_bytes, length_bytes);

@@ -1,4 +1,4 @@
-//! Places that stay put, used again when they are free.
+//! A slab: stable slots that are reused when free.
 
 /// Values by number.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl<T> Slab<T> {
         self.values[at as usize].as_ref().expect("a number in use")
     }
 
-    /// The same, to be changed.
+    /// Mutable access to a slot.
     #[inline]
     pub fn get_mut(&mut self, at: u32) -> &mut T {
         self.values[at as usize].as_mut().expect("a number in use")

@@ -1,4 +1,4 @@
-//! The state of an array, its heap of events, and what it counts.
+//! State of an array, its heap of events, and its counters.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,12 +22,12 @@ use crate::drive::Completion;
 use crate::flights::Failed;
 use crate::link::Link;
 
-/// What an array counts, beside its members and links.
+/// Counters of an array, in addition to its members and links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayCounters {
-    /// Reads of members for the data that somebody asked for.
+    /// Reads of members for data that were requested.
     pub data_reads: u64,
-    /// Writes of members with the data that somebody gave.
+    /// Writes of members with data of the host.
     pub data_writes: u64,
     /// Reads of old data, old parity or the rest of a row, to compute parity.
     pub parity_reads: u64,
@@ -45,11 +45,11 @@ pub struct ArrayCounters {
     pub row_waits: u64,
     /// Segments of a pool that got their place.
     pub allocations: u64,
-    /// Segments of a pool that a write brought back into the mirrored class.
+    /// Segments of a pool that a write moved back into the mirrored class.
     pub promotions: u64,
     /// Segments of a pool that changed their class, or their place within it, in the background.
     pub migrated_segments: u64,
-    /// Bytes of members that a rebuild could not bring back.
+    /// Bytes of members that a rebuild could not restore.
     pub lost_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct Array {
     /// First address of each LUN in the array's address space, and the end of the last.
     pub(super) lun_bases: Vec<u64>,
     pub(super) members: Vec<Device>,
-    /// When something happens next in each member, and which of them is the first.
+    /// Time of the next event of each member, and the first of them.
     pub(super) member_next_ns: Vec<u64>,
     pub(super) first_member: usize,
     pub(super) ports: Vec<Port>,
@@ -68,7 +68,7 @@ pub struct Array {
     pub(super) held: Vec<Held>,
     pub(super) groups: Vec<GroupState>,
     pub(super) processors: Servers,
-    /// Tells the host of completions; at once where absent.
+    /// Reports completions to the host; immediate if absent.
     pub(super) adapter: Option<Adapter>,
     pub(super) cache: Option<CacheState>,
     pub(super) requests: Slab<HostRequest>,
@@ -83,9 +83,9 @@ pub struct Array {
     /// The last pass over the stripes of each group.
     pub(super) passes: Vec<Option<Pass>>,
     pub(super) pass_number: u32,
-    /// What of each group is to be resynced when power is back.
+    /// Ranges of each group to be resynced when power is back.
     pub(super) unclean: Vec<Vec<Range<u64>>>,
-    /// Changes of who serves what, and steps of rebuilds and passes.
+    /// Version of the assignment of members, and of the steps of rebuilds and passes.
     pub(super) standing: u64,
     pub(super) relays: Slab<Relay>,
     pub(super) row_locks: RowLocks,
@@ -100,11 +100,11 @@ pub struct Array {
     pub(super) host_requests: u64,
     /// Members that answer no more.
     pub(super) missing: Vec<bool>,
-    /// What members do not hold as they should.
+    /// Invalid data of members.
     pub(super) lost: Vec<Lost>,
-    /// Requests that completed in error, and that nobody has asked for.
+    /// Failed requests that have not been queried.
     pub(super) failed: Vec<Failed>,
-    /// First address of what the cache could not get rid of: the next flush tells.
+    /// First address that the cache could not write back: the next flush reports it.
     pub(super) deferred: Option<u64>,
     pub(super) traffic: Vec<Traffic>,
     pub(super) power_cycles: u32,
@@ -115,7 +115,7 @@ pub struct Array {
     pub(super) batch: Vec<Completion>,
 }
 
-/// What happens at a time of the array's own.
+/// Events with times of the array's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// A processor has looked at a host request, and its data are there.
@@ -130,11 +130,11 @@ pub enum Event {
     HandOver(u32),
     /// Parity is computed.
     WriteRow(u32),
-    /// A processor has allocated what a write needs.
+    /// A processor has allocated space for a write.
     Relay(u32),
     /// Something breaks.
     Incident(u32),
-    /// What was under way at a member that is gone is done otherwise, or fails, and spares take its place.
+    /// Requests under way at a failed member are redirected, or fail, and spares take its place.
     Replace(u32),
     /// The next step of a group's rebuild may begin.
     Rebuild(u32),

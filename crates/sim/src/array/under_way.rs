@@ -1,4 +1,4 @@
-//! What is under way in an array: requests, the operations and commands that they become, and who waits for whom.
+//! Work under way in an array: requests, the resulting operations and commands, and their dependencies.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use super::pool::Migration;
 pub struct HostRequest {
     /// The host's name for it.
     pub id: u32,
-    /// What it wants.
+    /// The request.
     pub request: Request,
     /// When it came.
     pub submitted_ns: u64,
@@ -25,7 +25,7 @@ pub struct HostRequest {
 /// A read or write of a run of bytes of one group.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Whom it is for.
+    /// Its origin.
     pub origin: Origin,
     /// The group.
     pub group: u32,
@@ -47,17 +47,17 @@ pub enum Origin {
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// Who waits for it.
+    /// Its owner.
     pub owner: Owner,
     /// The member.
     pub member: u32,
-    /// What it does there.
+    /// The access.
     pub request: Request,
     /// It has a tag of the member.
     pub tagged: bool,
 }
 
-/// Who waits for a command.
+/// Owner of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A host request itself (flushes).
@@ -76,26 +76,26 @@ pub enum Owner {
     Transfer(u32),
     /// The bitmap of a group.
     Bitmap(u32),
-    /// Nobody in particular.
+    /// Background I/O.
     Background,
-    /// Nobody any more: its member is gone.
+    /// None: its member is gone.
     Nobody,
 }
 
 /// The write of a part of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowWrite {
-    /// The operation that it is a part of.
+    /// Its operation.
     pub operation: u32,
     /// The group.
     pub group: u32,
-    /// What is written.
+    /// The part being written.
     pub part: RowPart,
     /// Commands of the present phase that are not done.
     pub pending: u32,
-    /// It reads what it needs for parity; afterwards it writes.
+    /// Whether it reads for parity; afterwards it writes.
     pub reading: bool,
-    /// A member was lost meanwhile: what was read does not suffice.
+    /// Whether a member was lost meanwhile, so that the data read do not suffice.
     pub again: bool,
 }
 
@@ -110,9 +110,9 @@ pub struct Relay {
     pub group: u32,
     /// Commands that it waits for.
     pub pending: u32,
-    /// What is written when all is read.
+    /// Writes that follow the reads.
     pub writes: Vec<Extent>,
-    /// Whom it is for.
+    /// Its purpose.
     pub then: RelayEnd,
 }
 

@@ -3,7 +3,7 @@
 use headstack_workload::{Kind, Request};
 use serde::{Deserialize, Serialize};
 
-/// A host adapter with the host that it is in, fully resolved.
+/// A host adapter including its host, fully resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterDescription {
@@ -11,15 +11,15 @@ pub struct AdapterDescription {
     pub tags: u32,
     /// Between the starts of two reads (flushes and trims count as such): its inverse is the most reads a second.
     pub read_interval_ns: u64,
-    /// The same of writes.
+    /// Interval after a write.
     pub write_interval_ns: u64,
-    /// Added to the interval for each byte; 0 where the drive's own interface is the slower one.
+    /// Added to the interval per byte; 0 if the drive's own interface is slower.
     pub ns_per_byte: f64,
-    /// From the application to the adapter and back again: system call, driver, interrupt. It occupies nobody.
+    /// From the application to the adapter and back: system call, driver, interrupt. It occupies nothing.
     pub latency_ns: u64,
-    /// Added to it when nothing else is outstanding: the processor has gone to sleep.
+    /// Added to it if nothing else is outstanding, since the processor has gone to sleep.
     pub wake_ns: u64,
-    /// How interrupts are saved; each completion has its own where absent.
+    /// Interrupt coalescing; if absent, each completion has its own interrupt.
     pub coalescing: Option<Coalescing>,
 }
 
@@ -38,16 +38,16 @@ impl AdapterDescription {
     }
 }
 
-/// Interrupts that are saved: a completion waits until some time has passed since the last one, or until enough wait with it.
+/// Coalesced interrupts: a completion waits until a time has passed since the last one, or until enough wait with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {
     /// Between two interrupts.
     pub interval_ns: u64,
-    /// Completions that one interrupt tells of at most: the last of them does not wait.
+    /// Largest number of completions per interrupt: the last of them does not wait.
     pub completions_max: u32,
-    /// With so many commands outstanding every completion waits.
+    /// Queue depth from which on every completion waits.
     pub from_outstanding: u32,
-    /// With fewer, one in so many.
+    /// At a lower depth, one in so many.
     pub one_in: u32,
 }

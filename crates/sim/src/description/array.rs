@@ -1,6 +1,7 @@
-//! [`ArrayDescription`]: an array, fully resolved: its members, the links to them, how blocks lie on them, and the controller in front.
+//! [`ArrayDescription`]: an array, fully resolved: its members, their links, the layout of blocks, and the controller
+//! in front.
 //!
-//! Descriptions are made by the catalogue. Times are nanoseconds, lengths bytes, positions in lists `u32`.
+//! Descriptions are created by the catalogue. Times are nanoseconds, lengths bytes, positions in lists `u32`.
 
 pub use headstack_cache::CachePolicy;
 use headstack_workload::Span;
@@ -28,13 +29,13 @@ pub struct ArrayDescription {
     pub spindles: Spindles,
     /// How blocks lie on members.
     pub groups: Vec<Group>,
-    /// What it exports, in order of addresses.
+    /// LUNs, in address order.
     pub luns: Vec<Lun>,
-    /// What a request meets before the members.
+    /// Processing in front of the members.
     pub controller: Controller,
     /// The links between host and controller, from the host on; data pass all of them.
     pub host_links: Vec<u32>,
-    /// What breaks, and when; ascending times.
+    /// Failures and their times, ascending.
     pub incidents: Vec<Incident>,
 }
 
@@ -63,10 +64,10 @@ impl Spindles {
 pub struct Member {
     /// Its name in results and incidents, such as `d3`.
     pub name: String,
-    /// Which of `devices`.
+    /// Index in `devices`.
     pub device: u32,
-    /// The ways between controller and member, each a list of links: one, or several which commands take in turn
-    /// (multipath). An empty way has no shared link.
+    /// The paths between controller and member, each a list of links: one, or several that commands use in turn
+    /// (multipath). An empty path has no shared link.
     pub ways: Vec<Vec<u32>>,
 }
 
@@ -84,7 +85,7 @@ pub struct Group {
     pub spans: u32,
     /// Bytes on one member before the next is used.
     pub stripe_unit_bytes: u64,
-    /// Where parity goes from stripe to stripe.
+    /// Rotation of parity from stripe to stripe.
     pub rotation: Rotation,
     /// Bytes used of each member.
     pub member_bytes: u64,
@@ -98,9 +99,9 @@ pub struct Group {
     pub spares: Vec<u32>,
     /// How a spare is filled.
     pub rebuild: Rebuild,
-    /// Blocks are placed when they are first written, in the order of writing; absent where every block has its place.
+    /// Blocks are placed on their first write, in write order; absent if every block has a fixed place.
     pub pool: Option<PoolDescription>,
-    /// Writes declare their intent before they begin (Linux md); absent where they do not.
+    /// Write-intent bitmap (Linux md); absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<Bitmap>,
 }
@@ -109,11 +110,11 @@ pub struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bitmap {
-    /// Bytes of a member that a bit stands for.
+    /// Bytes of a member per bit.
     pub chunk_bytes: u64,
     /// Between two passes of the daemon that clears bits; the second that finds a chunk unused clears its bit.
     pub daemon_ns: u64,
-    /// An array that nobody has written to for so long is marked clean, and the next write waits for its superblock.
+    /// Idle time after which an array is marked clean; the next write then waits for its superblock.
     pub safe_mode_ns: u64,
 }
 
@@ -140,14 +141,14 @@ pub struct Rebuild {
     pub step_bytes: u64,
     /// Steps under way at once.
     pub steps: u32,
-    /// Bytes of the spare a second at most; no limit where absent.
+    /// Largest rate in bytes of the spare per second; unlimited if absent.
     pub rate_limit_bytes_per_s: Option<f64>,
     /// Idle time after a host request before the next step, as a share of the step's own time: 0 rebuilds regardless of
     /// the host, 1 gives it half of the time. Ignored while the host is idle.
     pub yield_to_host: f64,
 }
 
-/// What a request meets before the members.
+/// Processing in front of the members.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
@@ -161,8 +162,8 @@ pub struct Controller {
     pub processors: u32,
     /// Commands kept in a member at once, at most (the drive's own limits hold as well).
     pub member_tags: u32,
-    /// Host adapter that the members hang on: commands to one member start its intervals apart, and each host request takes
-    /// its latency and its interrupts. No time where absent.
+    /// Host adapter of the members: commands to one member start its intervals apart, and each host request takes its
+    /// latency and its interrupts. No time if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterDescription>,
     /// Its cache.
@@ -179,19 +180,19 @@ pub struct Cache {
     pub data_bytes: u64,
     /// Bytes of these that may be dirty at once.
     pub dirty_bytes_max: u64,
-    /// Unit of placement; what a page holds is tracked in 64ths of it.
+    /// Unit of placement; contents of a page are tracked in 64ths of it.
     pub page_bytes: u32,
-    /// What a write waits for.
+    /// Condition for completing a write.
     pub writes: CacheWrites,
-    /// Link over which the partner's copy of a write goes, where there is a partner.
+    /// Link for mirroring writes to the partner, if there is one.
     pub mirror_link: Option<u32>,
-    /// Write-back needs it: while it is down, writes wait for the members.
+    /// Required for write-back: without it, writes wait for the members.
     pub battery: bool,
     /// Reads are kept.
     pub keeps_reads: bool,
-    /// A miss reads whole multiples of this: a power of two, not above the page; one part of a page where smaller.
+    /// Unit of reads on a miss: a power of two, at most the page; one part of a page if smaller.
     pub fill_bytes: u32,
-    /// Prefetching; none where absent.
+    /// Prefetching; none if absent.
     pub prefetch: Option<Prefetch>,
     /// Which page gives way to a new one.
     pub policy: CachePolicy,
@@ -207,7 +208,7 @@ pub struct Cache {
     pub flash_members: Vec<u32>,
 }
 
-/// What a write waits for.
+/// Condition for completing a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CacheWrites {
@@ -255,19 +256,19 @@ impl Destage {
     pub const ALL: [Destage; 4] = [Destage::Fifo, Destage::Lru, Destage::Sorted, Destage::StripeAware];
 }
 
-/// What an array exports.
+/// A LUN of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lun {
     /// Its name.
     pub name: String,
-    /// Which of `groups`.
+    /// Index in `groups`.
     pub group: u32,
-    /// First byte within the group; 0 for a LUN of a pool, which has no place.
+    /// First byte within the group; 0 for a LUN of a pool, which has no fixed place.
     pub start_bytes: u64,
     /// Its length.
     pub length_bytes: u64,
-    /// What of it has been written before the run, where its group has a pool.
+    /// Part that was written before the run, if its group has a pool.
     pub prefill: Prefill,
 }
 
@@ -295,34 +296,34 @@ impl Prefill {
 pub struct Incident {
     /// When.
     pub at_ns: u64,
-    /// What.
+    /// The event.
     pub what: IncidentKind,
 }
 
-/// What can happen.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum IncidentKind {
     /// A member answers no more.
     MemberFails {
-        /// Which of `members`.
+        /// Index in `members`.
         member: u32,
     },
-    /// A member that failed is there again, empty: it is filled as a new spare would be.
+    /// A failed member returns, empty: it is filled like a new spare.
     MemberReturns {
-        /// Which of `members`.
+        /// Index in `members`.
         member: u32,
     },
     /// A group gets a hot spare more: a new member, of the kind of the group's first, behind the last.
     SpareAdded {
-        /// Which of `groups`.
+        /// Index in `groups`.
         group: u32,
     },
     /// All stripes of a group are read and compared.
     Scrub {
-        /// Which of `groups`.
+        /// Index in `groups`.
         group: u32,
-        /// What is redundant is written again where it differs.
+        /// Whether redundancy that differs is rewritten.
         repair: bool,
     },
     /// The battery of the cache is down.
@@ -332,10 +333,10 @@ pub enum IncidentKind {
 }
 
 impl ArrayDescription {
-    /// The device that a member is.
+    /// The device of a member.
     ///
     /// # Panics
-    /// When there is no such member or device: this is for descriptions that were checked.
+    /// When there is no such member or device: call it only for checked descriptions.
     pub fn device(&self, member: u32) -> &DeviceDescription {
         &self.devices[self.members[member as usize].device as usize]
     }
@@ -345,7 +346,7 @@ impl ArrayDescription {
         self.luns.iter().map(|lun| lun.length_bytes).sum()
     }
 
-    /// Each LUN's name and place in the array's address space, where they lie one after the other.
+    /// Name and range of each LUN in the array's address space, in which they are concatenated.
     pub fn spans(&self) -> Vec<(String, Span)> {
         let mut start_bytes = 0;
         let span = |lun: &Lun| {
@@ -356,7 +357,7 @@ impl ArrayDescription {
         self.luns.iter().map(span).collect()
     }
 
-    /// Bytes of which every request is a multiple: the largest block of a member.
+    /// Alignment of requests in bytes: the largest block of a member.
     pub fn block_bytes(&self) -> u32 {
         self.devices.iter().map(DeviceDescription::block_bytes).max().unwrap_or(512)
     }

@@ -1,4 +1,4 @@
-//! [`DeviceDescription`]: one of the kinds of devices that stand alone as a system or are members of an array.
+//! [`DeviceDescription`]: a device of any kind, which is a system by itself or a member of an array.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub enum DeviceDescription {
 }
 
 impl DeviceDescription {
-    /// What solid-state drives are used in units of, having no sectors.
+    /// Unit of use of SSDs, which have no sectors.
     pub const PAGE_BYTES: u32 = 4096;
 
     /// Product name, for people.
@@ -44,7 +44,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Bytes of a logical block, of which every request is a multiple.
+    /// Bytes of a logical block, the alignment of every request.
     pub fn block_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
@@ -70,7 +70,7 @@ impl DeviceDescription {
         }
     }
 
-    /// What driver and host adapter take where it stands alone; in an array its controller stands there.
+    /// Host adapter of a single device; in an array the controller takes its place.
     pub fn host(&self) -> Option<&AdapterDescription> {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host.as_ref(),

@@ -1,4 +1,5 @@
-//! [`Level`]: the RAID levels, and what a group may choose within one. Where blocks lie is in [`crate::array::levels`].
+//! [`Level`]: the RAID levels, and the options of a group within one. The placement of blocks is in
+//! [`crate::array::levels`].
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ pub const DRAID_MEMBERS_MAX: u32 = 255;
 /// RAID levels. In text `raid5`, `4+2` (k+m), `raidz2` or `draid2:8d:1s` (parities, data and spares).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// One member after the other.
+    /// Concatenated members.
     Concat,
     /// Striped, no redundancy.
     Raid0,
@@ -51,7 +52,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level, of those with counts an example.
+    /// All levels; those with counts by an example.
     pub const ALL: &[Level] = &[
         Level::Concat,
         Level::Raid0,
@@ -66,7 +67,7 @@ impl Level {
         Level::Draid { parity: 2, data: 8, spares: 1 },
     ];
 
-    /// What it can be in text: the form of each of [`Level::ALL`].
+    /// Text forms of [`Level::ALL`].
     pub const FORMS: &[&str] = &Level::forms();
 
     /// The levels that `choose` suggests, shortened for a message.
@@ -113,7 +114,7 @@ impl Level {
         level.is_possible().then_some(level)
     }
 
-    /// Its counts are such as there are.
+    /// Whether its counts are possible.
     pub fn is_possible(self) -> bool {
         match self {
             Level::Concat | Level::Raid0 | Level::Raid1 | Level::Raid10 | Level::Raid5 | Level::Raid6 => true,
@@ -130,7 +131,7 @@ impl Level {
     }
 }
 
-/// `P:Dd:Ss`, where `Ss` may be left out.
+/// `P:Dd:Ss`, where `Ss` is optional.
 fn parse_draid(text: &str) -> Option<Level> {
     let mut parts = text.split(':');
     let parity = count(parts.next()?)?;
@@ -170,7 +171,7 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-/// Where parity goes from stripe to stripe, with Linux md's names.
+/// Rotation of parity from stripe to stripe, with Linux md's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Rotation {

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 pub struct LinkDescription {
     /// Its name in results, such as `scsi bus`.
     pub name: String,
-    /// What it is.
+    /// Kind of link.
     pub kind: LinkKind,
     /// Time of one byte of payload: framing and encoding are in it.
     pub ns_per_byte: f64,
-    /// Time taken to deliver one command (arbitration, selection, command and status phases), beside its data.
+    /// Time to deliver one command (arbitration, selection, command and status phases), without its data.
     pub command_ns: u64,
     /// Time taken a data transfer, besides its bytes, towards the host (arbitration, reselection, messages).
     pub read_ns: u64,
-    /// The same away from the host, where asking for the data costs another round (XFER_RDY).
+    /// Time of a transfer away from the host, where requesting the data takes another round (XFER_RDY).
     pub write_ns: u64,
-    /// Delay that occupies nobody: cables, switches, protocol stacks.
+    /// Delay that occupies nothing: cables, switches, protocol stacks.
     pub latency_ns: u64,
     /// Data of reads and of writes do not share its time.
     pub full_duplex: bool,
@@ -26,7 +26,7 @@ pub struct LinkDescription {
     pub held_by_command: bool,
 }
 
-/// What a link is.
+/// Kind of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LinkKind {

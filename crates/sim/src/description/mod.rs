@@ -1,5 +1,5 @@
-//! What systems are described by, fully resolved: every number that the models need, and none that they must guess. From
-//! [`SystemDescription`](system::SystemDescription) down to zones and pages, below everything that simulates.
+//! Descriptions of systems, fully resolved: every number that the models need, without defaults. From
+//! [`SystemDescription`](system::SystemDescription) down to zones and pages, independent of the simulation.
 
 pub mod adapter;
 pub mod array;

@@ -1,17 +1,17 @@
-//! [`Model`]: a simulated system, or a device without mechanics that shows what everything else costs.
+//! [`Model`]: a simulated system, or a device with constant latency that shows the cost of everything else.
 
 use super::system::SystemDescription;
 
-/// A device on which every request takes the same time, however many there are: what a path itself costs shows on it.
+/// A device on which every request takes the same time, at any depth: it shows the cost of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// What a request takes.
+    /// Latency of a request.
     pub latency_ns: u64,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
 }
 
-/// What is exported.
+/// The exported model.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // One a session.
 pub enum Model {

@@ -1,4 +1,4 @@
-//! [`PoolDescription`]: a virtual array, whose segments get their places when they are first written.
+//! [`PoolDescription`]: a virtual array, whose segments are placed on their first write.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ pub struct PoolDescription {
     pub segment_bytes: u64,
     /// Disks; an odd number is allowed.
     pub members: u32,
-    /// What each of them holds.
+    /// Capacity of each.
     pub member_bytes: u64,
     /// Raw space kept free for rebuilding after a failure (VA 7100: the largest disk's capacity), spread over all
     /// members.
     pub spare_bytes: u64,
-    /// Time of the controller to allocate one segment. The map has no time of its own: whoever calls it charges this.
+    /// Time of the controller to allocate one segment. The map has no time of its own: its caller charges this.
     pub allocation_ns: u64,
     /// How segments are protected.
     pub classes: Classes,
@@ -25,16 +25,16 @@ pub struct PoolDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Classes {
-    /// RAID 1+0 alone.
+    /// Only RAID 1+0.
     Mirrored,
-    /// RAID 1+0 for what is written, double parity (RAID 5DP) for what has not been written for long: AutoRAID
+    /// RAID 1+0 for recent writes, double parity (RAID 5DP) for segments that have not been written for long: AutoRAID
     /// (Wilkes et al. 1996).
     Migrating {
         /// Disks of a stripe, its two parities included.
         parity_width: u32,
         /// Demotion begins when less raw space than this is free for mirrored segments.
         low_free_bytes: u64,
-        /// Demotion ends, and background promotion begins, where this much is free.
+        /// Free space at which demotion ends, and background promotion begins.
         high_free_bytes: u64,
     },
 }

@@ -1,10 +1,10 @@
-//! [`Power`] and [`SsdPower`]: what disks and SSDs take in each of their states, and what cools them.
+//! [`Power`] and [`SsdPower`]: power of HDDs and SSDs in each of their states, and cooling.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, require};
 
-/// What a disk drive takes, and what cools it.
+/// Power and cooling of an HDD.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
@@ -16,15 +16,15 @@ pub struct Power {
     pub seek_w: f64,
     /// More while data pass the heads.
     pub transfer_w: f64,
-    /// All of it with the spindle at rest.
+    /// Total power with the spindle at rest.
     pub standby_w: f64,
-    /// All of it while the spindle stops.
+    /// Total power while the spindle stops.
     pub spin_down: SpinChange,
-    /// All of it while the spindle starts.
+    /// Total power while the spindle starts.
     pub spin_up: SpinChange,
-    /// Time without work after which the spindle stops; the next command waits until it turns again. Never where absent.
+    /// Idle time after which the spindle stops; the next command waits until it turns again. Never if absent.
     pub idle_timeout_ns: Option<u64>,
-    /// Temperature of the air where the drive sits.
+    /// Ambient temperature of the drive.
     pub ambient_celsius: f64,
     /// How much warmer than the air the case gets, a watt.
     pub airflow_k_per_w: f64,
@@ -40,7 +40,7 @@ pub struct SpinChange {
     pub ns: u64,
 }
 
-/// What a solid-state drive takes, and what cools it.
+/// Power and cooling of an SSD.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdPower {
@@ -48,7 +48,7 @@ pub struct SsdPower {
     pub idle_w: f64,
     /// With every die busy; in proportion with fewer.
     pub active_w: f64,
-    /// Temperature of the air where the drive sits.
+    /// Ambient temperature of the drive.
     pub ambient_celsius: f64,
     /// How much warmer than the air the case gets, a watt.
     pub airflow_k_per_w: f64,
@@ -65,7 +65,7 @@ impl Power {
         self.ambient_celsius + self.airflow_k_per_w * mean_w
     }
 
-    /// What is impossible in it.
+    /// Checks for impossible values.
     pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
         let amounts = [
@@ -92,7 +92,7 @@ impl Power {
 }
 
 impl SsdPower {
-    /// What is impossible in it.
+    /// Checks for impossible values.
     pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         require((0.0..1e6).contains(&self.idle_w), "power.idle_w", || {
             format!("{}; 0 or more is allowed", self.idle_w)
@@ -106,7 +106,7 @@ impl SsdPower {
         check_ambient(self.ambient_celsius)
     }
 
-    /// As a drive that never turns, and transfers while its dies are busy.
+    /// Equivalent power of a drive that never turns, and transfers while its dies are busy.
     pub(crate) fn states(&self) -> Power {
         Power {
             electronics_w: self.idle_w,

@@ -1,4 +1,4 @@
-//! [`SsdDescription`]: a solid-state drive, fully resolved. Times are nanoseconds.
+//! [`SsdDescription`]: an SSD, fully resolved. Times are nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use super::adapter::AdapterDescription;
 use super::drive::WriteCache;
 pub use super::power::SsdPower;
 
-/// One solid-state drive.
+/// One SSD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdDescription {
     /// Product name, for people.
     pub name: String,
-    /// What it exports, and in which units it remembers where data are.
+    /// Exported capacity, and the unit of the mapping table.
     pub capacity: Capacity,
-    /// How much flash there is.
+    /// Amount of flash.
     pub flash: Flash,
     /// How fast the flash is.
     pub timing: Timing,
-    /// Cells that take writes with one bit each first; absent where there are none.
+    /// Cells that first take writes with one bit each; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCache>,
-    /// Where writes wait until they are programmed.
+    /// Buffer of waiting writes.
     pub buffer: WriteBuffer,
     /// When blocks are reclaimed.
     pub collection: Collection,
@@ -29,28 +29,28 @@ pub struct SsdDescription {
     pub controller: Controller,
     /// The way to the host.
     pub interface: Interface,
-    /// What nobody has written is read as if the drive had been filled once, in order: from the flash. Otherwise the
-    /// controller knows that there is nothing. It takes no memory, and writes find the flash empty all the same. Trimmed
-    /// units count as unwritten.
+    /// Whether unwritten data are read as if the drive had been filled once, in order: from the flash. Otherwise the
+    /// controller knows that there are none. It takes no memory, and writes still find the flash empty. Trimmed units
+    /// count as unwritten.
     pub filled: bool,
     /// It starts in the steady state of random overwrites instead of empty. Making it takes real time: measured, 19 s
     /// for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10 %.
     pub preconditioned: bool,
-    /// What it takes and what cools it; absent where nothing is known.
+    /// Power and cooling; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<SsdPower>,
 }
 
-/// What is exported.
+/// Exported capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// Bytes that the drive exports; what the flash holds beyond them is over-provisioning.
+    /// Exported bytes; the flash beyond them is over-provisioning.
     pub logical_bytes: u64,
     /// Bytes of a logical block: 512 or 4096.
     pub logical_block_bytes: u32,
-    /// Bytes that one entry of the map stands for: a power of two that divides a row (a page of each plane). 4 KiB is
-    /// usual, 16 KiB and more is met in large drives that save memory; a write of a part of a unit reads the rest of it.
+    /// Bytes per entry of the mapping table: a power of two that divides a row (a page of each plane). 4 KiB is usual,
+    /// 16 KiB and more occurs in large drives that save memory; a write of a part of a unit reads the rest of it.
     pub mapping_unit_bytes: u32,
 }
 
@@ -72,7 +72,7 @@ pub struct Flash {
     pub page_bytes: u32,
 }
 
-/// What the flash takes.
+/// Times of flash operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
@@ -84,15 +84,15 @@ pub struct Timing {
     pub erase_ns: u64,
     /// Time of one byte on a channel, either way.
     pub channel_ns_per_byte: f64,
-    /// A read interrupts a program or an erase and is served after this time; absent where it waits for their end.
+    /// Time after which a read that interrupts a program or an erase is served; absent if it waits for their end.
     pub suspend_ns: Option<u64>,
-    /// What going on with it costs beside what was left of it.
+    /// Cost of resuming, in addition to the rest.
     #[serde(default)]
     pub resume_ns: u64,
     /// How often a program or an erase is interrupted at most.
     #[serde(default = "unlimited")]
     pub suspensions_max: u32,
-    /// Reads that a die serves at most while a program, an erase or a move waits for them. It keeps an endless stream
+    /// Largest number of reads that a die serves while a program, an erase or a move waits. It keeps an endless stream
     /// of reads from starving the writes.
     pub reads_ahead_max: u32,
 }
@@ -101,36 +101,36 @@ fn unlimited() -> u32 {
     u32::MAX
 }
 
-/// Blocks that hold one bit a cell until they are folded: what they hold is moved to others, and they are erased.
+/// Blocks that hold one bit per cell until they are folded: their data are moved to others, and they are erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCache {
     /// Data of the host's for which blocks are set aside. Once they are full, writes go past them.
     pub static_bytes: u64,
-    /// Data of the host's that free blocks take beyond that, as long as there are any: it shrinks as the drive fills, and
-    /// is folded while the host writes once they are used up.
+    /// Host data that free blocks take beyond that, as long as there are any: it shrinks as the drive fills, and is
+    /// folded while the host writes once they are used up.
     pub dynamic_bytes: u64,
-    /// Bits of the other cells: a block of the cache holds that part of what it holds otherwise.
+    /// Bits of the other cells: a block of the cache holds that fraction of its normal capacity.
     pub bits_per_cell: u32,
     /// From the array into the page registers.
     pub read_ns: u64,
     /// From the page registers into the array, all planes at once.
     pub program_ns: u64,
-    /// The host has asked for nothing so long: then it is folded. Absent where that waits until the room is needed.
+    /// Idle time of the host after which it is folded. Absent if that waits until the space is needed.
     pub idle_ns: Option<u64>,
 }
 
-/// The write buffer, in the controller's memory. A write is complete when it is there.
+/// The write buffer, in the controller's memory. A write completes when it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBuffer {
-    /// Size; at least two rows (a row is a page of each plane of a die, what is programmed at once).
+    /// Size; at least two rows (a row is a page of each plane of a die, which are programmed at once).
     pub bytes: u64,
     /// Capacitors save it: a flush has nothing to do. Otherwise a flush, and a write with forced unit access, waits until
     /// everything accepted so far is programmed.
     pub power_loss_protected: bool,
-    /// The write cache is off: every write waits as one with forced unit access does. No effect where capacitors save the
-    /// buffer.
+    /// Whether the write cache is off: every write then waits like one with forced unit access. No effect if capacitors
+    /// protect the buffer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub write_through: bool,
 }
@@ -161,7 +161,7 @@ pub struct Collection {
     pub free_blocks_min: u32,
 }
 
-/// What the controller costs a command, and what it lets through.
+/// Costs and throughput of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
@@ -170,20 +170,20 @@ pub struct Controller {
     /// Between the starts of two commands: its inverse is the most commands a second; after a write,
     /// [`Self::write_interval_ns`].
     pub command_interval_ns: u64,
-    /// As [`Self::command_ns`], of a write.
+    /// Like [`Self::command_ns`], for a write.
     #[serde(default)]
     pub write_command_ns: u64,
-    /// As [`Self::command_interval_ns`], after a write.
+    /// Like [`Self::command_interval_ns`], after a write.
     #[serde(default)]
     pub write_interval_ns: u64,
-    /// Time of one byte through the controller towards the host; 0 where it is never the limit.
+    /// Time per byte of the controller towards the host; 0 if it is never the limit.
     #[serde(default)]
     pub read_ns_per_byte: f64,
     /// Time of one byte through the controller towards the flash.
     #[serde(default)]
     pub write_ns_per_byte: f64,
-    /// Memory for the map of a drive that cannot hold it all, such as what the host lends it: what is not there is read
-    /// from the flash first. Absent where the whole map is at hand.
+    /// Memory for the mapping table of a drive that cannot hold all of it, such as host memory: missing parts are read
+    /// from the flash first. Absent if the whole table is in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_cache_bytes: Option<u64>,
 }
@@ -200,7 +200,7 @@ pub struct Interface {
     pub full_duplex: bool,
     /// Commands that the drive works on at once; further ones wait in their order of arrival.
     pub queue_depth: u32,
-    /// What driver and host adapter take, where the drive stands alone; nothing where absent.
+    /// Host adapter of a single drive; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<AdapterDescription>,
 }
@@ -215,7 +215,7 @@ impl SsdDescription {
             .saturating_mul(u64::from(self.row_bytes()))
     }
 
-    /// Flash beyond what is exported, as a share of what is exported.
+    /// Flash beyond the exported bytes, as a share of those.
     pub fn over_provisioning(&self) -> f64 {
         self.raw_bytes() as f64 / self.capacity.logical_bytes as f64 - 1.0
     }

@@ -1,4 +1,4 @@
-//! [`SystemDescription`]: what a run is pointed at.
+//! [`SystemDescription`]: the system of a run.
 
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl From<DriveDescription> for SystemDescription {
 }
 
 impl SystemDescription {
-    /// What it is, as results call it.
+    /// Kind in results.
     pub fn kind(&self) -> &'static str {
         match self {
             SystemDescription::Drive(_) => "drive",
@@ -60,7 +60,7 @@ impl SystemDescription {
         devices.iter().any(|device| matches!(device, DeviceDescription::Ssd(ssd) if ssd.preconditioned))
     }
 
-    /// How many drives it has, of an array those of its first kind.
+    /// Number of drives; for an array, those of its first kind.
     pub fn drives(&self) -> usize {
         match self {
             SystemDescription::Drive(_) => 1,
@@ -68,7 +68,7 @@ impl SystemDescription {
         }
     }
 
-    /// What it exports: each LUN's name and place in the address space.
+    /// LUNs with name and range in the address space.
     pub fn luns(&self) -> Vec<(String, Span)> {
         match self {
             SystemDescription::Drive(device) => {
@@ -79,7 +79,7 @@ impl SystemDescription {
         }
     }
 
-    /// Bytes of which every request is a multiple.
+    /// Alignment of requests in bytes.
     pub fn block_bytes(&self) -> u32 {
         match self {
             SystemDescription::Drive(device) => device.block_bytes(),

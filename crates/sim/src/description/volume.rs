@@ -1,10 +1,10 @@
-//! [`VolumeDescription`]: a volume of a cloud, fully resolved: how its requests are counted, which limits hold, and how long an answer takes.
+//! [`VolumeDescription`]: a cloud volume, fully resolved: how its requests are counted, its limits, and its latency.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, require};
 
-/// A block volume behind a network, known by what its provider publishes.
+/// A block volume behind a network, as described by its provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeDescription {
@@ -14,23 +14,23 @@ pub struct VolumeDescription {
     pub capacity_bytes: u64,
     /// Bytes of a logical block: 512 or 4096.
     pub block_bytes: u32,
-    /// What counts as one request.
+    /// How requests are counted.
     pub accounting: Accounting,
-    /// What it promises; all of them hold.
+    /// Limits; all of them apply.
     pub limits: Vec<Limit>,
     /// How long a read takes that no limit holds back.
     pub read: Latency,
-    /// The same of a write.
+    /// Latency of a write.
     pub write: Latency,
     /// Requests that its driver keeps in it.
     pub queue_depth: u32,
 }
 
-/// What counts as one request.
+/// How requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounting {
-    /// A longer request counts as so many of this length, rounded up; absent where length does not count.
+    /// A longer request counts as so many of this length, rounded up; absent if the length does not count.
     pub unit_bytes: Option<u32>,
     /// Requests that continue the last one of their kind count together, up to a unit.
     pub merges: bool,
@@ -42,17 +42,17 @@ pub struct Accounting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What it counts.
+    /// Counted quantity.
     pub counts: Counts,
     /// The requests that this limit counts.
     pub of: Of,
-    /// So many a second, always.
+    /// Sustained rate per second.
     pub per_s: u64,
     /// More for a time.
     pub burst: Option<Burst>,
 }
 
-/// What a limit counts.
+/// Quantity that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Counts {
@@ -66,20 +66,20 @@ pub enum Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Of {
-    /// Reads alone.
+    /// Only reads.
     Reads,
-    /// Writes alone.
+    /// Only writes.
     Writes,
     /// Both together.
     #[default]
     Both,
 }
 
-/// A bucket of credits: what is not used of the limit fills it, and what is used beyond the limit empties it.
+/// Burst credits: unused rate is saved up to a limit, and use above the rate consumes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// So many a second while there are credits.
+    /// Rate per second while there are credits.
     pub per_s: u64,
     /// Credits that the bucket holds, and has at the start.
     pub credits: u64,
@@ -93,7 +93,7 @@ pub struct Latency {
     pub floor_ns: u64,
     /// Half are shorter.
     pub median_ns: u64,
-    /// One in a hundred is longer.
+    /// 99 % quantile.
     pub p99_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which dirty pages go to the members next, and how many at once.
+//! The destage policy: which dirty pages go to the members next, and how many at once.
 
 use super::CacheState;
 use super::directory::parts_of;
@@ -23,7 +23,7 @@ impl CacheState {
         }
     }
 
-    /// What of the pages that may be dirty is.
+    /// Share of the permitted dirty pages that is dirty.
     pub fn dirty_share(&self) -> f64 {
         f64::from(self.directory.dirty_pages) / f64::from(self.dirty_pages_max.max(1))
     }
@@ -113,8 +113,8 @@ mod tests {
         })
     }
 
-    /// Neighbours leave together, whatever their age, also when nothing more is taken: a full cache that wrote page by page
-    /// would free them more slowly than one that is not full, and never recover.
+    /// Neighbours are destaged together, at any age, even when no more writes are accepted: a full cache that wrote
+    /// page by page would free them more slowly than one that is not full, and never recover.
     #[test]
     fn a_full_cache_destages_as_its_policy_says() {
         for (destage, run) in [(Destage::Sorted, 2), (Destage::StripeAware, 2), (Destage::Fifo, 1)] {
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// One begins just above the low mark, all are under way from the high one on, and in between they grow linearly.
+    /// One just above the low mark, all from the high one on, growing linearly in between.
     #[test]
     fn destages_grow_from_the_low_mark_to_the_high_one() {
         let mut cache = cache(Destage::Sorted);

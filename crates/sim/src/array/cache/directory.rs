@@ -1,4 +1,4 @@
-//! What a cache holds: pages, what of each is valid, dirty, leaving or on its way, and which goes next.
+//! [`Directory`]: the pages of a cache with their valid, dirty, leaving or incoming parts, and the next victim.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -7,10 +7,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::page::{PARTS, Page};
 
-/// The pages of a cache. Which of those that can go does is the replacement's to say.
+/// The pages of a cache. The replacement policy chooses among those that can be evicted.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Slots of the pages of the cache, and of those that the replacement remembers.
+    /// Slots of the cached pages, and of those that the replacement policy remembers.
     slots: HashMap<u64, u32, FxBuildHasher>,
     pages: Vec<Page>,
     free_slots: Vec<u32>,
@@ -62,7 +62,7 @@ impl Directory {
         self.pages_max - self.held + self.evictable
     }
 
-    /// The slot of a page, which takes the place of another one where the cache is full; `None` if all pages must stay.
+    /// Returns the slot of a page, which replaces another one if the cache is full; `None` if all pages must stay.
     pub fn find_or_take(&mut self, key: u64) -> Option<u32> {
         if let Some(slot) = self.find(key) {
             return Some(slot);
@@ -178,7 +178,7 @@ impl Directory {
         self.find(key).is_some_and(|slot| self.page(slot).is_ready() && self.page(slot).stamp == stamp)
     }
 
-    /// The page that has been dirty for longest, of those that may leave.
+    /// The page that has been dirty for longest, among those that may leave.
     pub fn oldest_dirty(&mut self) -> Option<u64> {
         while let Some(&(key, stamp)) = self.by_age.front() {
             if self.is_ready_since(key, stamp) {
@@ -231,7 +231,7 @@ impl Directory {
         self.change(slot, |page| page.filling &= !parts);
     }
 
-    /// Power was cut: what leaves has to leave again, what was to come does not.
+    /// Power was cut: leaving pages have to leave again, incoming ones do not arrive.
     pub fn power_cut(&mut self) {
         for slot in 0..self.pages.len() as u32 {
             if self.find(self.page(slot).key) != Some(slot) {
@@ -254,14 +254,14 @@ impl Directory {
         self.slots.values().map(|&slot| self.page(slot)).filter(|page| page.held)
     }
 
-    /// Parts that were written elsewhere are not valid any more. What leaves or is dirty stays.
+    /// Invalidates parts that were written elsewhere. Leaving or dirty parts stay.
     pub fn forget(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.valid &= !parts | page.dirty | page.leaving);
     }
 }
 
-/// The parts of page `key` that `length` bytes from `offset` on touch. Parts that are touched in a part of theirs count
-/// where `whole` is not asked for.
+/// The parts of page `key` that `length` bytes from `offset` on touch. With `whole`, only completely covered parts
+/// count.
 #[inline]
 pub fn parts_of(key: u64, page_bytes: u64, offset: u64, length: u64) -> u64 {
     let part = page_bytes / u64::from(PARTS);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counts and lists agree with the pages themselves, whatever happens.
+        /// Counts and lists match the pages, for any sequence of operations.
         #[test]
         fn counts_are_true(steps in prop::collection::vec((0u64..12, 0u8..6), 1..400)) {
             let mut directory = Directory::new(8, CachePolicy::Lru);
@@ -354,8 +354,7 @@ mod tests {
             }
         }
 
-        /// Whatever happens to pages and by whichever policy, dirty ones stay, as many are there as fit, and one that can go is
-        /// found.
+        /// For any operations and policies, dirty pages stay, the capacity is used, and a victim is found.
         #[test]
         fn what_the_members_lack_stays(steps in prop::collection::vec((0u64..30, 0u8..7), 1..600)) {
             for policy in CachePolicy::ALL {

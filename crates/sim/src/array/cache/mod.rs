@@ -1,9 +1,9 @@
-//! The controller's cache: what reads and writes meet there.
+//! The controller's cache.
 //!
-//! The number of destages under way grows linearly from one at the low water mark to all that are allowed at the high one
-//! (linear threshold scheduling: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); below the low mark
-//! the cache is cleaned in idle moments alone. A write that finds no room for another dirty page waits; what is freed next is
-//! the policy's choice then too. (HP describes the VA 7100's saturated cache as a FIFO, which is its policy.)
+//! The number of destages under way grows linearly from one at the low water mark to the permitted maximum at the high
+//! one (linear threshold scheduling: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); below the low
+//! mark the cache is only cleaned when idle. A write without room for another dirty page waits; the policy then also
+//! chooses which page is freed next. (HP describes the VA 7100's saturated cache as a FIFO, which is its policy.)
 
 mod destage;
 mod directory;
@@ -33,9 +33,9 @@ pub struct Transfer {
     pub pending: u32,
     /// It goes to the members.
     pub leaves: bool,
-    /// What leaves is read from the flash first.
+    /// Whether leaving data are read from the flash first.
     pub in_flash: bool,
-    /// Something of it could not be had, or given.
+    /// Whether a part of it could not be read or written.
     pub failed: bool,
 }
 
@@ -55,15 +55,15 @@ pub struct CacheState {
     /// Fills and destages under way.
     pub transfers: Slab<Transfer>,
     pub destages: u32,
-    /// What requests of the past leave dirty of what may be.
+    /// Share of the permitted dirty pages that past requests leave dirty.
     pub left_dirty: f64,
-    /// Where the sweep over dirty pages is.
+    /// Position of the sweep over dirty pages.
     pub sweep: u64,
     pub streams: Streams,
     pub counters: CacheCounters,
 }
 
-/// What a cache counts.
+/// Counters of a cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CacheCounters {
     pub read_hits: u64,
@@ -108,7 +108,7 @@ impl CacheState {
         self.counters.destaged_bytes
     }
 
-    /// Adds what it has counted.
+    /// Adds its counters.
     pub fn snapshot(&self, into: &mut Snapshot) {
         let counters = &self.counters;
         for (name, value) in [
@@ -126,7 +126,7 @@ impl CacheState {
         }
     }
 
-    /// What happens to writes now.
+    /// Current write policy.
     pub fn writes(&self) -> CacheWrites {
         match self.settings.writes {
             CacheWrites::Back if !self.battery => CacheWrites::Through,
@@ -134,7 +134,7 @@ impl CacheState {
         }
     }
 
-    /// A write of so many bytes is answered from it, once there is room.
+    /// Whether a write of that length is answered from the cache, once there is room.
     pub fn takes(&self, length: u64) -> bool {
         self.writes() == CacheWrites::Back
             && length <= u64::from(self.dirty_pages_max.saturating_sub(1)) * self.page_bytes
@@ -181,7 +181,7 @@ impl CacheState {
         }
     }
 
-    /// What of a run is not there: the hull of it, and whether some of it is on its way already.
+    /// The missing part of a run: its hull, and whether some of it is already incoming.
     pub fn missing(&self, offset: u64, length: u64) -> (Option<(u64, u64)>, Option<u64>) {
         let part = self.page_bytes / u64::from(page::PARTS);
         let (mut hull, mut arriving): (Option<(u64, u64)>, _) = (None, None);
@@ -205,7 +205,7 @@ impl CacheState {
         (hull, arriving)
     }
 
-    /// Makes pages for a run that will be read, and marks them; false if there is no room for all of it.
+    /// Creates pages for a run that will be read, and marks them incoming; returns false if there is not enough room.
     pub fn prepare(&mut self, offset: u64, length: u64) -> bool {
         // Pages of the run that could go are no room for it: they are kept, or thrown out and taken again.
         let taken = |key: &u64| self.directory.find(*key).is_none_or(|slot| self.directory.page(slot).is_evictable());
@@ -223,7 +223,7 @@ impl CacheState {
 }
 
 impl CacheState {
-    /// A write goes past the cache: what it holds of it is kept true, or forgotten.
+    /// A write bypasses the cache: cached data are updated or invalidated.
     pub fn write_past(&mut self, offset: u64, length: u64) {
         let keeps = self.writes() == CacheWrites::Through && self.settings.keeps_reads;
         for key in self.keys(offset, length) {

@@ -1,4 +1,4 @@
-//! What the world outside does to a cache, and sees of it.
+//! External events of a cache, and its gauges.
 
 use super::CacheState;
 use super::directory::Directory;
@@ -12,7 +12,7 @@ impl CacheState {
         self.settings.writes == CacheWrites::Back && self.settings.battery
     }
 
-    /// It writes back what it holds, also when power fails now and comes again.
+    /// Whether it would write back its contents after a power loss at this moment.
     pub fn outlives_power(&self) -> bool {
         self.writes_back() && self.battery
     }
@@ -32,7 +32,7 @@ impl CacheState {
         }
     }
 
-    /// Power was cut and is back: what the battery has kept goes to the members again, all else is empty.
+    /// Power was cut and restored: battery-backed data go to the members again, everything else is empty.
     pub fn power_cycle(&mut self) {
         if self.battery {
             self.directory.power_cut();
@@ -51,7 +51,7 @@ impl CacheState {
         (dirty * self.page_bytes, (u64::from(self.directory.pages_held()) - dirty) * self.page_bytes)
     }
 
-    /// How it is, for people.
+    /// Current state for users.
     pub fn gauge(&self) -> CacheGauge {
         CacheGauge {
             bytes: self.settings.data_bytes,

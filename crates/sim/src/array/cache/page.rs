@@ -10,7 +10,7 @@ pub struct Page {
     pub key: u64,
     /// Parts that it holds.
     pub valid: u64,
-    /// Parts that the members do not have yet, and that nobody writes to them.
+    /// Parts that are newer than on the members, and not being written to them.
     pub dirty: u64,
     /// Parts that are being written to the members.
     pub leaving: u64,
@@ -18,7 +18,7 @@ pub struct Page {
     pub filling: u64,
     /// When it became dirty, or was written last: the order of destaging by age.
     pub stamp: u64,
-    /// It is in the cache; else the replacement alone remembers it.
+    /// Whether it is in the cache; otherwise only the replacement policy remembers it.
     pub held: bool,
 }
 
@@ -28,7 +28,7 @@ impl Page {
         Page { key, valid: 0, dirty: 0, leaving: 0, filling: 0, stamp: 0, held: true }
     }
 
-    /// The members have all of it.
+    /// Whether the members have all of it.
     pub fn is_clean(&self) -> bool {
         self.dirty | self.leaving == 0
     }
@@ -38,7 +38,7 @@ impl Page {
         self.ready_parts() != 0
     }
 
-    /// Parts that may begin to leave. What is written again while the page leaves waits: else two writes of one place
+    /// Parts that may begin to leave. Parts written again while the page leaves wait: otherwise two writes of one place
     /// would be under way at once.
     pub fn ready_parts(&self) -> u64 {
         if self.leaving == 0 { self.dirty } else { 0 }

@@ -2,7 +2,7 @@
 
 use crate::description::array::Prefetch;
 
-/// A run of requests, each beginning where the last one ended.
+/// A run of requests, each of which begins at the end of the previous one.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     next_bytes: u64,
@@ -12,7 +12,7 @@ struct Stream {
     used: u64,
 }
 
-/// The streams that are followed; the one that has been silent for longest gives way.
+/// The tracked streams; the one that has been idle for longest is replaced.
 #[derive(Clone, Debug)]
 pub struct Streams {
     settings: Option<Prefetch>,
@@ -26,8 +26,8 @@ impl Streams {
         Streams { settings, streams: Vec::new(), clock: 0 }
     }
 
-    /// A request was seen: the run that should be read ahead now, if any. Runs are asked for in halves of what is kept
-    /// ahead, so that they are long.
+    /// Processes a request; returns the run that should be read ahead now, if any. Runs are half of the read-ahead
+    /// distance, so that they are long.
     pub fn see(&mut self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let settings = self.settings?;
         self.clock += 1;

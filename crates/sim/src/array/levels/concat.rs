@@ -1,4 +1,4 @@
-//! One member after the other, without redundancy: a write is one access, and the first failure loses data.
+//! Concatenated members, without redundancy: a write is one access, and the first failure loses data.
 
 use super::placing::{Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Tear, Usual, units};
 

@@ -1,10 +1,11 @@
-//! dRAID of OpenZFS: groups of `data` + parity columns lie over all members but the spares' share, in an order that changes from slice to
-//! slice; the last columns of each order are spare space. A spare is thus spread over all members, and a rebuild into it reads from all
-//! and writes to all (vdev_draid.c: vdev_draid_logical_to_physical, vdev_draid_permute_id, vdev_draid_spare_get_child).
+//! dRAID of OpenZFS: groups of `data` + parity columns are distributed over all members except the spares' share, in an
+//! order that changes from slice to slice; the last columns of each order are spare space. So a spare is distributed
+//! over all members, and a rebuild into it reads from all and writes to all (vdev_draid.c:
+//! vdev_draid_logical_to_physical, vdev_draid_permute_id, vdev_draid_spare_get_child).
 //!
-//! A record is padded to whole rows of its group. As many members as there are parities may fail at once; of more, those that share no
-//! group in any slice, which wide arrays have few of. OpenZFS keeps a table of seeds that make its permutations even; here the seed is
-//! the number of members, and records do not go on from one group to the next.
+//! A record is padded to whole rows of its group. As many members as there are parities may fail at once; more only if
+//! they share no group in any slice, which is rare in wide arrays. OpenZFS has a table of seeds that make its
+//! permutations even; here the seed is the number of members, and records do not continue from one group to the next.
 
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ struct Map {
     sector_bytes: u64,
     record_bytes: u64,
     row_bytes: u64,
-    /// Groups of a slice, and rows of it.
+    /// Groups per slice, and rows per slice.
     slice_groups: u64,
     slice_rows: u64,
     /// Groups in all.
@@ -185,7 +186,7 @@ impl Draid {
         u64::from(self.orders.inverse[(base + turned_back) as usize])
     }
 
-    /// Where a column of a group begins.
+    /// Start of a group's column.
     fn column(&self, group: u64, column: u64) -> (u32, u64) {
         let map = &self.map;
         let slice = group / map.slice_groups;
@@ -261,7 +262,7 @@ impl Records for Draid {
 
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool {
         let map = &self.map;
-        // Orders come again after so many slices, and with them what a spare holds for whom.
+        // Orders repeat after so many slices, and with them the assignment of spares.
         let slices = PERMUTATIONS as u64 * map.members;
         (0..map.groups.min(slices * map.slice_groups)).all(|group| {
             let columns = (0..map.width()).map(|column| self.column(group, column));
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!((layout.map.slice_groups, layout.map.slice_rows), (4, 3));
         assert_eq!(layout.map.slice_groups * layout.map.width() * ROW_BYTES, 576 << 20);
         assert_eq!(layout.map.groups, 40);
-        // (C - S) x D / (D + P) of what the members hold.
+        // (C - S) x D / (D + P) of the members' capacity.
         let shape =
             Shape { members: 14, record_bytes: 128 * KIB, unit_bytes: 4096, member_bytes: 30 * ROW_BYTES, ..shape() };
         assert_eq!(capacity_bytes(&shape, 1, 8, 2), 12 * 30 * ROW_BYTES * 8 / 9);
@@ -332,7 +333,7 @@ mod tests {
         }
     }
 
-    /// The spare space of each row is as many members as there are spares, and each member has its share of it.
+    /// Spare space of each row has the size of the number of spares, distributed evenly over the members.
     #[test]
     fn spares_are_spread_over_all_members() {
         let layout = draid(14, 1, 8, 2, 32 * KIB, 3 * 14 * 20);
@@ -350,7 +351,7 @@ mod tests {
         assert!((0..14).all(|slot| shares[&slot] == 2 * 3 * 20), "{shares:?}");
     }
 
-    /// What a member holds is rebuilt from all others, each of which gives about the same.
+    /// A member's data are rebuilt from all others, with about equal shares.
     #[test]
     fn a_rebuild_reads_from_all_members() {
         let layout = draid(12, 1, 4, 1, 16 * KIB, 12 * 5 * 10);

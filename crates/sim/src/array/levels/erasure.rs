@@ -1,6 +1,7 @@
-//! Erasure codes of k data and m parity units, k and m up to 8 (Reed-Solomon, as Ceph's and MinIO's): RAID 5 and 6 carried on to any
-//! number of parities. Rows are dealt over groups of k+m members. A small write reads the old unit and the m old parities, or the k-1
-//! other units where these are no more; m members of each group of k+m may fail.
+//! Erasure codes of k data and m parity units, k and m up to 8 (Reed-Solomon, as in Ceph and MinIO): RAID 5 and 6
+//! generalised to any number of parities. Stripes are distributed over groups of k+m members. A small write reads the
+//! old unit and the m old parities, or the k-1 other units if these are not more; m members of each group of k+m may
+//! fail.
 
 use super::placing::{Choice, Redundancy, Rules, Shape, Stripe, Usual};
 use super::rows::{self, Rows};

@@ -1,8 +1,9 @@
-//! RAID levels: where a group's bytes lie, what is redundant, and what a read, a write and a rebuild ask of its members. One file
-//! a level; the files know addresses only, neither time nor members.
+//! RAID levels: placement and redundancy of a group's bytes, and the accesses of a read, a write and a rebuild. One
+//! file per level; the files know only addresses, neither time nor members. See docs/design/raid-levels.md.
 //!
-//! A *slot* is a position in the group's layout; which member serves it is the group's business. Levels of *copies* keep every
-//! byte once or several times; levels with *parity* keep it once, in a row from which the others and the parities bring it back.
+//! A *slot* is a position in the group's layout; the group maps it to a member. Levels of *copies* store every byte
+//! once or several times; levels with *parity* store it once, in a stripe whose other units and parities can restore
+//! it.
 
 mod concat;
 mod draid;
@@ -61,7 +62,7 @@ impl Level {
         }
     }
 
-    /// The units of a full stripe over a span of so many members; `None` where stripes vary in width, or there are none.
+    /// Units of a full stripe over a span of that many members; `None` if stripes vary in width, or there are none.
     pub fn stripe(self, members: u64) -> Option<Stripe> {
         match self {
             Level::Raid0 => Some(raid0::stripe(members)),
@@ -88,13 +89,13 @@ impl Level {
         }
     }
 
-    /// Bytes that a group exports, but for roundings to whole stripes, with as many members and spans as its rules allow.
+    /// Exported bytes of a group before rounding to whole stripes, with as many members and spans as its rules permit.
     pub fn usable_bytes(self, members: u64, spans: u64, member_bytes: u64) -> u64 {
         let (data, of) = self.data_share(members, spans);
         u64::try_from(u128::from(data) * u128::from(member_bytes) / u128::from(of)).unwrap_or(u64::MAX)
     }
 
-    /// Members and spans of the groups that are usually built, up to so many members.
+    /// Members and spans of common groups, up to that many members.
     pub fn usual_layouts(self, members_max: u32) -> impl Iterator<Item = (u32, u32)> {
         let rules = self.rules();
         let counts = rules.members_min..=members_max.min(rules.members_max);
@@ -105,7 +106,7 @@ impl Level {
         })
     }
 
-    /// Bytes that a group of a shape holds for its users: whole stripe units where the level deals them. Of any shape, possible or not.
+    /// Capacity of a group with a shape: whole chunks if the level stripes them. For any shape, possible or not.
     pub fn capacity_bytes(self, shape: &Shape) -> u64 {
         match self {
             Level::Concat => concat::capacity_bytes(shape),
@@ -133,7 +134,7 @@ pub enum Layout {
 /// Levels of copies.
 #[derive(Clone, Debug)]
 pub enum Copies {
-    /// One slot after the other.
+    /// Concatenated slots.
     Concat(Concat),
     /// Striped.
     Raid0(Raid0),
@@ -154,7 +155,7 @@ pub enum Parity {
     Draid(Draid),
 }
 
-/// Asks the layout of copies that it is.
+/// Calls the layout of copies.
 macro_rules! of_copies {
     ($copies:expr, $level:ident => $answer:expr) => {
         match $copies {
@@ -166,7 +167,7 @@ macro_rules! of_copies {
     };
 }
 
-/// Asks the layout with parity that it is.
+/// Calls the layout with parity.
 macro_rules! of_parity {
     ($parity:expr, $level:ident => $answer:expr) => {
         match $parity {
@@ -215,7 +216,7 @@ impl Layout {
         }
     }
 
-    /// The spares that are distributed over the members, where there are such.
+    /// Distributed spares, if there are any.
     pub fn distributed(&self) -> Option<&dyn Sparing> {
         match self {
             Layout::Copies(_) | Layout::Parity(Parity::Rows(_) | Parity::Raidz(_)) => None,
@@ -261,23 +262,23 @@ impl Parity {
         of_parity!(self, level => level.row_bytes())
     }
 
-    /// A read of a part of a row takes more of it than the part.
+    /// Whether a read of a part of a stripe reads more than the part.
     #[inline]
     pub fn reads_whole_rows(&self) -> bool {
         of_parity!(self, level => level.reads_whole_rows())
     }
 
-    /// Bytes of parity that a write of a part of a row computes.
+    /// Bytes of parity that a write of a part of a stripe computes.
     pub fn parity_bytes(&self, part: &RowPart) -> u64 {
         of_parity!(self, level => level.parity_bytes(part))
     }
 
-    /// Calls `each` with the parts of rows that a run of bytes touches.
+    /// Calls `each` with the parts of stripes that a run of bytes touches.
     pub fn parts(&self, offset_bytes: u64, length_bytes: u64, each: impl FnMut(RowPart)) {
         of_parity!(self, level => level.parts(offset_bytes, length_bytes, each))
     }
 
-    /// What a write of a part of a row reads and writes.
+    /// Reads and writes of a write to a part of a stripe.
     pub fn plan(
         &self,
         part: &RowPart,
@@ -287,8 +288,8 @@ impl Parity {
         of_parity!(self, level => level.plan(part, readable, writable))
     }
 
-    /// Appends what a read of a run of bytes takes, neighbours on a slot joined; returns how much of it stands in for what
-    /// cannot be read.
+    /// Appends the accesses of a read of a run of bytes, with neighbours on a slot joined; returns how much of it
+    /// replaces unreadable data.
     pub fn read(
         &self,
         offset_bytes: u64,
@@ -304,7 +305,7 @@ impl Parity {
         stand_ins
     }
 
-    /// Calls `each` with the parities that a write of an extent of data renews.
+    /// Calls `each` with the parities that a write of a data extent updates.
     pub fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent)) {
         of_parity!(self, level => level.parities_of(extent, each))
     }

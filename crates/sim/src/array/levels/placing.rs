@@ -1,4 +1,4 @@
-//! What every level is told, and asked: shapes, places, plans, sources.
+//! Common interface of all levels: shapes, places, plans, sources.
 
 use crate::description::level::{Rotation, SmallWrites};
 
@@ -14,13 +14,13 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// One past the last byte.
+    /// Exclusive end.
     pub fn end_bytes(&self) -> u64 {
         self.at_bytes + self.length_bytes
     }
 }
 
-/// Adds an extent; one that goes on where the last of its slot ended becomes part of it.
+/// Adds an extent; one that continues the last of its slot is merged with it.
 #[inline]
 pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
     let last = extents.iter_mut().rev().find(|earlier| earlier.slot == extent.slot);
@@ -56,7 +56,7 @@ pub struct Rules {
 /// Widest span of RAID 5 and 6 and of RAIDZ that is usually built: a convention of ours, wider ones are rare.
 pub const USUAL_WIDTH: u32 = 16;
 
-/// The numbers of members that are usually built, of those that a level allows.
+/// Common numbers of members, among those that a level permits.
 #[derive(Clone, Copy, Debug)]
 pub struct Usual {
     /// Most members of a span.
@@ -70,9 +70,9 @@ pub struct Usual {
 pub enum Choice {
     /// Candidate by default.
     Default,
-    /// Candidate where the user names it.
+    /// Candidate if the user names it.
     Named,
-    /// The same, but no message suggests it.
+    /// Candidate if the user names it, but no message suggests it.
     Unlisted,
 }
 
@@ -83,7 +83,7 @@ pub struct Stripe {
     pub data: u64,
     /// Units of parity.
     pub parity: u64,
-    /// Copies of each unit: 2 or more where the level mirrors.
+    /// Copies of each unit: 2 or more for mirrors.
     pub copies: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct Redundancy {
     pub members: u64,
     /// Failed members of one set that it survives, whichever they are.
     pub survives: u64,
-    /// Members that hold a stripe: fewer than those of the set where stripes are declustered.
+    /// Members per stripe: fewer than those of the set if stripes are declustered.
     pub width: u64,
     /// Members' worth of spare space that is distributed over the set.
     pub spares: u64,
@@ -108,13 +108,13 @@ impl Redundancy {
         Redundancy { groups: 1, members, survives, width: members, spares: 0 }
     }
 
-    /// The same of each of several sets.
+    /// Several equal sets.
     pub const fn dealt(groups: u64, members: u64, survives: u64) -> Redundancy {
         Redundancy { groups, members, survives, width: members, spares: 0 }
     }
 }
 
-/// The shape of a group: what its layout follows from.
+/// The shape of a group: the inputs of its layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Members of all spans.
@@ -125,9 +125,9 @@ pub struct Shape {
     pub unit_bytes: u64,
     /// Bytes used of each member.
     pub member_bytes: u64,
-    /// Bytes of a record, where the level keeps records.
+    /// Bytes of a record, if the level has records.
     pub record_bytes: u64,
-    /// Where parity goes from row to row.
+    /// Rotation of parity from stripe to stripe.
     pub rotation: Rotation,
     /// How a write smaller than a row keeps parity true.
     pub small_writes: SmallWrites,
@@ -151,7 +151,7 @@ pub enum Tear {
     OfMember {
         /// The slot.
         slot: u32,
-        /// Where its bytes begin.
+        /// Start of its bytes.
         base_bytes: u64,
     },
 }
@@ -161,23 +161,23 @@ pub trait Placing {
     /// Slots over all spans.
     fn slots(&self) -> u32;
 
-    /// Appends where a run of bytes lies: its pieces in order of address, of each all copies.
+    /// Appends the places of a run of bytes: its pieces in address order, each with all copies.
     fn places(&self, offset_bytes: u64, length_bytes: u64, into: &mut Vec<Extent>);
 
-    /// Everything that was stored can be had, where `whole` says whether what a byte of a slot should hold is there.
+    /// Whether all data are available; `whole` returns whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
 
-    /// Appends where else what an extent should hold can be had from; true if it can be had from these, where `readable` says
-    /// what can be read.
+    /// Appends alternative sources of an extent; returns true if they suffice, where `readable` returns what can be
+    /// read.
     fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool;
 
-    /// What `slot` cannot be given when `bad`, a source of it, cannot be read.
+    /// Parts of `slot` that cannot be restored if `bad`, a source of it, is unreadable.
     fn damaged(&self, bad: &Extent, slot: u32) -> Vec<Extent>;
 
     /// How far a write of the byte at `offset_bytes` may get before the power goes.
     fn tear(&self, offset_bytes: u64) -> Tear;
 
-    /// Bytes that are best written together: what a destage joins.
+    /// Bytes that are best written together: the limit for joining destages.
     fn joint_bytes(&self) -> u64;
 }
 
@@ -186,10 +186,10 @@ pub trait Sparing {
     /// Members' worth of spare space.
     fn spares(&self) -> u32;
 
-    /// The slot that holds, at the same place, what a distributed spare has of a byte of the slots that it serves.
+    /// The slot with a distributed spare's copy, at the same offset, of a byte of the slots that it serves.
     fn spare_slot(&self, spare: u32, at_bytes: u64) -> u32;
 
-    /// The distributed spare that a byte of a slot belongs to, if it does.
+    /// The distributed spare that contains a byte of a slot, if any.
     fn spare_at(&self, slot: u32, at_bytes: u64) -> Option<u32>;
 
     /// End of the bytes of a slot that one answer of these holds for.
@@ -202,14 +202,14 @@ pub trait Copying: Placing {
     fn copies(&self) -> usize;
 }
 
-/// The part of a row that a write touches, in bytes of the row's data.
+/// The part of a stripe that a write touches, in bytes of the stripe's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPart {
     /// The row, counted over all spans.
     pub row: u64,
     /// First byte of the row's data.
     pub from_bytes: u64,
-    /// One past the last.
+    /// Exclusive end.
     pub to_bytes: u64,
 }
 
@@ -220,16 +220,17 @@ impl RowPart {
     }
 }
 
-/// What a row write reads before it, and writes.
+/// Reads and writes of a row write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What parity needs.
+    /// Reads for parity.
     pub reads: Vec<Extent>,
-    /// Where the data go.
+    /// Places of the data.
     pub data: Vec<Extent>,
-    /// Where the parities go.
+    /// Places of the parities.
     pub parity: Vec<Extent>,
-    /// Parity is what it was but for what the data change of it (read-modify-write); else it follows from the data alone.
+    /// Whether parity is updated from the old parity and data (read-modify-write); otherwise it is computed from the
+    /// data.
     pub modifies: bool,
 }
 
@@ -238,22 +239,22 @@ pub trait Coding: Placing {
     /// Bytes of a row's data.
     fn row_bytes(&self) -> u64;
 
-    /// A read of a part of a row takes more of it than the part.
+    /// Whether a read of a part of a stripe reads more than the part.
     fn reads_whole_rows(&self) -> bool;
 
-    /// Bytes of parity that a write of a part of a row computes.
+    /// Bytes of parity that a write of a part of a stripe computes.
     fn parity_bytes(&self, part: &RowPart) -> u64;
 
-    /// What a write of a part of a row reads and writes, where `readable` and `writable` say what can be.
+    /// Reads and writes of a write to a part of a stripe, given which extents are `readable` and `writable`.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan;
 
-    /// Appends what a read of a part of a row takes; returns how much of it stands in for what cannot be read.
+    /// Appends the accesses of a read of a part of a stripe; returns how much of it replaces unreadable data.
     fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64;
 
-    /// Calls `each` with the parities that a write of an extent of data renews.
+    /// Calls `each` with the parities that a write of a data extent updates.
     fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent));
 
-    /// Calls `each` with the parts of rows that a run of bytes touches.
+    /// Calls `each` with the parts of stripes that a run of bytes touches.
     fn parts(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(RowPart)) {
         let row_bytes = self.row_bytes();
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);

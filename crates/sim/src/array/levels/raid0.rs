@@ -1,4 +1,5 @@
-//! RAID 0: units dealt over all members, without redundancy. A small write is one access, and the first failure loses data.
+//! RAID 0: chunks striped over all members, without redundancy. A small write is one access, and the first failure
+//! loses data.
 
 use super::placing::{
     Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual, unit_end, units,

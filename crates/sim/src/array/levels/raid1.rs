@@ -1,5 +1,5 @@
-//! RAID 1: every member holds everything, at the same place. A write goes to all of them, a read to one; all but one may fail, and
-//! a spare is filled from any other.
+//! RAID 1: every member holds everything, at the same offset. A write goes to all of them, a read to one; all but one
+//! may fail, and a spare is filled from any other.
 
 use super::placing::{Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual};
 

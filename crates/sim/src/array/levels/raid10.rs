@@ -1,5 +1,5 @@
-//! RAID 10: two copies of each stripe unit on neighbouring members, dealt over all of them; odd counts too (Linux md's `near`). A
-//! write goes to both copies, a read to one of them, and a spare is filled from its neighbours.
+//! RAID 10: two copies of each chunk on neighbouring members, striped over all of them; odd numbers too (Linux md's
+//! `near`). A write goes to both copies, a read to one of them, and a spare is filled from its neighbours.
 
 use super::placing::{
     Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual, join, unit_end, units,
@@ -35,7 +35,7 @@ pub struct Raid10 {
     slots: u64,
     unit_bytes: u64,
     slot_bytes: u64,
-    /// Any two neighbours hold copies of something, all round; else slots are in pairs.
+    /// Whether any two neighbours hold copies of something, cyclically; otherwise slots form pairs.
     all_round: bool,
 }
 

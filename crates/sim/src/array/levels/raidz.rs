@@ -1,9 +1,10 @@
-//! RAIDZ 1, 2 and 3 of OpenZFS: a record takes as many rows as it needs, each with its parities, and is padded to a multiple of
-//! parities + 1 sectors, so that no gap is too short to be used. What a record costs depends on its size and on the sector: of 8 KiB
-//! on sectors of 4 KiB half is data on any RAIDZ1 (psize_to_asize and vdev_raidz_map_alloc of vdev_raidz.c).
+//! RAIDZ 1, 2 and 3 of OpenZFS: a record takes as many rows as it needs, each with its parities, and is padded to a
+//! multiple of parities + 1 sectors, so that no gap is too short to be used. The cost of a record depends on its size
+//! and on the sector: of 8 KiB on sectors of 4 KiB half is data on any RAIDZ1 (psize_to_asize and vdev_raidz_map_alloc
+//! of vdev_raidz.c).
 //!
-//! A read takes all data columns of a record and no parity; a write takes all columns and no old parity. So many members as there are
-//! parities may fail; a rebuild reads what is left of each record.
+//! A read accesses all data columns of a record and no parity; a write accesses all columns and reads nothing. As many
+//! members as there are parities may fail; a rebuild reads the rest of each record.
 
 use super::placing::{Choice, Extent, Redundancy, Rules, Shape, USUAL_WIDTH, Usual};
 use super::records::{Columns, Records};
@@ -40,7 +41,7 @@ pub fn data_share(members: u64, parity: u32) -> (u64, u64) {
     (members * SECTORS, allocated_sectors(SECTORS, members, u64::from(parity)))
 }
 
-/// Sectors that a record of `data` sectors takes: with its parities, padded.
+/// Sectors that a record of `data` sectors takes: with its parities and padding.
 pub fn allocated_sectors(data: u64, members: u64, parities: u64) -> u64 {
     (data + parities * data.div_ceil(members - parities)).next_multiple_of(parities + 1)
 }
@@ -80,8 +81,8 @@ impl Records for Raidz {
         self.record_bytes
     }
 
-    /// Sectors are dealt over the members from the record's first on. Each column is one run of sectors of a member; those of a last
-    /// row that is not full are one longer.
+    /// Sectors are striped over the members from the record's first on. Each column is one run of sectors of a member;
+    /// those of a partial last row are one longer.
     fn columns(&self, record: u64) -> Columns {
         let first = record * self.allocated;
         let (slot, row) = (first % self.members, first / self.members);
@@ -95,7 +96,8 @@ impl Records for Raidz {
             length_bytes: (rows + u64::from(number < longer)) * self.sector_bytes,
         };
         let mut columns: Vec<Extent> = (0..count).map(column).collect();
-        // One parity would stay on few members where records are aligned: every other mebibyte swaps it with the first data.
+        // With aligned records, one parity would stay on few members: every other mebibyte swaps it with the first
+        // data.
         if self.parities == 1 && count > 1 && (first * self.sector_bytes) & (1 << 20) != 0 {
             columns.swap(0, 1);
         }
@@ -129,7 +131,7 @@ mod tests {
         Raidz::new(&Shape { members, record_bytes, unit_bytes: 4 * KIB, member_bytes: 4 << 20, ..shape() }, parity)
     }
 
-    /// Data in percent of what is allocated, as the formula of OpenZFS has it for sectors of 4 KiB.
+    /// Data in percent of the allocated space, by OpenZFS's formula for sectors of 4 KiB.
     #[test]
     fn a_record_takes_what_openzfs_allocates() {
         let share = |parities: u64, members: u64, kib: u64| {
@@ -204,7 +206,7 @@ mod tests {
         let mut reads = vec![];
         assert_eq!(layout.read(&part, &all, &mut reads), 0);
         assert_eq!(reads, layout.columns(3).data());
-        // Without one of its data a parity stands in.
+        // A parity replaces a missing data column.
         let missing = layout.columns(3).data()[1].slot;
         reads.clear();
         assert_eq!(layout.read(&part, &|extent| extent.slot != missing, &mut reads), 1);

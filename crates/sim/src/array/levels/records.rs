@@ -1,8 +1,9 @@
-//! Levels that know *records*, which are read and written whole, as OpenZFS has them: a checksum covers the record, so that a read of
-//! any part of it reads all its data; a write of a part reads the record, and writes all of it with its parities. A record lies in
-//! columns, each one run on a slot. Any as many columns as it has of data bring back the others.
+//! Levels with *records* that are read and written as a whole, as in OpenZFS: a checksum covers the record, so a read
+//! of any part reads all its data; a write of a part reads the record, and writes all of it with its parities. A record
+//! consists of columns, each one run on a slot. Any as many columns as it has data columns restore the others.
 //!
-//! OpenZFS writes a record to a new place each time; here it has one place, as if the pool had been filled in order of address.
+//! OpenZFS writes a record to a new place each time; here it has one place, as if the pool had been filled in address
+//! order.
 
 use super::placing::{Coding, Extent, Placing, Plan, RowPart, Tear, unit_end, units};
 
@@ -22,13 +23,13 @@ impl Columns {
         &self.columns[self.parities..]
     }
 
-    /// Data before parities: the order in which columns are asked for.
+    /// Data before parities: the order in which columns are read.
     fn in_order(&self) -> impl Iterator<Item = &Extent> {
         self.data().iter().chain(self.parity())
     }
 }
 
-/// What a level with records says of them.
+/// Records of a level.
 pub trait Records {
     /// Slots.
     fn slots(&self) -> u32;
@@ -39,13 +40,13 @@ pub trait Records {
     /// Bytes of a record.
     fn record_bytes(&self) -> u64;
 
-    /// Where a record lies.
+    /// Columns of a record.
     fn columns(&self, record: u64) -> Columns;
 
     /// Calls `each` with the records that may have bytes on an extent, ascending.
     fn records_on(&self, extent: &Extent, each: impl FnMut(u64));
 
-    /// No record lacks more columns than it has parities, where `whole` says whether a byte of a slot is there.
+    /// Whether no record lacks more columns than it has parities; `whole` returns whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
 }
 
@@ -89,7 +90,7 @@ impl<R: Records> Placing for R {
         Records::survives(self, whole)
     }
 
-    /// One run of each slot: what many records need of it lies side by side but for what others hold.
+    /// One run of each slot: the data that many records need of it are contiguous except for data of others.
     fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool {
         let mut enough = true;
         self.records_on(extent, |record| {

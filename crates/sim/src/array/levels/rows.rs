@@ -96,7 +96,7 @@ impl Rows {
         span + slot as u32
     }
 
-    /// What `part` touches of data unit `unit`, as bytes within the unit; empty where it does not touch it.
+    /// The part of data unit `unit` that `part` touches, as bytes within the unit; empty if none.
     #[inline]
     fn touched(&self, part: &RowPart, unit: u64) -> (u64, u64) {
         let begin = unit * self.unit_bytes;
@@ -105,7 +105,7 @@ impl Rows {
         (from, to)
     }
 
-    /// The bytes of a unit whose parity a write changes: what it touches of one unit, all of it where it touches several.
+    /// The bytes of a unit whose parity a write changes: the touched ones of a single unit, all if it touches several.
     fn parity_range(&self, part: &RowPart) -> (u64, u64) {
         let unit = self.unit_bytes;
         let (first, last) = (part.from_bytes / unit, (part.to_bytes - 1) / unit);
@@ -182,7 +182,7 @@ impl Coding for Rows {
         self.parities * part.length_bytes()
     }
 
-    /// Where a missing member forbids both read-modify-write and reconstruction, everything that is left of the row is read.
+    /// If a missing member permits neither read-modify-write nor reconstruction, the rest of the stripe is read.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan {
         let changed = self.parity_range(part);
         let mut plan = Plan::default();
@@ -264,8 +264,8 @@ impl Coding for Rows {
     }
 }
 
-/// What of `changed` a write leaves alone in a unit of which it touches `touched`; at most one run, since a write that
-/// touches several units touches the end of the first and the beginning of the last.
+/// The part of `changed` that a write leaves unchanged in a unit of which it touches `touched`; at most one run, since
+/// a write that touches several units touches the end of the first and the beginning of the last.
 fn untouched(touched: (u64, u64), changed: (u64, u64)) -> Option<(u64, u64)> {
     if touched.0 == touched.1 {
         return Some(changed);
@@ -288,7 +288,7 @@ mod tests {
         Rows { slots, spans, data_units: slots - parities, parities, unit_bytes: 4, rotation, small_writes }
     }
 
-    /// A row as md's documentation draws it: the slot of each data unit, then those of the parities.
+    /// A stripe as in md's documentation: the slot of each data unit, then those of the parities.
     fn row(layout: &Rows, row: u64) -> Vec<u32> {
         layout.everything(row, (0, 1)).map(|extent| extent.slot).collect()
     }

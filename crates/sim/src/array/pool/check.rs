@@ -1,11 +1,11 @@
-//! [`check`]: what is impossible in the description of a pool.
+//! [`check`]: checks the description of a pool.
 
 use super::layout::DiskLayout;
 use crate::description::pool::{Classes, PoolDescription};
 use crate::error::InvalidDescription;
 
 impl PoolDescription {
-    /// Bytes of LUNs that it holds where every segment is mirrored; nothing where it is impossible.
+    /// Capacity for LUNs if every segment is mirrored; 0 if it is impossible.
     pub fn mirrored_bytes(&self) -> u64 {
         if check(self).is_ok() { DiskLayout::new(self).usable_bytes() / 2 } else { 0 }
     }
@@ -49,7 +49,7 @@ pub fn check(pool: &PoolDescription) -> Result<(), InvalidDescription> {
     }
     let raw_bytes = pool.member_bytes * u64::from(pool.members);
     let layout = DiskLayout::new(pool);
-    // One group to write, one that stays free for the demotion that makes room for more.
+    // One group for writes, one that stays free for the demotion that makes room.
     let groups_min = if layout.migrates() { 2 } else { 1 };
     require(layout.groups >= groups_min, "pool.spare_bytes", || {
         let most =
@@ -75,7 +75,7 @@ fn check_marks(pool: &PoolDescription, layout: &DiskLayout) -> Result<(), Invali
     })
 }
 
-/// Checks what LUNs a pool exports. They may promise more than it holds.
+/// Checks the LUNs of a pool. They may promise more than it holds.
 ///
 /// # Errors
 /// The first impossible LUN.

@@ -1,8 +1,8 @@
-//! Which mirrored segments have not been written for longest.
+//! Finds the mirrored segments that have not been written for longest.
 //!
-//! A write only stamps its segment. When victims are wanted, one pass over all stamps collects the oldest, a 64th as
-//! many as there are segments; they stay the oldest until they are written, which changes their stamp. So a write costs
-//! one store, a victim 64 looks at a stamp, and nothing is kept for each segment but the stamp.
+//! A write only timestamps its segment. When victims are needed, one pass over all timestamps collects the oldest 1/64
+//! of the segments; they stay the oldest until they are written, which changes their timestamp. So a write costs one
+//! store, a victim 64 reads of a timestamp, and only the timestamp is stored per segment.
 
 use std::collections::BinaryHeap;
 
@@ -27,7 +27,7 @@ impl Coldest {
         self.pop_found(luns, count as usize)
     }
 
-    /// Forgets what it found.
+    /// Clears the collected victims.
     pub fn clear(&mut self) {
         self.found.clear();
     }

@@ -1,11 +1,11 @@
-//! The physical side of the map: which segment is in a slot, which slots and groups are empty.
+//! The physical side of the map: the segment in each slot, and empty slots and groups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::layout::{Class, DiskLayout, Slot};
 
-/// In place of an owner: nobody's.
+/// Owner of an empty slot.
 pub(super) const EMPTY: u32 = u32::MAX;
 /// In place of an owner: a migration under way will put a segment here.
 pub(super) const RESERVED: u32 = u32::MAX - 1;
@@ -18,25 +18,24 @@ struct Group {
     taken: u16,
 }
 
-/// What all groups of a class hold together.
+/// Totals over all groups of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     pub groups: u32,
     /// Slots that are not empty.
     pub taken: u32,
-    /// The group that was taken from last: it is filled before others are.
+    /// The group in use: it is filled before others.
     hand: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub layout: DiskLayout,
-    /// Owner of the segment in each data cell; those of second copies and parities are not used. Grows with the groups
+    /// Owner of the segment in each data cell; those of second copies and parities are unused. Grows with the groups
     /// that were ever used.
     cells: Vec<u32>,
     groups: Vec<Group>,
-    /// Groups that were used and are free again; the lowest is used first, so that what is written in order lies in
-    /// order.
+    /// Free groups that were used before; the lowest is used first, so that sequential writes are placed in order.
     recycled: BinaryHeap<Reverse<u32>>,
     mirrored: Total,
     parity: Total,
@@ -73,7 +72,8 @@ impl Groups {
         self.layout.groups - self.groups.len() as u32 + self.recycled.len() as u32
     }
 
-    /// Empty slots in the groups of a class. Those of the parity class are dead data: still counted in the parities.
+    /// Number of empty slots in the groups of a class. Those of the parity class are dead data: still included in the
+    /// parities.
     pub fn holes(&self, class: Class) -> u32 {
         let total = self.total(class);
         total.groups * self.layout.slots(class) - total.taken
@@ -95,7 +95,7 @@ impl Groups {
         class == Some(slot.class()) && !matches!(self.owner(slot), EMPTY | RESERVED)
     }
 
-    /// Puts a segment where room was reserved for it.
+    /// Puts a segment into a reserved slot.
     pub fn set_owner(&mut self, slot: Slot, owner: u32) {
         self.cells[slot.cell() as usize] = owner;
     }
@@ -138,7 +138,7 @@ impl Groups {
         self.has_hole(class, self.total(class).hand)
     }
 
-    /// Takes the first empty slot of the group being filled, or else of the next that has one and is not `except`.
+    /// Takes the first empty slot of the current group, or else of the next that has one and is not `except`.
     pub fn take_hole(&mut self, class: Class, owner: u32, except: Option<u32>) -> Option<Slot> {
         let hand = self.total(class).hand;
         let groups = self.groups.len() as u32;
@@ -177,7 +177,7 @@ impl Groups {
         }
     }
 
-    /// Recounts what the groups hold; returns how many slots are reserved.
+    /// Recounts the contents of the groups; returns the number of reserved slots.
     pub fn verify(&self) -> Result<u32, String> {
         let mut reserved = 0;
         for class in [Class::Mirrored, Class::Parity] {

@@ -1,9 +1,10 @@
-//! Numbers of places to members and offsets.
+//! Maps numbers of cells to members and offsets.
 //!
-//! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` lies on member `c %
-//! members` in row `c / members`, so that any `members` consecutive cells lie on different members. A *group* (PEG in
+//! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` is on member `c %
+//! members` in row `c / members`, so any `members` consecutive cells are on different members. A *group* (PEG in
 //! AutoRAID) is a run of cells that belongs to one class: two consecutive cells hold the copies of a mirrored segment,
-//! `parity_width` consecutive ones a stripe. Neither needs to begin at a row, which is all that odd member counts take.
+//! `parity_width` consecutive ones a stripe. Neither needs to begin at a row, so odd numbers of members need nothing
+//! else.
 
 use crate::description::pool::{Classes, PoolDescription};
 
@@ -12,7 +13,7 @@ use crate::description::pool::{Classes, PoolDescription};
 pub struct Extent {
     /// Which member.
     pub member: u32,
-    /// Where it begins there.
+    /// Offset on the member.
     pub offset_bytes: u64,
 }
 
@@ -21,7 +22,7 @@ fn extent(cell: u32, members: u32, segment_shift: u8) -> Extent {
     Extent { member: cell % members, offset_bytes: u64::from(cell / members) << segment_shift }
 }
 
-/// Where a segment is.
+/// Place of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Two copies on adjacent members.
@@ -52,13 +53,13 @@ impl Stripe {
         [0, 1].map(|number| self.extent(number))
     }
 
-    /// Every data segment, live or not: what is dead still counts in the parities until it is overwritten.
+    /// All data segments, live or not: dead ones remain in the parities until they are overwritten.
     pub fn data(&self) -> impl Iterator<Item = Extent> + use<> {
         let stripe = *self;
         (2..u32::from(stripe.width)).map(move |number| stripe.extent(number))
     }
 
-    /// The data beside `data`: what a degraded read or a reconstructing write reads.
+    /// The data except `data`: read by a degraded read or a reconstructing write.
     pub fn others(&self, data: Extent) -> impl Iterator<Item = Extent> + use<> {
         self.data().filter(move |&other| other != data)
     }
@@ -80,14 +81,14 @@ pub(super) enum Class {
     Parity,
 }
 
-/// Where a segment can be, in 32 bits: the cell of its data (the first copy), and the class.
+/// Possible place of a segment in 32 bits: the cell of its data (the first copy), and the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
 const PARITY_BIT: u32 = 1 << 31;
 
 impl Slot {
-    /// No slot; by its bits it is not mirrored.
+    /// No slot; its bits mean not mirrored.
     pub const NONE: Slot = Slot(u32::MAX);
 
     pub fn new(class: Class, cell: u32) -> Slot {
@@ -155,7 +156,7 @@ impl DiskLayout {
         u64::from(self.groups) * self.group_bytes()
     }
 
-    /// Segments that a group of a class holds.
+    /// Segments per group of a class.
     #[inline]
     pub fn slots(&self, class: Class) -> u32 {
         match class {
@@ -213,7 +214,7 @@ impl DiskLayout {
         }
     }
 
-    /// The stripe of a cell. The parities move down one place a stripe, so that all members carry them alike even where
+    /// The stripe of a cell. The parities move down one place per stripe, so that all members carry them evenly even if
     /// a stripe takes all members.
     #[inline]
     fn stripe(&self, cell: u32) -> Stripe {

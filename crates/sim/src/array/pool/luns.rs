@@ -1,8 +1,8 @@
-//! The logical side of the map: which slot holds a segment of a LUN, and when it was written.
+//! The logical side of the map: the slot of each segment of a LUN, and its last write.
 
 use super::layout::Slot;
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// `Slot::NONE` before its first write.

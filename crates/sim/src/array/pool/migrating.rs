@@ -9,16 +9,15 @@ use super::luns::Entry;
 use super::migration::{Migration, MigrationKind, Move, UnderWay};
 use super::{Classes, EMPTY, Pool, RESERVED};
 
-/// Stripes are compacted before more is demoted while more than an eighth of their data is dead. AutoRAID's own bound
-/// is not known. Without one, dead data would crowd out hot segments: a pool where some are always being promoted would
-/// never stop demoting.
+/// Reciprocal of the share of dead data above which stripes are compacted before more is demoted. AutoRAID's own limit
+/// is unknown. Without one, dead data would displace hot segments: a pool with continuous promotions would never stop
+/// demoting.
 const DEAD_PART_MAX: u32 = 8;
 
 type Plan = (MigrationKind, Vec<Move>);
 
 impl Pool {
-    /// Work for idle time, if there is any. One migration is under way at a time: nothing is proposed until it is
-    /// complete.
+    /// Work for idle time, if there is any. Only one migration is under way: nothing is proposed until it is complete.
     pub fn next_migration(&mut self) -> Option<Migration> {
         if self.under_way.is_some() {
             return None;
@@ -27,9 +26,8 @@ impl Pool {
         Some(self.begin(plan))
     }
 
-    /// The accesses of a migration are made: its segments change place. Those that were written or deleted meanwhile
-    /// stay where they are. Returns how many moved: 0 also for a migration that a write cancelled because it needed
-    /// room at once.
+    /// Completes a migration: its segments change place. Those that were written or deleted meanwhile stay. Returns how
+    /// many moved: 0 also for a migration that a write cancelled because it needed room at once.
     pub fn complete(&mut self, migration: &Migration) -> u32 {
         match &self.under_way {
             Some(under_way) if under_way.number == migration.number => self.commit(),
@@ -150,7 +148,7 @@ impl Pool {
             }
             match layout.placement(step.to) {
                 Placement::Mirrored(copies) => writes.extend(copies),
-                // A whole group is written: its parities are computed from what was read.
+                // A whole group is written: its parities are computed from the data read.
                 Placement::Parity { .. } if kind == MigrationKind::Demotion => {}
                 Placement::Parity { data, stripe } => {
                     let updated = [data, stripe.parity()[0], stripe.parity()[1]];

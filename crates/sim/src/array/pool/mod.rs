@@ -1,13 +1,12 @@
-//! The map of a virtual array: where each segment of each LUN lies on the disks.
+//! [`Pool`]: the map of a virtual array from segments of LUNs to places on the disks.
 //!
-//! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order,
-//! whatever its address: what is written randomly to a new LUN lies in sequence, and reading it in sequence is random
-//! afterwards. Only deleting the LUN gives space back. In a migrating pool ([`Classes::Migrating`]) segments that have
-//! not been written for long move from mirrored slots into stripes of double parity, and back when they are written,
-//! after AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1),
-//! 1996).
+//! A LUN has no space until it is written. The first write to a segment takes the next slot in physical order, for any
+//! address: random writes to a new LUN are placed sequentially, and reading them sequentially is random afterwards.
+//! Space is freed only by deleting the LUN. In a migrating pool ([`Classes::Migrating`]) segments that have not been
+//! written for long move from mirrored slots into stripes of double parity, and back when they are written, as in
+//! AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1), 1996).
 //!
-//! The map has no time: whoever calls it performs the accesses that it names, and charges them.
+//! The map has no time: the caller performs the accesses that it returns, and charges them.
 
 mod check;
 mod coldest;
@@ -33,23 +32,23 @@ use crate::error::InvalidDescription;
 /// A write that has a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Where the data go.
+    /// Place of the data.
     pub placement: Placement,
-    /// What else that takes.
+    /// Side effect.
     pub effect: Effect,
 }
 
-/// A change that a write makes in the map.
+/// A change of the map by a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: the segment stays where it was.
+    /// None: the segment stays in its place.
     Overwritten,
     /// It was the segment's first write: the controller takes [`PoolDescription::allocation_ns`] more.
     Allocated {
         /// Migrations that had to make room first, each already committed: their accesses come before the write's.
         moves: Vec<Migration>,
     },
-    /// The segment was in a stripe until now: what the write does not cover must be read from there.
+    /// The segment was in a stripe until now: parts not covered by the write must be read from there.
     Promoted {
         /// Its place in the stripe.
         from: Placement,
@@ -68,7 +67,7 @@ pub struct PoolFull {
     pub usable_bytes: u64,
 }
 
-/// Where the raw bytes are. All but `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
+/// Use of the raw bytes. All fields except `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// All members.
@@ -79,7 +78,7 @@ pub struct Space {
     pub mirrored_bytes: u64,
     /// Stripes: data, dead data and parities.
     pub parity_bytes: u64,
-    /// Data in stripes that were written elsewhere or deleted since.
+    /// Data in stripes that were since written elsewhere or deleted.
     pub dead_bytes: u64,
     /// Empty pairs in mirrored groups.
     pub hole_bytes: u64,
@@ -88,7 +87,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Room for mirrored segments: what the marks are held against.
+    /// Room for mirrored segments, which is compared with the marks.
     pub fn available_bytes(&self) -> u64 {
         self.hole_bytes + self.free_bytes
     }
@@ -103,17 +102,17 @@ pub struct Pool {
     /// Writes so far, halved whenever 32 bits run out.
     clock: u32,
     coldest: Coldest,
-    /// Free space fell below the low mark and has not reached the high one since.
+    /// Whether free space fell below the low mark and has not reached the high one since.
     demoting: bool,
     under_way: Option<UnderWay>,
     migrations: u64,
 }
 
 impl Pool {
-    /// An empty pool that exports LUNs of these lengths in bytes; they are numbered from 0.
+    /// Creates an empty pool with LUNs of these lengths in bytes, numbered from 0.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// When the description is impossible.
     pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, InvalidDescription> {
         check(description)?;
         check_luns(description, lun_lengths)?;
@@ -134,18 +133,18 @@ impl Pool {
         &self.description
     }
 
-    /// Where a segment is; nothing if it was never written. Reads change nothing.
+    /// Place of a segment; `None` if it was never written. Reads change nothing.
     #[inline]
     pub fn place(&self, lun: u32, segment: u32) -> Option<Placement> {
         let slot = self.luns.get(lun, segment).slot;
         (slot != Slot::NONE).then(|| self.groups.layout.placement(slot))
     }
 
-    /// Writes to a segment: allocates it, or promotes it, where that is needed. A segment in a stripe stays there if no
-    /// mirrored slot is to be had, and is updated in place (data and both parities read and written).
+    /// Writes to a segment: allocates it, or promotes it, if needed. A segment in a stripe stays there if no mirrored
+    /// slot is available, and is updated in place (data and both parities read and written).
     ///
     /// # Errors
-    /// The segment has no space yet and there is none.
+    /// When the segment has no space yet and there is none.
     #[inline]
     pub fn write(&mut self, lun: u32, segment: u32) -> Result<Written, PoolFull> {
         let stamp = self.tick();
@@ -186,7 +185,7 @@ impl Pool {
         Written { effect: Effect::Promoted { from }, ..self.written(slot) }
     }
 
-    /// The next mirrored slot in physical order: in the group being filled, else in a free one, else in any hole. A
+    /// The next mirrored slot in physical order: in the current group, else in a free one, else in any hole. A
     /// migrating pool keeps a free group, or holes from which compaction can make one: without it nothing could be
     /// demoted any more.
     fn take_mirrored(&mut self, owner: u32) -> Option<Slot> {
@@ -231,7 +230,7 @@ impl Pool {
         u64::from(self.luns.written(lun)) * self.description.segment_bytes
     }
 
-    /// Where the raw bytes are now.
+    /// Current use of the raw bytes.
     pub fn space(&self) -> Space {
         let (groups, layout) = (&self.groups, &self.groups.layout);
         let (mirrored, parity) = (groups.total(Class::Mirrored), groups.total(Class::Parity));
@@ -257,10 +256,10 @@ impl Pool {
         PoolFull { live_bytes, usable_bytes: self.groups.layout.usable_bytes() }
     }
 
-    /// Recounts everything: a run checks itself.
+    /// Recounts everything, as a self-check.
     ///
     /// # Errors
-    /// What does not agree.
+    /// A mismatch.
     pub fn verify(&self) -> Result<(), String> {
         let mut live = 0;
         for (owner, Entry { slot, .. }) in self.luns.all() {

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// A read cache of NAND flash within the drive (Seagate's TurboBoost).
 ///
-/// It takes in blocks that random reads ask for again. The disk's copy stays, so that a write has only to drop the copy
-/// in flash, and the data of a fill are those that the read has brought anyway: filling needs no arm.
+/// It caches blocks that random reads request repeatedly. The disk's copy remains, so a write only has to drop the copy
+/// in flash, and the data of a fill are those of the read: filling needs no arm movement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashCache {
     /// How much it holds.
     pub size_bytes: u64,
-    /// What is taken in and dropped as a whole; a smaller read brings the rest of its block in the same pass.
+    /// Unit of filling and dropping; a smaller read reads the rest of its block in the same pass.
     pub block_bytes: u32,
     /// From the firmware's decision to the first byte; reads overlap in it.
     pub latency_ns: u64,
@@ -21,7 +21,7 @@ pub struct FlashCache {
     pub fill_bytes_per_s: f64,
     /// Blocks whose last read is remembered.
     pub history_blocks: u64,
-    /// A block is taken in when it is read for the first time, not for the second.
+    /// Whether a block is cached on its first read instead of the second.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_first_read: bool,
     /// A write brings the copy up to date; otherwise it ends it.
@@ -36,19 +36,18 @@ pub struct FlashCache {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaCache {
-    /// How much it holds, beside the drive's own capacity.
+    /// Its size, in addition to the drive's own capacity.
     pub size_bytes: u64,
     /// Extents whose place the drive can remember.
     pub extents_max: u32,
-    /// Writes that may be complete while they are in the buffer alone; 0 where a write is complete once it is on the
-    /// media.
+    /// Writes that may be complete while they are only in the buffer; 0 if a write is complete once it is on the media.
     pub dram_bytes: u64,
-    /// That part of the buffer survives a power failure: it is used whether or not the volatile write cache is on, and a
-    /// flush does not wait for it.
+    /// Whether that part of the buffer survives a power failure: it is then used with or without the volatile write
+    /// cache, and a flush does not wait for it.
     pub dram_is_protected: bool,
     /// A run of writes that has gone on for so long is sequential and goes home directly.
     pub sequential_bytes: u64,
-    /// The host must have left the drive alone for so long before the cache is cleaned.
+    /// Idle time of the host after which the cache is cleaned.
     pub idle_ns: u64,
     /// Beyond this share of its size or of its extents the cache is cleaned while the host waits.
     pub busy_share: f64,
@@ -62,6 +61,6 @@ pub struct MediaCache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shingles {
-    /// What must be written in one piece.
+    /// Unit that must be written in one piece.
     pub band_bytes: u64,
 }

@@ -1,8 +1,7 @@
-//! [`DriveDescription`]: a disk drive, fully resolved: every number that the model needs and none that it must guess.
+//! [`DriveDescription`]: an HDD, fully resolved: every number that the model needs, without defaults.
 //!
-//! Descriptions are made by the catalogue (from TOML, with derivation rules for what a data sheet leaves out) and by
-//! the importer of DiskSim parameters. Times are nanoseconds, lengths are physical sectors unless a name says
-//! otherwise.
+//! Descriptions are created by the catalogue (from TOML, with derivation rules for missing values) and by the importer
+//! of DiskSim parameters. Times are nanoseconds, lengths are physical sectors unless a name says otherwise.
 
 mod assists;
 mod slow;
@@ -14,13 +13,13 @@ pub use super::power::{Power, SpinChange};
 pub use assists::{FlashCache, MediaCache, Shingles};
 pub use slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};
 
-/// One disk drive.
+/// One HDD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveDescription {
     /// Product name, for people.
     pub name: String,
-    /// Where each sector is.
+    /// Placement of sectors.
     pub geometry: Geometry,
     /// How the arm and the spindle move.
     pub mechanics: Mechanics,
@@ -43,7 +42,7 @@ pub struct DriveDescription {
     /// Overlapping tracks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shingles: Option<Shingles>,
-    /// What it takes and what cools it; absent where nothing is known.
+    /// Power and cooling; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
     /// Arms that move on their own, each with its share of the heads and of the blocks, in order; all behind one port
@@ -68,7 +67,7 @@ pub struct Geometry {
     pub logical_block_bytes: u32,
     /// Bytes of a physical sector: 512, or 4096 for 512e and 4Kn.
     pub physical_sector_bytes: u32,
-    /// Logical blocks that the drive exports; at most what the zones hold.
+    /// Exported logical blocks; at most the capacity of the zones.
     pub logical_blocks: u64,
     /// Recording surfaces.
     pub heads: u32,
@@ -76,7 +75,7 @@ pub struct Geometry {
     pub cylinders: u32,
     /// Order of logical blocks over heads and cylinders.
     pub order: BlockOrder,
-    /// Where spare sectors are kept.
+    /// Placement of spare sectors.
     pub sparing: Sparing,
     /// Zones from the outer rim inwards, ascending and without overlap.
     pub zones: Vec<Zone>,
@@ -92,8 +91,8 @@ pub enum BlockOrder {
     SerpentineInZone,
     /// As `CylinderMajor`, odd cylinders (absolute) in reversed head order.
     Serpentine,
-    /// One head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the
-    /// opposite direction (Fujitsu MAN/MAS/MAP "cells"; most drives since about 2005).
+    /// One head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the opposite
+    /// direction (Fujitsu MAN/MAS/MAP "cells"; most drives since about 2005).
     SurfaceSerpentine {
         /// Cylinders of a band.
         band_cylinders: u32,
@@ -110,7 +109,7 @@ impl BlockOrder {
     ];
 }
 
-/// Where spare sectors lie and how defects are slipped. The eleven schemes of DiskSim 4.0's layout g1.
+/// Placement of spare sectors and slipping of defects. The eleven schemes of DiskSim 4.0's layout g1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sparing {
@@ -176,7 +175,7 @@ pub struct Mechanics {
     pub rpm: f64,
     /// Seek time for reads over the distance in cylinders, read settle included.
     pub seek: SeekCurve,
-    /// Added to a read whenever the arm or the head moved (0 where the curve holds it already).
+    /// Added to a read whenever the arm or the head moved (0 if included in the curve).
     pub read_settle_ns: i64,
     /// Added to a write whenever the arm or the head moved; may be negative (DEC RZ26).
     pub write_settle_ns: i64,
@@ -198,7 +197,7 @@ pub enum SeekCurve {
     /// Ruemmler and Wilkes 1994: `short_ns + short_ns_per_sqrt * sqrt(d)` below `boundary_cylinders`, else
     /// `long_ns + long_ns_per_cylinder * d`; `first_ns` overrides the distances 1, 2, ...
     TwoPiece {
-        /// Where the second piece begins.
+        /// Start of the second piece.
         boundary_cylinders: u32,
         /// Constant of the short piece.
         short_ns: f64,
@@ -211,8 +210,8 @@ pub enum SeekCurve {
         /// Tabulated times of the distances 1, 2, ...
         first_ns: Vec<u64>,
     },
-    /// Lee and Katz 1993: `a sqrt(d - 1) + b (d - 1) + c` from minimum, mean and maximum. It overstates what
-    /// short-stroking gains; measured shapes are better where there is one.
+    /// Lee and Katz 1993: `a sqrt(d - 1) + b (d - 1) + c` from minimum, mean and maximum. It overestimates the benefit
+    /// of short-stroking; use measured shapes if available.
     ThreeParameter {
         /// Single-cylinder seek.
         minimum_ns: u64,
@@ -221,7 +220,7 @@ pub enum SeekCurve {
         /// Full stroke.
         maximum_ns: u64,
     },
-    /// The same time for every distance above 0.
+    /// A constant time for every distance above 0.
     Constant(u64),
 }
 
@@ -235,19 +234,19 @@ pub struct Queue {
     pub policy: Policy,
     /// A command older than this is served before any younger one.
     pub ageing_ns: Option<u64>,
-    /// How much of what is open the policy may choose from, 0 to 1: of `n` commands the oldest `1 + strength * (n - 1)`,
-    /// on average where that is not whole. 0 is FCFS, 1 the ideal policy.
+    /// Share of the open commands from which the policy may choose, 0 to 1: of `n` commands the oldest `1 + strength *
+    /// (n - 1)`, on average if not whole. 0 is FCFS, 1 the ideal policy.
     pub reordering_strength: f64,
-    /// Commands behind the one in service to which the firmware has committed itself: they stay in their order, and the
-    /// policy chooses among the rest for where the arm will be then. On average where it is not whole; 0 is a choice at
-    /// each completion among all that wait.
+    /// Commands after the one in service to which the firmware has committed itself: their order is fixed, and the
+    /// policy chooses among the rest for the position of the arm at that time. On average if not whole; 0 is a choice
+    /// at each completion among all waiting commands.
     #[serde(default)]
     pub committed: f64,
     /// The firmware counts a turn more for a sector that would come past within this time of the end of the seek: its
     /// estimate of the seek is no better than that.
     #[serde(default)]
     pub rotation_margin_ns: u64,
-    /// Time of positioning that a unit of waiting makes up for in the choice.
+    /// Positioning time that a unit of waiting compensates for in the choice.
     #[serde(default)]
     pub age_weight: f64,
 }
@@ -308,13 +307,13 @@ pub struct Buffer {
     pub read_ahead_max_sectors: u32,
     /// Sectors read ahead before another command is served.
     pub read_ahead_min_sectors: u32,
-    /// Read-ahead goes on after a command that was served from the buffer.
+    /// Whether read-ahead continues after a command served from the buffer.
     pub read_ahead_on_hit: bool,
     /// Sectors that pass before the first wanted one are kept (needs `read_on_arrival`).
     pub keep_passing_sectors: bool,
     /// A read whose first sector is the very one that read-ahead reads now joins it (DiskSim's "almost read hit").
     pub read_hits_on_arriving: bool,
-    /// Reads of data that a write left in the buffer are hits.
+    /// Whether reads of data left in the buffer by a write are hits.
     pub read_hits_on_writes: bool,
     /// When a write is complete for the host.
     pub write_cache: WriteCache,
@@ -322,18 +321,18 @@ pub struct Buffer {
     pub dirty_extents_max: u32,
     /// Physical sectors that may be dirty at once.
     pub dirty_sectors_max: u32,
-    /// Writes have a segment of their own, apart from those of reads.
+    /// Whether writes have a segment of their own.
     pub separate_write_segment: bool,
     /// Share of a read (0 to 1) that must be in the buffer before it goes to the host.
     pub read_watermark: f64,
-    /// Share of a write (0 to 1) that must be in the buffer before the media are written; the rest comes while they
-    /// turn, never later than it is needed.
+    /// Share of a write (0 to 1) that must be in the buffer before the media are written; the rest arrives while they
+    /// turn, never too late.
     #[serde(default = "Buffer::whole_write")]
     pub write_watermark: f64,
 }
 
 impl Buffer {
-    /// The mark of a drive of which nothing else is known: the media wait for all of a write.
+    /// Default watermark of a drive: the media wait for all of a write.
     pub fn whole_write() -> f64 {
         1.0
     }
@@ -365,14 +364,14 @@ impl ReadAhead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WriteCache {
-    /// When it is on the media.
+    /// Once it is on the media.
     Off,
     /// Early for a write that finds the drive without another command or that appends to a dirty extent.
     Appending,
-    /// When it is in the buffer.
+    /// Once it is in the buffer.
     On,
-    /// The same, and what is in the buffer survives a power failure: a flush or a forced write does not wait for the media,
-    /// and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).
+    /// Like [`On`](Self::On), but the buffer survives a power failure: a flush or a forced write does not wait for the
+    /// media, and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).
     Protected,
 }
 
@@ -381,7 +380,7 @@ impl WriteCache {
     pub const ALL: [WriteCache; 4] = [WriteCache::Off, WriteCache::Appending, WriteCache::On, WriteCache::Protected];
 }
 
-/// Fixed costs of a command, each chosen by what the command before it was.
+/// Fixed costs of a command, each selected by the type of the previous command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overheads {
@@ -401,9 +400,9 @@ pub struct Overheads {
     pub data_preparation_ns: u64,
     /// A write's arm movement ends no sooner than this after its command was decoded.
     pub minimum_seek_delay_ns: u64,
-    /// No read reaches its track sooner than this after the command. It matters where the arm need not move: a seek
-    /// curve that was measured through the interface hides the firmware's time in its seeks, so that the read
-    /// overheads extracted beside it are too short for an access without one.
+    /// Shortest time from a read command to its track. It matters if the arm need not move: a seek curve measured
+    /// through the interface includes the firmware's time, so the corresponding read overheads are too short for an
+    /// access without a seek.
     pub read_settled_min_ns: AfterReadWrite,
 }
 
@@ -437,12 +436,12 @@ pub struct Interface {
     pub write_ns_per_byte: f64,
     /// Commands the host keeps in the drive at most (its driver's or adapter's tags).
     pub host_tags: u32,
-    /// Order in which the host hands over what exceeds them.
+    /// Order in which the host submits commands beyond the tags.
     pub host_elevator: Policy,
-    /// What driver and host adapter take, where the drive stands alone; nothing where absent.
+    /// Host adapter of a single drive; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<AdapterDescription>,
-    /// The costs of leaving and taking the bus again within a command; absent where the drive stays connected.
+    /// Costs of releasing and re-acquiring the bus within a command; absent if the drive stays connected.
     pub disconnect: Option<Disconnect>,
 }
 
@@ -480,7 +479,7 @@ pub struct Disconnect {
     pub first_reselect_ns: u64,
     /// Taking the bus again, later times.
     pub other_reselect_ns: u64,
-    /// A second disconnection within a write, where the drive does one.
+    /// A second disconnection within a write, if the drive makes one.
     pub extra: Option<ExtraDisconnect>,
 }
 

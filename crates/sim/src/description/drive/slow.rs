@@ -1,4 +1,4 @@
-//! [`SlowProcesses`]: the optional processes that make the far tail of real drives.
+//! [`SlowProcesses`]: optional processes that cause the far tail of real drives.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct Retries {
     pub passes_max: u32,
 }
 
-/// The arm is taken for a while, at fixed intervals, as soon as it is free.
+/// Occupies the arm for a while, at fixed intervals, as soon as it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recalibration {
