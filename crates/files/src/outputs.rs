@@ -18,7 +18,7 @@ use crate::place::{Identity, Place, stdout};
 const STICKY: u32 = 0o1000;
 
 /// The files of a command: its outputs, each of which has its own place and can be written, and its inputs, which no
-/// output replaces. While it is open, [`note_input`] adds files that the command reads later, and no
+/// output replaces. While it is open, [`note_input`](crate::note_input) adds files that the command reads later, and no
 /// [`crate::AtomicFile`] replaces an input.
 #[derive(Clone, Debug)]
 pub struct Outputs(Arc<Mutex<Files>>);

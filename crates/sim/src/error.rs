@@ -3,7 +3,7 @@
 use headstack_replay::ReplayError;
 use headstack_workload::WorkloadError;
 
-/// An impossible description: the key of its TOML form, and what would be possible.
+/// An impossible description: the key of its TOML form, and the permitted values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct InvalidDescription {
@@ -18,7 +18,7 @@ pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Re
     Err(InvalidDescription { key: key.into(), message: message.into() })
 }
 
-/// Fails with a key and a message where a condition does not hold.
+/// Fails with a key and a message unless a condition holds.
 pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), InvalidDescription> {
     if holds { Ok(()) } else { fault(key, message()) }
 }

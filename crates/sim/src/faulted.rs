@@ -1,5 +1,5 @@
-//! A system of a run where things go wrong on purpose: faults strike it in virtual time, and who put it under load hears what
-//! became of each request.
+//! [`FaultedSystem`]: a system of a run with injected faults, which strike in virtual time; the load receives the
+//! outcome of each request.
 
 use headstack_result::{FaultRecord, LossRecord};
 use headstack_workload::{Kind, Request};
@@ -14,25 +14,25 @@ use crate::power_cut::{Changed, Lost};
 use crate::system::System;
 use crate::timeline::{Finished, Timeline};
 
-/// A system and its faults. Time 0 of its schedule is that of the run, whose warm-up is part of it.
+/// A system and its faults. Time 0 of its schedule is that of the run, including the warm-up.
 pub struct FaultedSystem {
     timeline: Timeline<u32>,
     finished: Vec<Finished<u32>>,
-    /// Requests that nobody will answer, by the load's number. Who asked hears of their end when the system is there again:
-    /// then its connection breaks, or its commands time out, and it can go on.
+    /// Requests without an answer, by the load's number. They end when the system is back: then the connection breaks,
+    /// or commands time out, and the issuer can continue.
     stranded: Vec<u32>,
-    /// Changes so far; not counted where nothing is to take any back.
+    /// Number of changes; not counted if none can be undone.
     changes: Option<u64>,
     losses: u32,
-    /// Requests of the last moment that were not done, and what became of them.
+    /// Failed requests of the last moment, with their outcomes.
     undone: Vec<(u32, Outcome)>,
 }
 
 impl FaultedSystem {
-    /// A system at rest, to which a schedule will happen.
+    /// Creates an idle system with a schedule of faults.
     ///
     /// # Errors
-    /// What is impossible in the description; a fault that cannot strike it.
+    /// When the description is impossible, or a fault cannot strike it.
     pub fn new(system: System, description: &SystemDescription, schedule: &Schedule) -> Result<Self, SimError> {
         let mut timeline = Timeline::of(Model::System(description.clone()), system);
         timeline.follow(schedule)?;
@@ -49,7 +49,7 @@ impl FaultedSystem {
         })
     }
 
-    /// What the faults strike.
+    /// The underlying system.
     pub fn system(&self) -> &System {
         self.timeline.system().expect("runs are of systems")
     }
@@ -71,8 +71,8 @@ impl FaultedSystem {
         self.timeline.next_ns()
     }
 
-    /// Processes its next events, which all happen at the moment that is returned, before `limit_ns` or at it. Appends what
-    /// ends: what became of it is asked after ([`take_outcome`](Self::take_outcome)).
+    /// Processes its next events, which all happen at the returned moment, at the latest at `limit_ns`. Appends
+    /// requests that end; query outcomes by [`take_outcome`](Self::take_outcome).
     pub fn advance_by_one(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
         let now_ns = self.next_event_ns();
         debug_assert!(now_ns <= limit_ns, "something happens until then");
@@ -100,13 +100,13 @@ impl FaultedSystem {
         now_ns
     }
 
-    /// What became of a request that has ended.
+    /// Outcome of a request that has ended.
     pub fn take_outcome(&mut self, id: u32) -> Outcome {
         let at = self.undone.iter().position(|(undone, _)| *undone == id);
         at.map_or(Outcome::Done, |at| self.undone.remove(at).1)
     }
 
-    /// What a cut, or a flush, took, by the model alone: there are no contents to look at.
+    /// Records losses of a cut, or a flush, only by the model: there are no contents to compare.
     fn note_losses(&mut self) {
         if self.changes.is_none() {
             return;
@@ -119,7 +119,7 @@ impl FaultedSystem {
         }
     }
 
-    /// What struck, and what it did.
+    /// Records of the faults and their effects.
     pub fn records(&self) -> Vec<FaultRecord> {
         self.timeline.injections().injections.iter().map(record).collect()
     }

@@ -1,4 +1,4 @@
-//! Requests under way between a load and a system, and what becomes of them all.
+//! Requests under way between a load and a system, with their outcomes.
 
 use headstack_result::Check;
 use headstack_workload::Request;
@@ -34,21 +34,21 @@ pub enum Errno {
     ReadOnly,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// It is done.
     Done,
-    /// A fault had it answered with this error, and nothing of it was done.
+    /// A fault answered it with this error, without any effect.
     Refused(Errno),
-    /// It failed, at this byte of the system where one is to blame.
+    /// It failed, at this byte of the system if known.
     Failed(Option<u64>),
-    /// Nobody will ever answer it: the device, its power or the session is gone.
+    /// It will never be answered: the device, its power or the session is gone.
     Vanished,
 }
 
 impl Outcome {
-    /// What becomes of a request whose parts end so: the worst, and of failures the first byte.
+    /// Combined outcome of a request's parts: the worst, and of failures the first byte.
     pub fn with(self, other: Outcome) -> Outcome {
         match (self, other) {
             (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
@@ -65,11 +65,11 @@ impl Outcome {
 pub struct Flight {
     /// When it should have been issued; its response time counts from here.
     pub intended_ns: u64,
-    /// What it is.
+    /// The request.
     pub request: Request,
-    /// Who issued it; 0 where all are alike.
+    /// Its client; 0 if all are alike.
     pub client: u32,
-    /// What it belongs to; 0 where all are alike.
+    /// Its stream; 0 if all are alike.
     pub stream: u32,
 }
 
@@ -125,14 +125,14 @@ impl Flights {
         flight
     }
 
-    /// Those that are under way.
+    /// The requests under way.
     pub fn under_way(&self) -> impl Iterator<Item = &Flight> {
         let mut flies = vec![true; self.slots.len()];
         self.free.iter().for_each(|&id| flies[id as usize] = false);
         self.slots.iter().zip(flies).filter(|(_, flies)| *flies).map(|(flight, _)| flight)
     }
 
-    /// What went in came out, or is under way.
+    /// Checks that every submitted request has completed or is under way.
     pub fn checks(&self) -> Vec<Check> {
         let (issued, completed, count) = (self.issued, self.completed, self.under_way().count() as u64);
         let bytes: u64 = self.under_way().map(|flight| u64::from(flight.request.length_bytes)).sum();

@@ -1,11 +1,11 @@
-//! What can be seen of a system from outside while it serves: what goes on inside, and the health of its devices.
+//! External view of a running system: [`Gauges`] of its activity, and the health of its devices.
 
 use serde::{Deserialize, Serialize};
 
 use crate::array::{PassKind, PassState};
 use crate::description::array::Level;
 
-/// What is going on inside a system, for people.
+/// Current activity of a system, for users.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gauges {
     /// Requests in the system and in the host in front of it.
@@ -18,26 +18,26 @@ pub struct Gauges {
     pub groups: Vec<GroupGauge>,
 }
 
-/// What a device does.
+/// Current activity of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceGauge {
-    /// The member's name; empty where a device stands alone.
+    /// Name of the member; empty for a single device.
     pub name: String,
-    /// What it does.
+    /// State of the device.
     pub state: DeviceState,
-    /// Commands that it has, those that wait for one of its tags included.
+    /// Its commands, including those that wait for a tag.
     pub queue: u32,
-    /// Where the arm is, or is going; of several actuators the first that works.
+    /// Current cylinder or destination of the arm; with several actuators, of the first active one.
     pub cylinder: Option<u32>,
     /// Cylinders of a disk; 0 without an arm.
     pub cylinders: u32,
     /// The surface that is read or written.
     pub head: u32,
-    /// Bytes written by the host that are in its memory alone.
+    /// Bytes written by the host that are only in its memory.
     pub dirty_bytes: u64,
 }
 
-/// What a device does.
+/// State of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceState {
@@ -49,9 +49,9 @@ pub enum DeviceState {
     Writing,
     /// It works for itself: recalibration, a scan, cleaning, garbage collection.
     Internal,
-    /// Its spindle stands.
+    /// Its spindle is stopped.
     Standby,
-    /// It answers nobody.
+    /// It does not respond.
     Missing,
     /// It takes the place of a member that is missing, and is being filled.
     Rebuilding,
@@ -66,7 +66,7 @@ pub struct CacheGauge {
     pub dirty_bytes: u64,
     /// Reads that it answered so far.
     pub hits: u64,
-    /// A power cut loses nothing of it.
+    /// Whether a power cut loses none of its data.
     pub battery_ok: bool,
 }
 
@@ -77,15 +77,15 @@ pub struct GroupGauge {
     pub name: String,
     /// Its level.
     pub level: Level,
-    /// How it is.
+    /// State of the group.
     pub state: GroupHealth,
-    /// What the spare that is being filled has got.
+    /// Progress of the spare being filled.
     pub rebuilt_bytes: u64,
-    /// What it will have got in the end; 0 when none is being filled.
+    /// Total bytes of the spare; 0 if none is being filled.
     pub of_bytes: u64,
-    /// Bytes of its slots that no redundancy could bring back, and that nobody has written since.
+    /// Bytes of its slots that redundancy could not restore, and that have not been written since.
     pub lost_bytes: u64,
-    /// The last pass over its stripes since power came.
+    /// The last pass over its stripes since power-on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<PassGauge>,
 }
@@ -107,7 +107,7 @@ pub struct PassGauge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupHealth {
-    /// Every member holds what it should.
+    /// All members are valid.
     Healthy,
     /// A member is missing.
     Degraded,
@@ -117,10 +117,10 @@ pub enum GroupHealth {
     Failed,
 }
 
-/// What the SMART counters of a device are made of.
+/// Inputs of a device's SMART counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceHealth {
-    /// The member's name; empty where a device stands alone.
+    /// Name of the member; empty for a single device.
     pub name: String,
     /// Product name.
     pub model: String,
@@ -128,7 +128,7 @@ pub struct DeviceHealth {
     pub capacity_bytes: u64,
     /// Turns of the spindle a minute.
     pub rpm: Option<u32>,
-    /// Sectors that were found unreadable and have not been written since.
+    /// Sectors found unreadable and not written since.
     pub pending_sectors: u64,
     /// Sectors that are on spares.
     pub reallocated_sectors: u64,
@@ -142,6 +142,6 @@ pub struct DeviceHealth {
     pub written_bytes: u64,
     /// Times that it was switched on, the first included.
     pub power_cycles: u32,
-    /// It answers nobody.
+    /// Whether it does not respond.
     pub missing: bool,
 }

@@ -1,4 +1,4 @@
-//! The host in front of a drive: how many commands it keeps there, and in which order it hands over the rest.
+//! The host in front of a drive: the number of commands it keeps there, and the order of the rest.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,7 +35,7 @@ impl Host {
         Host { waiting, tags, in_drive: 0, arrivals: 0, last_bytes: 0 }
     }
 
-    /// Whoever asked has given up.
+    /// Drops all commands, since their issuer has given up.
     pub fn reset(&mut self) {
         match &mut self.waiting {
             Waiting::Arrival(queue) => queue.clear(),
@@ -58,7 +58,7 @@ impl Host {
         waiting as u32
     }
 
-    /// A request at `offset_bytes` wants to go to the drive: true if it may go now, else it waits.
+    /// Admits a request at `offset_bytes`: returns true if it may go to the drive now; otherwise it waits.
     #[inline]
     pub fn admit(&mut self, id: u32, offset_bytes: u64) -> bool {
         if self.in_drive < self.tags {

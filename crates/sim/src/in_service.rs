@@ -1,33 +1,33 @@
-//! A system as it is in service: what requests of the past have left in its caches.
+//! Warms up a system as in continuous service, with the effects of past requests on its caches.
 //!
-//! What is clean follows from the requests alone. How much of a write-back cache is dirty is a balance: the more is dirty,
-//! the more is destaged at once, until as much leaves as comes. To get there takes a cache of gigabytes hundreds of
-//! thousands of requests, and what runs before that are answered faster than they ever will be again. So the balance is
-//! looked for: short runs from one share of dirty pages or another tell whether it grows or shrinks from there, and
-//! halves are left out until the share is known (after Gear and Kevrekidis, *SIAM Journal on Scientific Computing* 24,
-//! 2003, who take the drift of a slow variable from short runs of the whole).
+//! Clean contents follow only from the requests. The dirty share of a write-back cache is a balance: the more is dirty,
+//! the more is destaged at once, until outflow equals inflow. Reaching it takes hundreds of thousands of requests for a
+//! cache of gigabytes, and earlier requests are answered faster than later ones. So the balance is searched: short runs
+//! from various shares of dirty pages show whether the share grows or shrinks from there, and the interval is bisected
+//! until the share is known (after Gear and Kevrekidis, *SIAM Journal on Scientific Computing* 24, 2003, who derive the
+//! drift of a slow variable from short runs of the whole).
 
 use headstack_workload::{Kind, Request};
 
 use crate::error::SimError;
 use crate::system::System;
 
-/// Requests of each short run, of which a fourth more comes first. The drift of a few percent that is looked for in the end
-/// needs more of them than its sign far from the balance.
+/// Requests per short run, preceded by 25 % more. The final drift of a few percent needs more requests than its sign
+/// far from the balance.
 const PILOTS: [u64; 7] = [1_000, 1_000, 2_000, 2_000, 4_000, 4_000, 8_000];
 
 /// A share of dirty pages that leaves room for the writes of a short run.
 const NEARLY_FULL: f64 = 0.99;
 
-/// What of a short run comes first, until queues are as the share of dirty pages makes them.
+/// Reciprocal of the initial part of a short run, until queues match the share of dirty pages.
 pub const FIRST: u64 = 4;
 
-/// A short run from a system's state on: so many requests after the first, with a number that tells it from others. By
-/// how many pages more the cache was dirty at its end.
+/// A short run from a system's state: number of requests after the initial part, and a number that identifies the run.
+/// Returns the increase of dirty pages.
 pub type Pilot<'p> = dyn FnMut(System, u64, u64) -> Result<i64, SimError> + 'p;
 
-/// Shows `system` so many requests of `past`, and lets its write-back cache be as dirty as it stays under `pilot`'s load.
-/// Without such a cache, and where nothing was written, it is as the requests left it.
+/// Shows `system` past requests, and sets the dirty share of its write-back cache to the balance with `pilot`'s load.
+/// Without such a cache, or without writes, it remains as the requests left it.
 ///
 /// # Errors
 /// Those of a pilot.
@@ -50,7 +50,7 @@ pub fn bring(
         leave_dirty(&mut tried, share, &mut writes);
         pilot(tried, requests, number)
     };
-    // What even a nearly full cache does not destage as fast as it comes stays full: most of what is too slow ends here.
+    // If even a nearly full cache does not destage fast enough, it stays full: most overloads end here.
     let stays_full = drift(NEARLY_FULL, PILOTS[0], PILOTS.len() as u64)? > 0;
     share = if stays_full { 1.0 } else { share.min(NEARLY_FULL) };
     let pilots = if stays_full { &PILOTS[..0] } else { &PILOTS };
@@ -90,9 +90,9 @@ impl Writes<'_> {
     }
 }
 
-/// Lets a share of the pages that may be dirty be so, by writes of the past. They go on until all that is dirty has been
-/// written since: what leaves in the order of its places leaves few behind where it has just been, and many where it is to
-/// come, and takes less time over them than over any.
+/// Sets a share of the permitted dirty pages by past writes. They continue until all dirty pages have been written
+/// since: destaging in address order leaves few dirty pages where it has just been, and many where it is to come, and
+/// takes less time over them than over random ones.
 fn leave_dirty(system: &mut System, share: f64, writes: &mut Writes) {
     system.leave_dirty(share);
     let mut turned_over = 0;

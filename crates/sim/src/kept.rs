@@ -1,9 +1,10 @@
-//! What follows from a description alone: runs of a sweep differ in their workload more often than in their system.
+//! [`Kept`]: caches values that only depend on a description, since runs of a sweep differ in their workload more often
+//! than in their system.
 
 /// Descriptions that are remembered.
 const DESCRIPTIONS: usize = 4;
 
-/// What was made of the descriptions that this thread met last.
+/// Values for the descriptions that this thread used last.
 #[derive(Debug)]
 pub struct Kept<D, M>(Vec<(D, M)>);
 
@@ -14,13 +15,13 @@ impl<D, M> Default for Kept<D, M> {
 }
 
 impl<D: Clone + PartialEq, M: Clone> Kept<D, M> {
-    /// What is made of a description, made at most once while it is remembered.
+    /// Returns the value of a description, created at most once while it is cached.
     ///
     /// # Errors
-    /// That of making it.
+    /// That of creating it.
     pub fn of<E>(&mut self, description: &D, make: impl FnOnce() -> Result<M, E>) -> Result<M, E> {
         if let Some(at) = self.0.iter().position(|(known, _)| known == description) {
-            // What is asked for often stays.
+            // Frequently used values stay.
             self.0[..=at].rotate_right(1);
             return Ok(self.0[0].1.clone());
         }
@@ -46,7 +47,7 @@ mod tests {
             });
             assert_eq!(squared, if key == 9 { Err("nine") } else { Ok(key * key) });
         };
-        // Five are one too many: 2 has to go, since 1 was asked for again. What fails is tried again.
+        // Five are one too many: 2 is evicted, since 1 was used again. Failures are retried.
         for key in [1, 2, 1, 3, 4, 1, 5, 1, 9, 9, 2] {
             ask(key);
         }

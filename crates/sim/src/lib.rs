@@ -1,4 +1,4 @@
-//! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
+//! Simulation in virtual time: drives, arrays, and their loads. No I/O, no wall clock.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

@@ -1,9 +1,9 @@
-//! Links that several devices share: buses, loops, expanders, networks.
+//! [`Link`]s that several devices share: buses, loops, expanders, networks.
 //!
 //! A transfer is booked when it becomes known, which for a drive is when its arm takes the command, up to a few turns
-//! ahead. A link therefore keeps a calendar of what it has promised, and a transfer takes whatever time is left from the
-//! moment it is ready, in pieces where it must: devices that share a link disconnect and reconnect, so no time that
-//! somebody could use is lost. The calendar is short, since what lies in the past is forgotten.
+//! ahead. So a link keeps a calendar of bookings, and a transfer takes the free time from the moment it is ready, in
+//! pieces if necessary: devices that share a link disconnect and reconnect, so no usable time is lost. The calendar is
+//! short, since the past is dropped.
 
 pub use crate::description::link::{LinkDescription, LinkKind};
 
@@ -39,7 +39,7 @@ impl Link {
         Link { description: description.clone(), lanes, busy_ns: 0, waited_ns: 0, transfers: 0 }
     }
 
-    /// What it is.
+    /// Its description.
     pub fn description(&self) -> &LinkDescription {
         &self.description
     }
@@ -53,11 +53,11 @@ impl Link {
         &mut self.lanes[usize::from(self.description.full_duplex && direction == Direction::Write)]
     }
 
-    /// Carries `bytes` that are ready at `ready_ns`; returns when the last of them is there. `ns_per_byte` is the pace of
-    /// whoever sends or takes them, where that is slower and holds the link meanwhile (0 where it does not).
+    /// Carries `bytes` that are ready at `ready_ns`; returns when the last of them has arrived. `ns_per_byte` is the
+    /// pace of the sender or receiver if that is slower and holds the link meanwhile (0 otherwise).
     ///
-    /// The overhead of a transfer lies before it: an idle link has done it by `ready_ns`, since what devices are known to
-    /// need for a command, measured alone on their link, contains it. What a link adds is the wait for it.
+    /// The overhead of a transfer precedes it: an idle link has finished it by `ready_ns`, since the known service time
+    /// of a device, measured when it is the only one on its link, includes it. A link only adds the wait for it.
     pub fn carry(&mut self, now_ns: u64, ready_ns: u64, bytes: u64, ns_per_byte: f64, direction: Direction) -> u64 {
         let overhead_ns = match direction {
             Direction::Read => self.description.read_ns,
@@ -93,8 +93,8 @@ struct Calendar {
 }
 
 impl Calendar {
-    /// Takes `length_ns` of the free time from `from_ns` on; returns when the last of it is over. Nothing will ever be
-    /// asked for that lies more than [`KEPT_NS`] before `now_ns`.
+    /// Takes `length_ns` of the free time from `from_ns` on; returns the end. No later call may begin more than
+    /// [`KEPT_NS`] before `now_ns`.
     fn take(&mut self, now_ns: u64, from_ns: u64, length_ns: u64) -> u64 {
         let horizon_ns = now_ns.min(from_ns).saturating_sub(KEPT_NS);
         let past = self.taken.partition_point(|&(_, end)| end < horizon_ns);
@@ -114,7 +114,7 @@ impl Calendar {
                 return begin + left;
             }
             if gap >= PIECE_MIN_NS {
-                // Joined to what follows: `at` is that interval still, or its union with the one before.
+                // Merged with the following one: `at` is still that interval, or its union with the previous one.
                 left -= gap;
                 at = self.insert(at, begin, taken_from);
             }
@@ -155,12 +155,12 @@ impl Calendar {
     }
 }
 
-/// Transfers begin at most this long before they are booked (their overhead lies before them).
+/// Longest time by which transfers begin before they are booked (their overhead precedes them).
 const KEPT_NS: u64 = 10_000_000;
 /// Past intervals are forgotten in batches.
 const FORGET_AT: usize = 32;
 
-/// The shared links between one device and whoever sends it commands; none for a device that stands alone.
+/// The shared links between one device and its host; none for a single device.
 #[derive(Debug)]
 pub struct Upstream<'a> {
     now_ns: u64,

@@ -1,4 +1,4 @@
-//! The stored form: Parquet, sorted by arrival, one row per request, with [`Meta`] as JSON in its metadata.
+//! The stored form: Parquet, sorted by arrival, one row per request, with [`Meta`](crate::Meta) as JSON in its metadata.
 //!
 //! Any Parquet tool can read it: names are text, missing values are null, units are in the column names. Row groups are
 //! encoded and decoded with one column per core.

@@ -57,7 +57,7 @@ impl RandomWrites {
     }
 
     /// Free blocks and unused parts of open ones, as a share of the flash: one block per die less 25 % below the
-    /// smallest number of free ones, as in simulated drives of 80 and 320 blocks per die.
+    /// minus 0.75, as in simulated drives of 80 and 320 blocks per die.
     fn kept(&self, over_provisioning: f64) -> f64 {
         let raw = self.capacity.logical_bytes as f64 * (1.0 + over_provisioning);
         let blocks = raw / (self.dies() * self.row_bytes() * f64::from(self.flash.pages_per_block));

@@ -1,4 +1,5 @@
-//! A drive with memories between its host and its mechanism: flash that serves reads, a media cache that takes writes.
+//! [`Assisted`]: a drive with memories between its host and its mechanism: flash that serves reads, a media cache that
+//! takes writes.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::spans::common;
 #[derive(Clone, Debug)]
 pub struct Assisted {
     description: Arc<DriveDescription>,
-    /// Home lies behind the media cache in its blocks.
+    /// The mechanism; home is behind the media cache in its blocks.
     drive: Drive,
     flash: Option<Flash>,
     staging: Option<Staging>,
@@ -31,7 +32,7 @@ pub struct Assisted {
     /// Commands that failed, by the host's names.
     pub failures: Failures,
     sector_bytes: u64,
-    /// When the host was last waiting for something, if it is not now.
+    /// When the host last waited for something, if it does not now.
     left_alone_ns: u64,
     /// Everything up to this time has been done.
     seen_ns: u64,
@@ -39,7 +40,7 @@ pub struct Assisted {
     pieces: Vec<Piece>,
 }
 
-/// The media cache that a description has.
+/// The media cache of a description.
 fn staging(description: &DriveDescription) -> Option<Staging> {
     description.media_cache.as_ref().map(|cache| Staging::new(description, cache))
 }
@@ -120,7 +121,7 @@ impl Assisted {
         }
     }
 
-    /// Nothing is queued, in service, or in the buffer alone; the media cache may hold data.
+    /// Whether nothing is queued, in service, or only in the buffer; the media cache may hold data.
     pub fn is_idle(&self) -> bool {
         self.drive.is_idle() && self.staging.as_ref().is_none_or(Staging::is_durable)
     }
@@ -154,7 +155,7 @@ impl Assisted {
         self.work(upstream, now_ns);
     }
 
-    /// The sectors that a request touches.
+    /// The sectors of a request.
     fn sectors(&self, request: &Request) -> (u64, u64) {
         let end = request.offset_bytes + u64::from(request.length_bytes);
         (request.offset_bytes / self.sector_bytes, end.div_ceil(self.sector_bytes))
@@ -210,7 +211,7 @@ impl Assisted {
         }
     }
 
-    /// Copies of what changes are stale.
+    /// Invalidates copies of changed data.
     fn forget(&mut self, request: &Request) {
         if let Some(flash) = &mut self.flash {
             let (start_bytes, length_bytes) = (request.offset_bytes, u64::from(request.length_bytes));
@@ -262,7 +263,7 @@ impl Assisted {
 
     fn trim(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         self.forget(request);
-        // A sector of which a part is trimmed stays.
+        // A partially trimmed sector stays.
         let end = request.offset_bytes + u64::from(request.length_bytes);
         let (from, to) = (request.offset_bytes.div_ceil(self.sector_bytes), end / self.sector_bytes);
         if let Some(staging) = self.staging.as_mut().filter(|_| from < to) {
@@ -334,7 +335,7 @@ impl Assisted {
         &self.drive
     }
 
-    /// Replaces what is wrong with the media at home.
+    /// Replaces the media defects at home.
     pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         let home = self.home_bytes();
         let at_home = |media_defect: &MediaDefect| MediaDefect {
@@ -358,7 +359,7 @@ impl Assisted {
         }
     }
 
-    /// Appends what of a span is in a volatile cache alone.
+    /// Appends the parts of a span that are only in a volatile cache.
     pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         let (home, first) = (self.home_bytes(), into.len());
         self.drive.volatile(Span { start_bytes: home + span.start_bytes, ..span }, into);
@@ -378,7 +379,7 @@ impl Assisted {
         self.drive.track_end_bytes(self.home_bytes() + at_bytes) - self.home_bytes()
     }
 
-    /// Power was cut and is back: the flash and the media cache keep what they hold, and their maps.
+    /// Power was cut and restored: the flash and the media cache keep their contents and maps.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drive.power_cycle(now_ns);
         self.flights = Flights::default();
@@ -404,7 +405,7 @@ impl Assisted {
         self.staging.as_ref().map_or(0, Staging::buffered_sectors) * self.sector_bytes
     }
 
-    /// What it does.
+    /// Current activity.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let mut gauge = self.drive.gauge(now_ns);
         gauge.dirty_bytes += self.buffered_bytes();

@@ -1,4 +1,4 @@
-//! Moving home what a media cache holds: reads, then writes in ascending order, then the cache forgets.
+//! Cleaning of a media cache: reads, then writes home in ascending order, then the cache drops the data.
 
 use super::log::{Cached, Log};
 
@@ -21,18 +21,18 @@ pub struct Cleaning {
     reads: usize,
     next: usize,
     under_way: u32,
-    /// What is at home once it is done: ranges of home.
+    /// Ranges that are at home once it is done.
     moved: Vec<(u64, u64)>,
-    /// As far as it lies before this place of the log.
+    /// Only data before this place of the log.
     below: u64,
 }
 
-/// Where home begins on the media, and how much of it one access takes at most.
+/// Start of home on the media, and the longest access.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// First sector of home.
     pub home_block: u64,
-    /// One past the last sector of home, counted from its first.
+    /// Exclusive end of home, counted from its first sector.
     pub home_sectors: u64,
     /// Sectors of a long access: it cannot be interrupted.
     pub step_sectors: u32,
@@ -67,7 +67,7 @@ impl Cleaning {
         self.is_over()
     }
 
-    /// Lets the log forget what is at home now.
+    /// Drops data from the log that are at home now.
     pub fn finish(&mut self, log: &mut Log) {
         for &(from, to) in &self.moved {
             log.unmap(from, to, self.below);
@@ -76,7 +76,7 @@ impl Cleaning {
         log.drop_dead();
     }
 
-    /// The range of home that it is to write, if it has not.
+    /// The range of home that it is to write, if not done yet.
     pub fn unfinished(&self) -> Option<(u64, u64)> {
         if self.is_over() { None } else { self.moved.first().copied() }
     }
@@ -101,7 +101,7 @@ impl Cleaning {
             }
         }
         self.below = to;
-        // The log is read as a whole: what is dead in it costs less than to go around it.
+        // The log is read as a whole: reading dead data costs less than skipping them.
         while from < to {
             let block = log.block(from);
             let lap = (from - block + log.sectors()).min(to);
@@ -149,7 +149,7 @@ impl Cleaning {
         self.add_steps(true, shape.home_block + from, shape.home_block + to, shape.step_sectors);
     }
 
-    /// Drops what was got ready and not begun.
+    /// Drops a prepared step that has not begun.
     pub fn abandon(&mut self) {
         self.clear();
     }

@@ -1,4 +1,4 @@
-//! The read cache in flash: which blocks it holds, which it takes in, and when.
+//! The read cache in flash: its blocks, and when others are added.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 use super::runs::Runs;
 use crate::description::drive::FlashCache;
 
-/// Fills that wait in the buffer for the flash; what comes beyond is not taken in.
+/// Number of fills that wait in the buffer for the flash; further ones are dropped.
 const FILLS_MAX: usize = 64;
 
-/// Which blocks are in flash, and which of them were read since the clock's hand passed: two bits a block, so that the
-/// marks of 24 drives stay in the processor's cache, where a map with an entry a block does not.
+/// Blocks in flash, and those read since the clock's hand passed: two bits per block, so that the marks of 24 drives
+/// stay in the processor's cache, unlike a map with an entry per block.
 #[derive(Clone, Debug, Default)]
 struct Marks {
-    /// Bits of 32 neighbouring blocks, by their first block over 32. There is no word without a block in flash.
+    /// Bits of 32 neighbouring blocks, by their first block over 32. Every word has a block in flash.
     words: FxHashMap<u64, u64>,
 }
 
@@ -76,7 +76,7 @@ pub struct Flash {
     blocks_max: usize,
     /// Slot of each block in flash.
     resident: FxHashMap<u64, u32>,
-    /// The same blocks, as every read asks for them.
+    /// Marks of the same blocks, as used by every read.
     marks: Marks,
     /// Block in each slot.
     slots: Vec<u64>,
@@ -150,7 +150,7 @@ impl Flash {
         true
     }
 
-    /// When what a read found is out of the flash; the firmware asks for it at `asked_ns`.
+    /// When the data of a read are out of the flash; the firmware requests them at `asked_ns`.
     pub fn read(&mut self, asked_ns: u64, length_bytes: u64) -> u64 {
         let begin_ns = (asked_ns + self.description.latency_ns).max(self.channel_free_ns);
         self.channel_free_ns = begin_ns + self.transfer_ns(length_bytes);
@@ -163,7 +163,7 @@ impl Flash {
         transfer_ns
     }
 
-    /// A random read has come off the media: takes in the blocks of it, where it is choosy those that were read before.
+    /// A random read has come off the media: caches its blocks, or if selective only those that were read before.
     pub fn was_read(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) {
         self.settle(now_ns);
         for block in self.blocks(start_bytes, length_bytes) {
@@ -173,7 +173,7 @@ impl Flash {
         }
     }
 
-    /// As [`Self::was_read`], for a read that took no time and may be taken in at once.
+    /// As [`Self::was_read`], for a read in no time that may be cached at once.
     pub fn warm(&mut self, start_bytes: u64, length_bytes: u64) {
         if !self.is_random(start_bytes, length_bytes) {
             return;
@@ -185,7 +185,7 @@ impl Flash {
         }
     }
 
-    /// A write makes what is on its way into flash stale, and copies, where it does not bring them up to date.
+    /// A write invalidates data on their way into flash, and copies, unless it updates them.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         if !self.description.keeps_written {
             return self.was_trimmed(start_bytes, length_bytes);
@@ -217,7 +217,7 @@ impl Flash {
         if self.description.on_first_read {
             return true;
         }
-        // SplitMix64's finaliser: the upper half chooses the place, the lower tells the blocks there apart.
+        // SplitMix64's finalizer: the upper half selects the place, the lower distinguishes the blocks there.
         let z = (block ^ (block >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let z = z ^ (z >> 31);
@@ -236,7 +236,7 @@ impl Flash {
         self.fills.push_back((self.fill_free_ns, block));
     }
 
-    /// Power was cut and is back: what was on its way into flash is gone.
+    /// Power was cut and restored: data on their way into flash are lost.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.fills.clear();

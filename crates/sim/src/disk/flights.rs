@@ -26,7 +26,7 @@ pub struct Flights {
 pub struct Landed {
     /// For the host.
     pub completion: Completion,
-    /// What the flash may want of it.
+    /// Range that the flash may cache.
     pub wanted: Option<(u64, u64)>,
 }
 
@@ -58,12 +58,12 @@ impl Flights {
         self.slots[name as usize].id
     }
 
-    /// The flash does not want what could not be read.
+    /// The flash must not cache data that could not be read.
     pub fn spoil(&mut self, name: u32) {
         self.slots[name as usize].wanted = None;
     }
 
-    /// What reads under way bring of a range is stale.
+    /// Marks data of reads under way in a range as stale.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         for flight in &mut self.slots {
             flight.wanted = flight.wanted.filter(|&(from, to)| to <= start_bytes || start_bytes + length_bytes <= from);

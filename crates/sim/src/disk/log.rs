@@ -1,7 +1,7 @@
-//! What a media cache holds and where: a log that is written in order of arrival, and the map from home to its places.
+//! [`Log`] of a media cache: data in order of arrival, and the map from home to their places.
 //!
-//! A place is counted from the log's beginning and grows for ever; modulo the log's size it is a sector of the media.
-//! Data get their place when they arrive. Up to `durable` they are on the media, from there on in the buffer alone.
+//! A place is counted from the log's start and grows forever; modulo the log's size it is a sector of the media. Data
+//! get their place on arrival. Up to `durable` they are on the media, from there on only in the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,12 +22,12 @@ impl Cached {
     }
 }
 
-/// Where a part of a range is.
+/// Place of a part of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPlace {
     /// At home.
     Home,
-    /// On the media of the log, from this sector of it.
+    /// On the media of the log, from this sector on.
     Log(u64),
     /// In the buffer.
     Buffer,
@@ -36,7 +36,7 @@ pub enum LogPlace {
 /// A part of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it is.
+    /// Its place.
     pub place: LogPlace,
     /// First sector at home.
     pub home: u64,
@@ -62,7 +62,7 @@ pub struct Log {
     extents_max: usize,
     /// First sector at home to (sectors, place): disjoint.
     map: BTreeMap<u64, (u32, u64)>,
-    /// What was written, in order, from the oldest that is still of use.
+    /// Records in order, from the oldest that is still needed.
     records: VecDeque<Cached>,
     /// How many of these are on the media.
     durable_records: usize,
@@ -84,7 +84,7 @@ impl Log {
         }
     }
 
-    /// Most sectors of one record: several of them must fit, whatever is lost at the log's end.
+    /// Largest number of sectors per record: several must fit, including space lost at the log's end.
     pub fn record_max(&self) -> u32 {
         (self.sectors / 8).min(1 << 16) as u32
     }
@@ -94,12 +94,12 @@ impl Log {
         self.sectors
     }
 
-    /// One past the place of the last write.
+    /// End of the last write.
     pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// What lies before this place is on the media.
+    /// End of the part on the media.
     pub fn durable(&self) -> u64 {
         self.durable
     }
@@ -109,7 +109,7 @@ impl Log {
         self.durable_records == self.records.len()
     }
 
-    /// Nothing of it is on the media.
+    /// Whether nothing of it is on the media.
     pub fn is_clean(&self) -> bool {
         self.durable_records == 0
     }
@@ -123,7 +123,7 @@ impl Log {
         self.head - self.tail()
     }
 
-    /// How full it is, by room or by extents.
+    /// Fill level, by space or by extents.
     pub fn used_share(&self) -> f64 {
         let room = self.durable.saturating_sub(self.tail()) as f64 / self.sectors as f64;
         room.max(self.durable_records as f64 / self.extents_max as f64)
@@ -131,7 +131,7 @@ impl Log {
 
     /// Takes a write in; at most [`Self::record_max`] sectors.
     pub fn write(&mut self, home: u64, sectors: u32) {
-        // A record lies in one piece: what is left before the log's end is lost if it does not fit.
+        // A record is contiguous: the space before the log's end is lost if the record does not fit.
         let left = self.sectors - self.head % self.sectors;
         let at = self.head + if left < u64::from(sectors) { left } else { 0 };
         self.head = at + u64::from(sectors);
@@ -140,7 +140,7 @@ impl Log {
         self.records.push_back(Cached { home, sectors, at });
     }
 
-    /// Forgets what the log holds of a range, as far as it lies before place `below`.
+    /// Drops a range from the log, as far as it is before place `below`.
     pub fn unmap(&mut self, from: u64, to: u64, below: u64) {
         let mut next = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
         while next < to
@@ -161,7 +161,7 @@ impl Log {
         }
     }
 
-    /// What the log holds of a range, ascending and cut to it.
+    /// Cached parts of a range, ascending and cut to it.
     pub fn cached(&self, from: u64, to: u64) -> impl Iterator<Item = Cached> {
         // Extents are disjoint: if the last that begins before `to` ends by `from`, the log holds nothing of the range. Most
         // ranges are so, and cost one search of the map.
@@ -185,7 +185,7 @@ impl Log {
         self.cached(from, to).next().is_some()
     }
 
-    /// Where the parts of a range are, ascending.
+    /// Places of the parts of a range, ascending.
     pub fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         let mut next = from;
         let home = |from: u64, to: u64| Piece { place: LogPlace::Home, home: from, sectors: (to - from) as u32 };
@@ -203,7 +203,7 @@ impl Log {
         }
     }
 
-    /// The next data to go to the media, up to `sectors_max` of them or one record; nothing if there is no room.
+    /// The next data for the media, up to `sectors_max` of them or one record; `None` without space.
     pub fn next_batch(&self, sectors_max: u32) -> Option<Batch> {
         let first = self.records.get(self.durable_records)?;
         let limit = self.tail() + self.sectors;
@@ -229,7 +229,7 @@ impl Log {
         self.drop_dead();
     }
 
-    /// Frees the room of the oldest data, as far as nobody needs them any more.
+    /// Frees the space of the oldest data that are no longer needed.
     pub fn drop_dead(&mut self) {
         while self.durable_records > 0 && !self.is_live(&self.records[0]) {
             self.records.pop_front();
@@ -242,7 +242,7 @@ impl Log {
         self.records.range(..self.durable_records)
     }
 
-    /// What is left of a record: the parts that nothing newer has replaced.
+    /// The live parts of a record, which nothing newer has replaced.
     pub fn live(&self, record: Cached) -> impl Iterator<Item = Cached> {
         let places = record.at..record.at + u64::from(record.sectors);
         self.cached(record.home, record.end()).filter(move |cached| places.contains(&cached.at))
@@ -252,13 +252,13 @@ impl Log {
         self.live(*record).next().is_some()
     }
 
-    /// Calls `each` with the parts of the range `[from, to)` of home that are in the buffer alone.
+    /// Calls `each` with the parts of the range `[from, to)` of home that are only in the buffer.
     pub fn undurable(&self, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         let in_buffer = self.cached(from, to).filter(|cached| cached.at >= self.durable);
         in_buffer.for_each(|cached| each(cached.home, cached.end()));
     }
 
-    /// What is in the buffer alone is gone. What it had replaced is found at home.
+    /// Loses data that are only in the buffer; older versions are found at home.
     pub fn lose_undurable(&mut self) {
         let durable = self.durable;
         self.map.retain(|_, &mut (_, at)| at < durable);
@@ -267,7 +267,7 @@ impl Log {
         self.drop_dead();
     }
 
-    /// Sector of the log that a place is.
+    /// Sector of the log for a place.
     pub fn block(&self, at: u64) -> u64 {
         at % self.sectors
     }

@@ -1,9 +1,10 @@
-//! The disk: a drive as its host sees it, with whatever stands between its port and its mechanisms.
+//! [`Disk`]: a drive as its host sees it, including the memories between its port and its mechanisms. See
+//! docs/design/disks.md.
 //!
-//! A plain drive is a [`Drive`] and nothing else. Flash and a media cache put memories before it ([`assisted`]): the flash
-//! serves reads that come again ([`flash`]), the media cache takes writes in the order of their arrival ([`log`]) and
-//! moves them home later ([`cleaning`]), single extents in a conventional drive, whole bands in a shingled one. Several
-//! actuators are as many drives behind one port ([`split`]).
+//! A plain drive is only a [`Drive`]. Flash and a media cache put memories in front of it ([`assisted`]): the flash
+//! serves repeated reads ([`flash`]), the media cache takes writes in order of arrival ([`log`]) and moves them home
+//! later ([`cleaning`]), single extents in a conventional drive, whole bands in a shingled one. Several actuators are
+//! as many drives behind one port ([`split`]).
 
 mod assisted;
 mod cleaning;
@@ -42,10 +43,10 @@ enum Kind {
 }
 
 impl Disk {
-    /// A disk at rest with empty caches. `seed` drives the optional random processes only.
+    /// An idle disk with empty caches. `seed` only drives the optional random processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// When the description is impossible.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Disk, InvalidDescription> {
         check(description)?;
         let kind = if description.actuators > 1 {
@@ -58,7 +59,7 @@ impl Disk {
         Ok(Disk { kind })
     }
 
-    /// Another disk of the same description, at rest: the two share what was compiled from it.
+    /// Another idle disk of the same description, which shares compiled data.
     pub fn another(&self, seed: u64) -> Disk {
         let kind = match &self.kind {
             Kind::Plain(drive) => Kind::Plain(drive.another(seed)),
@@ -120,7 +121,7 @@ impl Disk {
         }
     }
 
-    /// Nothing is queued, in service, or in the buffer alone. A media cache may hold data, and will be cleaned.
+    /// Whether nothing is queued, in service, or only in the buffer. A media cache may hold data, and will be cleaned.
     pub fn is_idle(&self) -> bool {
         match &self.kind {
             Kind::Plain(drive) => drive.is_idle(),
@@ -129,7 +130,7 @@ impl Disk {
         }
     }
 
-    /// It is idle, and a media cache holds nothing either.
+    /// Whether it is idle, with an empty media cache.
     pub fn is_clean(&self) -> bool {
         match &self.kind {
             Kind::Assisted(assisted) => assisted.is_clean(),
@@ -137,8 +138,8 @@ impl Disk {
         }
     }
 
-    /// Shows the read cache in flash a request, in no time and whatever its fill rate: so it is warmed as hours of such
-    /// requests would have done. Does nothing in a disk without one.
+    /// Shows the read cache in flash a request, in no time and at any fill rate: this warms it as hours of such
+    /// requests would. Does nothing in a disk without one.
     pub fn warm_with(&mut self, request: &Request) {
         if let Kind::Assisted(assisted) = &mut self.kind {
             assisted.warm_with(request);

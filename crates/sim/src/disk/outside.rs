@@ -1,4 +1,4 @@
-//! What the world outside does to a disk, and sees of it, over whatever stands between its port and its mechanisms.
+//! External events of a disk, and its gauges.
 
 use headstack_result::Levels;
 use headstack_workload::Span;
@@ -9,7 +9,7 @@ use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
 
 impl Disk {
-    /// Replaces what is wrong with its media.
+    /// Replaces its media defects.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.set_media_defects(media_defects, seed),
@@ -18,7 +18,7 @@ impl Disk {
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether there are failed commands that have not been queried.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         match &self.kind {
@@ -56,7 +56,7 @@ impl Disk {
         }
     }
 
-    /// Appends what of a span is in a volatile cache alone, in no order.
+    /// Appends the parts of a span that are only in a volatile cache, in no order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         match &self.kind {
             Kind::Plain(drive) => drive.volatile(span, into),
@@ -101,7 +101,7 @@ impl Disk {
         }
     }
 
-    /// Adds what is wrong with its media.
+    /// Adds the state of its media.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         match &self.kind {
             Kind::Plain(drive) => drive.add_health(into),

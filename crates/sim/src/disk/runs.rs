@@ -1,4 +1,4 @@
-//! Sequential runs among requests, several side by side.
+//! [`Runs`]: concurrent sequential runs among requests.
 
 /// Runs that are followed at once.
 const RUNS: usize = 16;
@@ -10,7 +10,7 @@ struct Run {
     used: u64,
 }
 
-/// The runs that requests go on with; the least recently used one is forgotten.
+/// The current runs; the least recently used one is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     runs: [Run; RUNS],

@@ -1,4 +1,4 @@
-//! A drive with several actuators: mechanisms that move on their own behind one port.
+//! A drive with several actuators: independent mechanisms behind one port.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Split {
         share.actuators = 1;
         share.geometry.heads /= count;
         share.geometry.logical_blocks /= u64::from(count);
-        // The buffer is shared; evenly, as far as anybody knows.
+        // The buffer is shared evenly, by assumption.
         let buffer = &mut share.buffer;
         buffer.segments = buffer.segments.div_ceil(count);
         buffer.dirty_extents_max = buffer.dirty_extents_max.div_ceil(count);
@@ -75,7 +75,7 @@ impl Split {
         &self.description
     }
 
-    /// What it has counted so far, the mechanisms together.
+    /// Counters, for all mechanisms together.
     pub fn counters(&self) -> Counters {
         let mut sum = self.drives.iter().fold(Counters::default(), |sum, drive| sum.plus(&drive.counters()));
         sum.interface_ns = self.port.busy_ns;
@@ -154,14 +154,14 @@ impl Split {
         }
     }
 
-    /// The share of an actuator, and what of a span lies in it, from its beginning.
+    /// The part of a span in the share of an actuator, relative to its start.
     fn part_of(&self, index: usize, span: Span) -> Option<Span> {
         let base = index as u64 * self.share_bytes;
         let part = common(span, base, base + self.share_bytes)?;
         Some(Span { start_bytes: part.start_bytes - base, ..part })
     }
 
-    /// Replaces what is wrong with the media; each actuator draws for itself.
+    /// Replaces the media defects; each actuator has its own random numbers.
     pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         for index in 0..self.drives.len() {
             let part = |media_defect: &MediaDefect| {
@@ -182,7 +182,7 @@ impl Split {
         self.drives.iter_mut().for_each(|drive| drive.set_write_cache(on));
     }
 
-    /// Appends what of a span is in a volatile cache alone.
+    /// Appends the parts of a span that are only in a volatile cache.
     pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         for (index, drive) in self.drives.iter().enumerate() {
             let Some(part) = self.part_of(index, span) else {
@@ -208,12 +208,12 @@ impl Split {
         self.port.reset();
     }
 
-    /// What it does: the first actuator that works stands for all.
+    /// Current levels: those of the first active actuator.
     pub fn levels(&self) -> Levels {
         [self.drives.iter().map(Drive::dirty_bytes).sum(), 0, 0, 0, 0]
     }
 
-    /// What it does.
+    /// Current activity.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let gauges: Vec<DeviceGauge> = self.drives.iter().map(|drive| drive.gauge(now_ns)).collect();
         let works = |gauge: &&DeviceGauge| !matches!(gauge.state, DeviceState::Idle | DeviceState::Standby);
@@ -222,13 +222,13 @@ impl Split {
         DeviceGauge { queue: self.flights.count() as u32, dirty_bytes, ..shown.clone() }
     }
 
-    /// Adds what is wrong with the media.
+    /// Adds the state of the media.
     pub fn add_health(&self, into: &mut DeviceHealth) {
         self.drives.iter().for_each(|drive| drive.add_health(into));
     }
 }
 
-/// The port that the mechanisms share; what a command costs there is in their overheads.
+/// The port that the mechanisms share; the cost of a command there is in their overheads.
 fn port(description: &DriveDescription) -> Link {
     let interface = &description.interface;
     let (kind, full_duplex) = match interface.kind {

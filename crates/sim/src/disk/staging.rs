@@ -1,4 +1,4 @@
-//! Writes that stop on their way home: in the buffer, then in the media cache, until a sweep brings them home.
+//! Staging of writes: in the buffer, then in the media cache, until cleaning moves them home.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ struct Pending {
     name: u32,
     started_ns: u64,
     data_ns: u64,
-    /// One past its last place in the log.
+    /// Exclusive end of its places in the log.
     end: u64,
     sectors: u64,
     /// Complete for the host; it takes room of the buffer for such writes.
@@ -59,7 +59,7 @@ pub struct Staging {
     pending: VecDeque<Pending>,
     /// The first of them that waits for room in the buffer to be complete.
     first_waiting: usize,
-    /// Flushes that wait for the media: name, since when, up to which place of the log.
+    /// Flushes that wait for the media: name, time of arrival, end of the range in the log.
     flushes: VecDeque<(u32, u64, u64)>,
     latest_data_ns: u64,
     append: Option<Batch>,
@@ -129,17 +129,17 @@ impl Staging {
         self.cache.idle_ns
     }
 
-    /// Something is to be moved home.
+    /// Whether data must be moved home.
     pub fn has_work(&self) -> bool {
         !self.log.is_clean() || !self.cleaning.is_over() || self.unfinished.is_some()
     }
 
-    /// Nothing is in the buffer alone.
+    /// Whether no data are only in the buffer.
     pub fn is_durable(&self) -> bool {
         self.log.is_durable()
     }
 
-    /// Adds what it has counted.
+    /// Adds its counters.
     pub fn count(&self, counters: &mut Counters) {
         counters.media_cache_writes = self.writes;
         counters.media_cache_appends = self.appends;
@@ -149,7 +149,7 @@ impl Staging {
         counters.direct_writes = self.direct_writes;
     }
 
-    /// Where the sectors `[from, to)` of home are.
+    /// Places of the sectors `[from, to)` of home.
     pub fn find(&mut self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         self.log.pieces(from, to, pieces);
         self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::LogPlace::Home));
@@ -181,7 +181,7 @@ impl Staging {
         !self.log.holds_any(from, to) && !self.cleaning.moves(from, to)
     }
 
-    /// A sequential write goes on in the open band, or begins one of which nothing is cached.
+    /// Whether a sequential write continues in the open band, or starts one without cached data.
     fn opens_band(&mut self, from: u64, to: u64, band: u64) -> bool {
         let goes_on = self.open_band == Some(from);
         let first = from - from % band;
@@ -195,13 +195,13 @@ impl Staging {
         true
     }
 
-    /// The rest of a band has to be written behind what overwrote its beginning.
+    /// Marks the rest of a band, which has to be rewritten after its start was overwritten.
     fn leave_band(&mut self, next: u64, band: u64) {
         self.open_band = None;
         self.unfinished = Some((next, next.next_multiple_of(band).min(self.shape.home_sectors)));
     }
 
-    /// A command is done: if it went home directly, it is there.
+    /// A command is done: if it went home directly, its data are there.
     pub fn direct_done(&mut self, name: u32) {
         self.directs.retain(|direct| direct.name != name);
     }
@@ -254,7 +254,7 @@ impl Staging {
         }
     }
 
-    /// An append that waits for the arm takes along what has come since.
+    /// Extends an append that waits for the arm by later data.
     fn grow_append(&mut self, drive: &mut Drive, now_ns: u64) {
         if self.append.is_none() {
             return;
@@ -269,12 +269,12 @@ impl Staging {
         }
     }
 
-    /// What the buffer holds of writes would be lost with the power.
+    /// Whether a power loss would lose writes in the buffer.
     pub fn is_volatile(&self) -> bool {
         !self.cache.dram_is_protected && self.early_sectors_max + self.early_sectors > 0
     }
 
-    /// Calls `each` with the parts of the sectors `[from, to)` of home that are in the buffer alone.
+    /// Calls `each` with the parts of the sectors `[from, to)` of home that are only in the buffer.
     pub fn buffered(&self, from: u64, to: u64, each: impl FnMut(u64, u64)) {
         self.log.undurable(from, to, each);
     }
@@ -336,7 +336,7 @@ impl Staging {
         }
     }
 
-    /// Completes what waited for the media.
+    /// Completes commands that waited for the media.
     fn settle_pending(&mut self, drive: &mut Drive, now_ns: u64) {
         let durable = self.log.durable();
         while let Some(write) = self.pending.front().filter(|write| write.end <= durable) {
@@ -355,7 +355,7 @@ impl Staging {
         }
     }
 
-    /// Gives the arm what is to be done: appends at once, cleaning when the host is `away` or the cache nearly full.
+    /// Gives the arm its work: appends at once, cleaning when the host is `away` or the cache nearly full.
     pub fn work(&mut self, drive: &mut Drive, upstream: &mut Upstream, now_ns: u64, away: bool) {
         let mut is_full = false;
         if self.append.is_none() && !self.log.is_durable() {

@@ -1,4 +1,4 @@
-//! Where the newest data are: the media cache and the flash against a model that remembers every version.
+//! Places of the newest data: compares the media cache and the flash with a model that remembers every version.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ const LOG: u64 = 96;
 const BAND: u64 = 50;
 const SHAPE: Shape = Shape { home_block: LOG, home_sectors: HOME as u64, step_sectors: 7 };
 
-/// A drive whose sectors hold versions: 0 is what was there before.
+/// A drive whose sectors hold versions: 0 means the previous contents.
 struct Model {
     log: Log,
     cleaning: Cleaning,
     shingled: bool,
     newest: Vec<u32>,
     media: Vec<u32>,
-    /// Versions by place of the log: what the buffer holds, or held.
+    /// Versions by place of the log, in the buffer now or earlier.
     written: HashMap<u64, u32>,
-    /// What the cleaning has read of the media, and which place of the log each sector of home is to get.
+    /// Data read by the cleaning, and the place of the log for each sector of home.
     read: HashMap<u64, u32>,
     from_log: HashMap<u64, u64>,
     version: u32,
@@ -58,7 +58,7 @@ impl Model {
         let Some(batch) = self.log.next_batch(16) else {
             return false;
         };
-        // Places of a batch follow each other: the last one ends where the log is durable after it.
+        // Places of a batch are consecutive: the last one ends at the new durable end of the log.
         self.log.appended(&batch);
         let first = self.log.durable() - u64::from(batch.sectors);
         assert_eq!(self.log.block(first), batch.block);
@@ -134,8 +134,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is written, appended and cleaned in between: every sector's newest version is where the map says, and
-    /// at home once everything is clean.
+    /// For any writes, appends and cleanings: every sector's newest version is where the map says, and at home once
+    /// everything is clean.
     #[test]
     fn the_media_cache_never_loses_nor_ages_data(
         shingled in any::<bool>(),

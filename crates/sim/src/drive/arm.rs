@@ -1,4 +1,4 @@
-//! The arm: which job it takes next, and how long that keeps it and the host.
+//! The arm: selects the next job, and determines its duration for the arm and for the host.
 
 use super::buffer::Accepted;
 use super::defective::For;
@@ -99,8 +99,8 @@ impl Drive {
         }
     }
 
-    /// Brings read-ahead up to date and the heads to where it has got; the arm can be taken at the returned time. A job
-    /// that goes on where read-ahead is may still join it.
+    /// Updates read-ahead, and moves the heads to its position; returns when the arm is available. A job that continues
+    /// read-ahead may still join it.
     #[inline]
     pub(super) fn stop_read_ahead(&mut self, now_ns: u64) -> u64 {
         let free_ns = self.update_read_ahead(now_ns);
@@ -111,7 +111,7 @@ impl Drive {
         free_ns
     }
 
-    /// What the scheduler expects a command to cost before the arm moves.
+    /// Expected time of a command before the arm moves, for the scheduler.
     #[inline]
     fn usual_overhead_ns(&self) -> u64 {
         self.params.description.overheads.read_miss_ns.after_read
@@ -125,7 +125,7 @@ impl Drive {
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
-        // A read that goes on where the heads are costs the arm nothing; the host still waits for the firmware.
+        // A read that continues at the heads takes the arm no time; the host still waits for the firmware.
         let hit_overhead_ns = overheads.read_hit_ns.after(job.after_read);
         let decoded_ns = self.decode(now_ns, if goes_on { hit_overhead_ns } else { job.overhead_ns });
         let (start_ns, from) = match self.read_ahead {
@@ -152,7 +152,7 @@ impl Drive {
             return self.fail_read(now_ns, decoded_ns, start_ns, job.id, &pass, bad);
         }
         let ready = match self.params.description.interface.disconnect {
-            // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
+            // Buffered data are sent at once, and the drive keeps the bus for the rest.
             _ if job.buffered > 0 && goes_on => decoded_ns + overheads.data_preparation_ns,
             _ if job.buffered > 0 => now_ns + hit_overhead_ns + overheads.data_preparation_ns,
             None => pass.mark_ns.max(decoded_ns + overheads.data_preparation_ns),
@@ -184,7 +184,7 @@ impl Drive {
         ((f64::from(sectors) * self.params.description.buffer.read_watermark) as u32).max(1)
     }
 
-    /// Puts what a pass read into the buffer.
+    /// Stores the data of a pass in the buffer.
     #[inline]
     fn keep_read(&mut self, job: &HostJob, pass: &Pass) -> Option<usize> {
         let end = job.block + u64::from(job.sectors);
@@ -253,7 +253,7 @@ impl Drive {
         }
     }
 
-    /// A write that is complete when it is on the media.
+    /// A write that completes when it is on the media.
     fn write_through(
         &mut self,
         upstream: &mut Upstream,
@@ -370,8 +370,8 @@ impl Drive {
         (pass, bad)
     }
 
-    /// When a media write may begin whose data come evenly from `data_from` to `data_end`: once the buffer holds as much
-    /// as the drive's mark says, and the media cannot overtake the host any more.
+    /// Earliest start of a media write whose data arrive evenly from `data_from` to `data_end`: once the buffer holds
+    /// the share of the watermark, and the media cannot overtake the host any more.
     pub(super) fn data_ready_ns(&self, data_from: u64, data_end: u64, sectors: u32, extent: &Extent) -> u64 {
         let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
         let mark = match extra {

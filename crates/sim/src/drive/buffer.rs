@@ -1,4 +1,4 @@
-//! The buffer: read segments, and what is dirty.
+//! The buffer: read segments, and dirty extents.
 
 use super::recency::Recency;
 use crate::description::drive::Buffer;
@@ -12,7 +12,7 @@ pub struct Segments {
     recency: Recency,
     written: Vec<bool>,
     size: u64,
-    /// Index of the segment that writes must use, where they have one of their own.
+    /// Index of the segment that writes must use, if they have their own.
     write_segment: Option<usize>,
     read_hits_on_writes: bool,
 }
@@ -22,7 +22,7 @@ pub struct Segments {
 pub struct Hit {
     /// Segment.
     pub segment: usize,
-    /// One past the last block that it holds.
+    /// Exclusive end of its blocks.
     pub end: u64,
 }
 
@@ -42,12 +42,12 @@ impl Segments {
         }
     }
 
-    /// The segment that holds `block` and most of what follows it.
+    /// The segment that holds `block` and the most following blocks.
     #[inline]
     pub fn find(&self, block: u64) -> Option<Hit> {
         let mut best: Option<Hit> = None;
         let mut segment = 0;
-        // Few hold it, as a rule none: what is more to be asked of those does not burden the search.
+        // Few segments hold it, usually none: further checks of these do not burden the search.
         while let Some(at) = self.holding(segment, block) {
             let end = self.ends[at];
             if (self.read_hits_on_writes || !self.written[at]) && best.is_none_or(|hit| hit.end < end) {
@@ -65,7 +65,7 @@ impl Segments {
         bounds.map(|(&start, &end)| start <= block && block < end).position(|holds| holds).map(|at| from + at)
     }
 
-    /// One past the last block of a segment.
+    /// Exclusive end of a segment.
     pub fn end_of(&self, segment: usize) -> u64 {
         self.ends[segment]
     }
@@ -81,7 +81,7 @@ impl Segments {
         self.recency.touch(segment);
     }
 
-    /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` where there is none.
+    /// Assigns the least recently used segment to a read, emptied to `[start, start)`; `None` if there is none.
     #[inline]
     pub fn take_for_read(&mut self, start: u64) -> Option<usize> {
         let oldest = self.recency.oldest()?;
@@ -90,7 +90,7 @@ impl Segments {
         Some(oldest)
     }
 
-    /// Extends a segment to `end`; what no longer fits falls out at its front.
+    /// Extends a segment to `end`; excess data are dropped at its front.
     #[inline]
     pub fn fill_to(&mut self, segment: usize, end: u64) {
         self.ends[segment] = end;
@@ -145,7 +145,7 @@ impl Segments {
 pub struct Dirty {
     /// First block.
     pub start: u64,
-    /// One past the last.
+    /// Exclusive end.
     pub end: u64,
     /// When its last data arrived from the host.
     pub data_ns: u64,
@@ -172,7 +172,7 @@ pub struct WriteCache {
     pub coalesced: u64,
 }
 
-/// What became of a write.
+/// Outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
     /// A new extent in this slot: it needs the arm.
@@ -224,12 +224,12 @@ impl WriteCache {
         self.occupied.iter().all(|&slot| self.get(slot).oldest > sequence)
     }
 
-    /// What is dirty, as runs of blocks, in no order.
+    /// Dirty runs of blocks, in no order.
     pub fn dirty(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.occupied.iter().map(|&slot| (self.get(slot).start, self.get(slot).end))
     }
 
-    /// Extent that a write `[start, end)` may be joined to: it touches or overlaps one that still waits.
+    /// Extent that a write `[start, end)` may join: one that still waits, and touches or overlaps it.
     fn joinable(&self, start: u64, end: u64) -> Option<usize> {
         let joins = |slot: &u32| {
             let dirty = self.get(*slot);
@@ -247,7 +247,7 @@ impl WriteCache {
     }
 
     fn fits(&self, sectors: u64) -> bool {
-        // A write larger than the cache is accepted when it is alone, or it would wait for ever.
+        // A write larger than the cache is accepted when there is no other; otherwise it would wait forever.
         self.sectors == 0 || self.sectors + sectors <= self.sectors_max
     }
 

@@ -1,4 +1,4 @@
-//! What a description must fulfil before it is compiled.
+//! Checks a description before it is compiled.
 
 use super::geometry::zone_blocks;
 use crate::description::drive::{BlockOrder, DriveDescription, Geometry, SeekCurve, Sparing, Zone};
@@ -116,8 +116,8 @@ fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Resu
     require(zone_blocks(geometry, index) > 0, &key("reserved_sectors"), || "nothing is left for data".to_owned())
 }
 
-/// Where slips use up the spares of their region (`region` of the zone's `places`) there are enough of them: data pushed
-/// beyond would lie on those of the next region, or beyond the zone.
+/// If slips use up the spares of their region (`region` of the zone's `places`), checks that there are enough: data
+/// pushed further would overwrite those of the next region, or exceed the zone.
 fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) -> bool {
     match sparing {
         Sparing::None => zone.slips.is_empty(),
@@ -129,7 +129,7 @@ fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) ->
         | Sparing::CylinderFront
         | Sparing::RangeEnd { .. }
         | Sparing::ZoneEnd => zone.slips.chunk_by(|a, b| a / region == b / region).all(|slips| {
-            // A range that the zone's end cuts short has no spares.
+            // A range cut short by the zone's end has no spares.
             let is_whole = (slips[0] / region + 1) * region <= places;
             is_whole && slips.len() <= zone.spares as usize
         }),

@@ -1,4 +1,4 @@
-//! What a drive tells of itself ([`crate::chronicle`]).
+//! Events of a drive for the event log ([`crate::chronicle`]).
 
 use super::Drive;
 use super::geometry::Extent;
@@ -34,7 +34,7 @@ impl Drive {
         note(|names| waits(names, now_ns, self.queue.job(at)));
     }
 
-    /// The arm takes a job, whose pass is known; the heads are still where they were.
+    /// The arm starts a job with a known pass; the heads have not moved yet.
     #[inline(always)]
     pub(super) fn tell_access(
         &self,
@@ -84,7 +84,7 @@ impl Drive {
         note(|names| Event::Destaged { at_ns: now_ns, member: names.member(), dirty_sectors: self.writes.sectors() });
     }
 
-    /// A segment of the buffer holds something else now.
+    /// The contents of a buffer segment changed.
     #[inline(always)]
     pub(super) fn tell_segment(&self, now_ns: u64, segment: usize) {
         note(|names| Event::Segment {

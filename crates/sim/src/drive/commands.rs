@@ -1,4 +1,4 @@
-//! What becomes of a command when it arrives: served from the buffer, taken into the write cache, or handed to the arm.
+//! Arrival of commands: served from the buffer, accepted by the write cache, or passed to the arm.
 
 use headstack_workload::Request;
 
@@ -26,7 +26,7 @@ impl Drive {
         cost.after(self.last_was_read)
     }
 
-    /// The firmware spends `overhead_ns` on a command, one command at a time; returns when it is done.
+    /// The firmware spends `overhead_ns` on a command, one at a time; returns when it is done.
     #[inline]
     pub(super) fn decode(&mut self, now_ns: u64, overhead_ns: u64) -> u64 {
         self.counters.overhead_ns += overhead_ns;
@@ -34,7 +34,7 @@ impl Drive {
         self.firmware_free_ns
     }
 
-    /// Brings read-ahead up to date and lets the buffer know what it has read.
+    /// Updates read-ahead, and stores its data in the buffer.
     #[inline]
     pub(super) fn update_read_ahead(&mut self, now_ns: u64) -> u64 {
         let Some(run) = &mut self.read_ahead else {
@@ -43,7 +43,7 @@ impl Drive {
         let before = run.next;
         let free_ns = run.advance(&self.media, now_ns);
         self.counters.read_ahead_ns += (run.next - before) * self.media.spindle.turn_ns(u64::from(run.sector_span));
-        // A segment that was given to something else meanwhile does not end where read-ahead was.
+        // A segment reassigned meanwhile does not end at the read-ahead position.
         if self.segments.end_of(run.segment) == before {
             self.segments.fill_to(run.segment, run.next);
             let segment = run.segment;
@@ -55,7 +55,7 @@ impl Drive {
     pub(super) fn submit_read(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let (block, sectors, _) = self.sectors_of(request);
         let end = block + u64::from(sectors);
-        // Read-ahead since it was last looked at matters only to a read of what it may have added or pushed out.
+        // The progress of read-ahead only matters to a read of blocks that it may have added or displaced.
         if let Some(run) = &self.read_ahead
             && block < run.limit
             && end > self.segments.start_of(run.segment)
@@ -63,7 +63,7 @@ impl Drive {
             self.update_read_ahead(now_ns);
         }
         let overheads = &self.params.description.overheads;
-        // An ordered command holds back even what the buffer could serve at once.
+        // An ordered command also holds back commands that the buffer could serve at once.
         let hit = if self.is_held_back(request.ordered) { None } else { self.segments.find(block) };
         let mut job = HostJob {
             id,
@@ -158,8 +158,8 @@ impl Drive {
         }
     }
 
-    /// One past the last block that read-ahead may read after a request that ends at `end`, on `track` if that is known:
-    /// its first block, and one past its last.
+    /// Exclusive end of read-ahead after a request that ends at `end`, on `track` if known: its first block, and its
+    /// exclusive end.
     #[inline]
     pub(super) fn read_ahead_limit(&self, end: u64, segment: usize, track: Option<(u64, u64)>) -> u64 {
         let limit = self.wanted_read_ahead_limit(end, segment, track);
@@ -224,14 +224,14 @@ impl Drive {
         }
     }
 
-    /// A command must wait for the arm's queue: it is ordered and others are before it, or an ordered one is.
+    /// Whether a command must wait in the arm's queue: it is ordered and others are before it, or an ordered one is.
     #[inline]
     pub(super) fn is_held_back(&self, ordered: bool) -> bool {
         let busy = self.in_service.is_some() || !self.queue.is_empty();
         self.queue.has_ordered() || self.serves_ordered || (ordered && busy)
     }
 
-    /// The write may complete before it is on the media.
+    /// Whether the write may complete before it is on the media.
     fn is_cached(&self, request: &Request, start: u64, end: u64) -> bool {
         if request.force_unit_access && self.params.write_cache != WriteCacheKind::Protected {
             return false;
@@ -246,8 +246,8 @@ impl Drive {
         }
     }
 
-    /// Takes a write into the cache, which has room: its data come over the link from `ready_ns` on, then it is
-    /// complete.
+    /// Accepts a write into the cache, which has room: its data arrive over the link from `ready_ns` on, then it
+    /// completes.
     pub(super) fn accept(
         &mut self,
         upstream: &mut Upstream,
@@ -293,7 +293,7 @@ impl Drive {
         }
     }
 
-    /// A trim touches no media: the drive forgets what it had buffered of the range.
+    /// A trim does not access media: buffered data of the range are dropped.
     pub(super) fn submit_trim(&mut self, now_ns: u64, id: u32, request: &Request) {
         let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
         let (block, sectors, _) = self.sectors_of(request);
@@ -327,7 +327,7 @@ impl Drive {
         }
     }
 
-    /// Carries what the port has carried over the links behind it; returns when it has passed them.
+    /// Forwards data from the port over the links behind it; returns when they have passed.
     #[inline]
     pub(super) fn pass_on(
         &self,

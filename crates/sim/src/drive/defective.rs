@@ -1,4 +1,4 @@
-//! Passes over media that something is wrong with. Where nothing is, a pass is that of [`super::media`].
+//! Passes over media with defects. Without defects, a pass is that of [`super::media`].
 
 use super::geometry::Extent;
 use super::media::{Access, Head, Pass};
@@ -9,14 +9,14 @@ use crate::media_defects::{Failure, Leg, Meeting, Stretch};
 /// For whom the arm works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum For {
-    /// For the host: an error ends the access, and what is written renews its sectors.
+    /// For the host: an error ends the access, and written sectors are repaired.
     Host,
-    /// For the drive itself: it goes on behind what it could not read, and writes what it had read before.
+    /// For the drive itself: it continues after unreadable sectors, and writes the data read before.
     Itself,
 }
 
 impl Drive {
-    /// Performs an access: the pass, and where it failed.
+    /// Performs an access; returns the pass, and where it failed.
     #[inline(always)]
     pub(super) fn pass_over(
         &mut self,
@@ -34,7 +34,7 @@ impl Drive {
     #[cold]
     fn pass_over_media_defects(&mut self, from: Head, access: &Access, whom: For) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
-        // What is dirty comes from the buffer, whatever the media say.
+        // Dirty data come from the buffer, independently of the media.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
         let renews = access.write && whom == For::Host;
@@ -50,8 +50,8 @@ impl Drive {
         (pass, fails)
     }
 
-    /// The pass over what lies in its place and, between, over what is on spares. Those lie behind the last block; the
-    /// layout knows no such place, so that the last blocks stand for it.
+    /// The pass over sectors in place and, in between, over reallocated ones. Spares are behind the last block, outside
+    /// of the layout, so the last blocks represent them.
     fn pass_by_legs(&self, from: Head, access: &Access, end: u64) -> Pass {
         let blocks = self.media.layout.blocks();
         let mut whole: Option<Pass> = None;
@@ -104,7 +104,7 @@ impl Drive {
         self.failures.note(Failure { id, from_bytes: bad.from << shift, to_bytes: bad.to << shift, write });
     }
 
-    /// A flush tells of what the write cache could not get rid of.
+    /// A flush reports data that the write cache could not write.
     #[inline]
     pub(super) fn tell_deferred(&mut self, id: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
@@ -112,7 +112,7 @@ impl Drive {
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether there are failed commands that have not been queried.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         !self.failures.is_empty()
@@ -124,7 +124,7 @@ impl Drive {
         self.failures.take(id)
     }
 
-    /// Replaces what is wrong with the media. Read-ahead under way knows nothing of it and ends.
+    /// Replaces the media defects. Read-ahead under way ends, since it does not consider them.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         self.media_defects.replace(media_defects, 1 << self.params.sector_shift, seed);
         if let Some(run) = self.read_ahead.take() {

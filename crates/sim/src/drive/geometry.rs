@@ -1,4 +1,4 @@
-//! Where a sector is: zones, order of blocks, skews, spares, slips and remaps, compiled for speed.
+//! Placement of sectors: zones, order of blocks, skews, spares, slips and remaps, compiled for speed.
 //!
 //! Blocks here are *physical sectors* counted as the host counts them (logical address divided by the physical sector
 //! size). A zone is numbered from its own first sector in the order of its tracks, spares and slipped sectors included;
@@ -33,7 +33,7 @@ pub struct Extent {
     pub sectors: u32,
     /// Sectors that follow them on the track without a gap, as far as that is known without a search.
     pub followers: u32,
-    /// Sectors before the first on its track; known where there are followers.
+    /// Sectors before the first on its track; known if there are followers.
     pub before: u32,
 }
 
@@ -66,7 +66,7 @@ impl Divisor {
 /// How the blocks of a zone are cut into regions with spares of their own.
 #[derive(Clone, Copy, Debug)]
 struct Regions {
-    /// Blocks of a region; the zone itself where there is one region.
+    /// Blocks per region; of the zone itself if there is one region.
     blocks: Divisor,
     /// Sectors of a region, spares included.
     sectors: u64,
@@ -186,9 +186,10 @@ impl TrackLayout {
         &self.zones[index]
     }
 
-    /// The extent that begins at `block` and holds up to `wanted` of the blocks that follow on the same track.
+    /// The extent that begins at `block` and holds up to `wanted` of the following blocks on the same track.
     ///
-    /// Panics where the drive has no such block: requests are checked when they arrive.
+    /// # Panics
+    /// When the drive has no such block: requests are checked on arrival.
     // Returned through memory, an extent is read back in wider words than it was written in, which a processor waits for.
     #[inline(always)]
     pub fn locate(&self, block: u64, wanted: u32) -> Extent {
@@ -197,7 +198,7 @@ impl TrackLayout {
         if zone.plain { zone.locate_plain(relative, wanted) } else { zone.locate_any(relative, wanted) }
     }
 
-    /// First block of the track that holds `block`, and the one after its last.
+    /// Block range of the track with `block`, end exclusive.
     pub fn track_bounds(&self, block: u64) -> (u64, u64) {
         let zone = self.zone_of(block);
         if zone.plain {
@@ -305,7 +306,7 @@ impl CompiledZone {
         let (track, sector) = self.sectors_per_track.divide(place.sector);
         let track_left = self.sectors_per_track.divisor - sector;
         let mut sectors = u64::from(wanted).min(track_left).min(place.region_left).min(self.blocks - relative);
-        // Slips shorten what the track holds: find the last block that is still on it.
+        // Slips reduce the capacity of the track: find the last block that is still on it.
         let on_track = |count: u64| self.place(relative + count - 1).sector < place.sector + track_left;
         if !self.slips.is_empty() && !self.slips_are_tracks && sectors > 1 && !on_track(sectors) {
             let (mut low, mut high) = (1, sectors);
@@ -316,7 +317,7 @@ impl CompiledZone {
             sectors = low;
         }
         if !self.slips_are_tracks {
-            // A remapped sector lies elsewhere: the run ends before it.
+            // A remapped sector is elsewhere: the run ends before it.
             let first = self.remaps.partition_point(|&(defect, _)| defect <= place.unmapped);
             if let Some(&(defect, _)) = self.remaps.get(first) {
                 while sectors > 1 && self.place(relative + sectors - 1).unmapped >= defect {
@@ -349,7 +350,7 @@ impl CompiledZone {
             let start = begin + regions.front + rest;
             start + slips_before(&self.slips, start)
         } else {
-            // The region's data end with the region whatever was slipped: each slip uses up a spare in front.
+            // The region's data end with the region for any slips: each one uses up a spare in front.
             let slips = &self.slips[first_slip..end_slip];
             let start = begin + regions.front.saturating_sub(slips.len() as u64) + rest;
             start + slips_before(slips, start)
@@ -403,7 +404,7 @@ impl CompiledZone {
         let within = track - u64::from(first) * heads;
         let (surface, step) = (within / u64::from(width), (within % u64::from(width)) as u32);
         let cylinder = if surface & 1 == 0 { first + step } else { first + width - 1 - step };
-        // One head change a surface (the band's end included), one single-cylinder step for each other track.
+        // One head change per surface (including the band's end), one single-cylinder step for each other track.
         let head_changes = (u64::from(first) * heads / u64::from(band) + surface) as u32;
         let skew = self
             .track_skew
@@ -416,7 +417,7 @@ impl CompiledZone {
 struct DiskAddress {
     /// Sector of the zone, in the order of its tracks.
     sector: u64,
-    /// The same before remapping.
+    /// The place before remapping.
     unmapped: u64,
     /// Blocks left in the region, this one included.
     region_left: u64,

@@ -1,5 +1,5 @@
-//! Internal accesses: media work that the drive gives its own arm beside the commands of its host, and data that its other
-//! memories hold. [`crate::disk`] decides on them; here they meet the arm, the firmware and the port.
+//! Internal accesses: background I/O of the drive itself, and data of its other memories. [`crate::disk`] decides on
+//! them; here they use the arm, the firmware and the port.
 
 use super::defective::For;
 use super::geometry::Extent;
@@ -62,14 +62,14 @@ impl Drive {
         self.occupy(&pass, Service::Internal, end);
     }
 
-    /// The firmware has looked at a read that another memory of the drive can serve; returns when it is done.
+    /// The firmware decodes a read that another memory of the drive can serve; returns when it is done.
     pub(crate) fn decode_hit(&mut self, now_ns: u64) -> u64 {
         let overhead_ns = self.after_last(self.params.description.overheads.read_hit_ns);
         self.last_was_read = true;
         self.decode(now_ns, overhead_ns)
     }
 
-    /// Sends what another memory of the drive has ready at `ready_ns` to the host: the end of command `id`.
+    /// Sends data of another memory, ready at `ready_ns`, to the host: the end of command `id`.
     pub(crate) fn send(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, ready_ns: u64, sectors: u32) {
         let overheads = self.params.description.overheads;
         let ready_ns = ready_ns + overheads.data_preparation_ns;
@@ -94,7 +94,7 @@ impl Drive {
         self.complete(id, started_ns, at_ns + completion_ns);
     }
 
-    /// An ordered command holds back what the drive could serve at once.
+    /// Whether an ordered command holds back commands that could be served at once.
     pub(crate) fn holds_back(&self, ordered: bool) -> bool {
         self.is_held_back(ordered)
     }

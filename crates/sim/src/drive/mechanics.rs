@@ -73,11 +73,12 @@ impl Spindle {
         }
     }
 
-    /// Times are rounded up to whole nanoseconds, so a sector that follows without a gap may seem to have passed by a
-    /// few of them: 2^-20 turns, 6 ns at 10,000 rpm, where the gap between two sectors is hundreds.
+    /// Tolerance for rounding: times are rounded up to whole nanoseconds, so a sector that follows without a gap may
+    /// seem to have passed by a few of them: 2^-20 turns, 6 ns at 10,000 rpm, while the gap between two sectors is
+    /// hundreds.
     pub const SLACK: Angle = 1 << 12;
 
-    /// One turn.
+    /// Duration of one revolution.
     #[inline]
     pub fn revolution_ns(&self) -> u64 {
         self.turn_ns(1 << 32)
@@ -99,8 +100,8 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Arm {
     curve: SeekCurve,
-    /// Seek time of each distance, [`UNKNOWN`] until somebody asked for it: a short run asks for few of half a million, and a long
-    /// one soon finds all of them here. Whoever is first writes what everybody else would.
+    /// Seek time by distance, [`UNKNOWN`] until first used: a short run uses few of half a million, and a long one soon
+    /// finds all of them here. Concurrent threads would store the same value.
     seek_ns: Box<[AtomicU32]>,
     head_switch_ns: u32,
     read_settle_ns: i32,
@@ -218,7 +219,7 @@ pub fn mean_seek_ns(table_ns: &[u32], sectors_by_cylinder: &[u64]) -> f64 {
 pub struct Distances {
     /// Cylinders of a cell.
     per_cell: f64,
-    /// Pairs of blocks that lie so many cells apart, each counted once.
+    /// Pairs of blocks by distance in cells, each counted once.
     pairs: Vec<f64>,
     /// All blocks.
     total: f64,
@@ -227,11 +228,11 @@ pub struct Distances {
 /// Cells that the cylinders are divided into: 10^5 cylinders cost 10^6 steps.
 const CELLS_MAX: usize = 2048;
 
-/// Lags that are summed up side by side, each in the order in which it would be alone.
+/// Number of lags that are summed concurrently, each in its own order.
 const LAGS: usize = 8;
 
 impl Distances {
-    /// Those of blocks of which each cylinder has so many.
+    /// Distances of blocks, given the number per cylinder.
     pub fn new(sectors_by_cylinder: &[u64]) -> Distances {
         let cells = sectors_by_cylinder.len().clamp(1, CELLS_MAX);
         let per_cell = sectors_by_cylinder.len() as f64 / cells as f64;

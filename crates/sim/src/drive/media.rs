@@ -1,4 +1,4 @@
-//! Passes over the media: what the arm and the spindle do for a run of sectors, as times.
+//! Passes over the media: durations of arm and spindle for a run of sectors.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::geometry::{Extent, TrackLayout};
 use super::mechanics::{Arm, Spindle};
 use crate::description::drive::DriveDescription;
 
-/// Where the heads are.
+/// Position of the heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Cylinder.
@@ -34,9 +34,9 @@ pub struct Pass {
     pub sector_span: u32,
     /// Sectors that follow the last one on its track without a gap, as far as known.
     pub followers: u32,
-    /// First block of the last track; known where there are followers.
+    /// First block of the last track; known if there are followers.
     pub track_first: u64,
-    /// Where the heads ended.
+    /// Final position of the heads.
     pub head: Head,
     /// Arm movement, head switches and settling.
     pub seek_ns: u64,
@@ -63,7 +63,7 @@ pub struct Access {
     pub mark: u32,
 }
 
-/// Geometry, spindle and arm of one drive. Clones share what is large.
+/// Geometry, spindle and arm of one drive. Clones share large data.
 #[derive(Clone, Debug)]
 pub struct Media {
     /// Blocks to places.
@@ -101,7 +101,7 @@ impl Media {
     }
 
     /// Performs `access`, whose first extent is known, with the heads at `from`.
-    // As `Layout::locate`: not through memory.
+    // As for `Layout::locate`: not through memory.
     #[inline(always)]
     pub fn pass_from(&self, from: Head, access: &Access, extent: &Extent) -> Pass {
         let seek = self.position_ns(from, extent.cylinder, extent.head, access.write);
@@ -135,8 +135,8 @@ impl Media {
         (u64::from(extent.sector_span) * u64::from(sectors)).min(extent.span)
     }
 
-    /// Zero-latency access: when the head settles inside the wanted sectors it takes them from the next sector
-    /// boundary on, and the last one it needs is the one that it was in: a turn after that boundary.
+    /// Zero-latency access: a head that settles inside the wanted sectors reads from the next sector boundary on, and
+    /// the last sector it needs is the one that it was in: one turn after that boundary.
     fn read_from_within(&self, extent: &Extent, ready_ns: u64, pass: &mut Pass) {
         let into = u64::from(self.spindle.angle_at(ready_ns).wrapping_sub(extent.angle));
         let sector = u64::from(extent.sector_span);
@@ -173,7 +173,7 @@ impl Media {
     }
 }
 
-/// Reading on behind a request, advanced only when somebody looks.
+/// Read-ahead after a request, advanced only on demand.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAheadRun {
     /// Segment that it fills.
@@ -182,11 +182,11 @@ pub struct ReadAheadRun {
     pub next: u64,
     /// Reading stops here.
     pub limit: u64,
-    /// When the heads were done with what they did last, `into` sectors before `next`.
+    /// When the heads finished their last work, `into` sectors before `next`.
     pub at_ns: u64,
     /// Sectors read since then, all on this track.
     pub into: u32,
-    /// Where the heads are at `at_ns`.
+    /// Position of the heads at `at_ns`.
     pub head: Head,
     /// May it leave the track, the cylinder?
     pub leaves: Leaves,
@@ -203,7 +203,7 @@ pub enum Leaves {
     Nothing,
     /// Changes heads within the cylinder.
     Track,
-    /// Goes on over cylinders.
+    /// Continues across cylinders.
     Cylinder,
 }
 

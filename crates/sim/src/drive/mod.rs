@@ -1,8 +1,8 @@
-//! The disk drive: what a command costs, from its arrival to its completion.
+//! [`Drive`]: the HDD, and the cost of a command from arrival to completion.
 //!
-//! Nothing here is simulated sector by sector. When the arm takes a job, the whole pass over the media is computed at
-//! once ([`media`]); read-ahead is brought up to date when somebody looks; a drive therefore has two events a command:
-//! the arm becomes free, the command completes.
+//! Nothing is simulated sector by sector. When the arm starts a job, the whole pass over the media is computed at once
+//! ([`media`]); read-ahead is updated on demand; so a drive has two events per command: the arm becomes free, the
+//! command completes.
 
 mod arm;
 pub mod buffer;
@@ -58,7 +58,7 @@ pub struct Completion {
 /// Counters of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Reads served from the buffer alone.
+    /// Reads served only from the buffer.
     pub read_hits: u64,
     /// Reads whose first part was in the buffer or on its way there.
     pub read_partial_hits: u64,
@@ -104,7 +104,7 @@ pub struct Counters {
     pub media_cache_cleanings: u64,
     /// Writes that went home past the media cache.
     pub direct_writes: u64,
-    /// Sectors under the heads for read-ahead, beside `transfer_ns`.
+    /// Time of sectors under the heads for read-ahead, in addition to `transfer_ns`.
     pub read_ahead_ns: u64,
     /// The spindle was stopping or at rest.
     pub standby_ns: u64,
@@ -146,7 +146,7 @@ impl Counters {
     }
 }
 
-/// What never changes of a drive.
+/// Immutable data of a drive.
 type Compiled = (Media, Arc<DriveDescription>);
 
 thread_local! {
@@ -155,12 +155,12 @@ thread_local! {
 
 /// A drive in virtual time.
 ///
-/// What is compiled from its description never changes: clones and [others](Self::another) of the kind share it.
+/// Data compiled from its description are immutable: clones and [others](Self::another) of the kind share them.
 #[derive(Clone, Debug)]
 pub struct Drive {
     media: Media,
     params: Parameters,
-    /// The spindle stops when nobody uses the drive.
+    /// Whether the spindle stops when idle.
     sleeps: bool,
     segments: Segments,
     writes: WriteCache,
@@ -168,16 +168,16 @@ pub struct Drive {
     port: Port,
     slow: Slow,
     head: Head,
-    /// Block under the heads at `arm_free_ns`, for whoever can go on from there.
+    /// Block under the heads at `arm_free_ns`, from which a job can continue.
     continues: u64,
     arm_free_ns: u64,
-    /// The firmware has decoded what came so far.
+    /// When the firmware has decoded all commands so far.
     firmware_free_ns: u64,
-    /// Segment, first block and end of the pass under way that fills it: nothing of it can be hit before.
+    /// Segment, first block and end of the pass that fills it: none of it can be hit before.
     filling: Option<(usize, u64, u64)>,
     /// The job in service is an ordered command's.
     serves_ordered: bool,
-    /// What the arm does now; nothing when idle.
+    /// Current job of the arm; `None` when idle.
     in_service: Option<Service>,
     read_ahead: Option<ReadAheadRun>,
     last_was_read: bool,
@@ -200,7 +200,7 @@ enum Service {
     /// A write of the host's that is not a destage.
     Write,
     Destage(u32),
-    /// An internal access, recalibration or a scan: for nobody outside.
+    /// An internal access, recalibration or a scan: background I/O.
     Internal,
 }
 
@@ -210,7 +210,7 @@ struct Parameters {
     description: Arc<DriveDescription>,
     /// log2 of the bytes of a physical sector.
     sector_shift: u32,
-    /// In force; the description has what the drive left the factory with.
+    /// Current setting; the description has the factory setting.
     write_cache: WriteCacheKind,
     read_ahead: ReadAhead,
     read_ahead_max: u64,
@@ -223,10 +223,10 @@ struct Parameters {
 const NOWHERE: u64 = u64::MAX;
 
 impl Drive {
-    /// A drive at rest, heads on cylinder 0. `seed` drives the optional random processes only.
+    /// An idle drive, heads on cylinder 0. `seed` only drives the optional random processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// When the description is impossible.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, InvalidDescription> {
         let (media, description) = COMPILED.with_borrow_mut(|compiled| {
             compiled.of(description, || {
@@ -263,7 +263,7 @@ impl Drive {
                 sector_shift: sector_bytes.trailing_zeros(),
                 write_cache: buffer.write_cache,
                 read_ahead: if buffer.segments == 0 { ReadAhead::None } else { buffer.read_ahead },
-                // Beyond its size a segment would lose what nobody has read yet.
+                // Beyond its size a segment would lose data that have not been read yet.
                 read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),
                 sector_read_ns: (f64::from(sector_bytes) * interface.read_ns_per_byte).round() as u64,
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,

@@ -1,4 +1,4 @@
-//! What the world outside does to a drive, and sees of it: power cuts, what they lose, what the arm does.
+//! External events of a drive, and its gauges: power cuts and their losses, activity of the arm.
 
 use headstack_workload::Span;
 
@@ -8,7 +8,7 @@ use crate::description::drive::WriteCache;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 
 impl Drive {
-    /// Appends what of a span is in the write cache alone, in no order.
+    /// Appends the parts of a span that are only in the write cache, in no order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         if self.params.write_cache == WriteCache::Protected {
             return;
@@ -26,7 +26,7 @@ impl Drive {
         }
     }
 
-    /// Switches the write cache; what it holds is destaged as before.
+    /// Switches the write cache; its contents are destaged as before.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         self.params.write_cache = match (on, self.params.description.buffer.write_cache) {
             (_, WriteCache::Protected) => WriteCache::Protected,
@@ -42,8 +42,8 @@ impl Drive {
         (end << self.params.sector_shift).min(self.capacity_bytes())
     }
 
-    /// Power was cut and is back. The heads start from cylinder 0. What a protected write cache held is written home while
-    /// the spindle starts.
+    /// Power was cut and restored. The heads start from cylinder 0. The contents of a protected write cache are written
+    /// home while the spindle starts.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         let spin_up = self.params.description.power.map(|power| power.spin_up);
         self.ready_ns = now_ns + spin_up.map_or(0, |change| change.ns);
@@ -83,12 +83,12 @@ impl Drive {
         }
     }
 
-    /// Bytes written by the host that are in its memory alone.
+    /// Bytes written by the host that are only in its memory.
     pub(crate) fn dirty_bytes(&self) -> u64 {
         self.writes.sectors() << self.params.sector_shift
     }
 
-    /// Adds what is wrong with its media.
+    /// Adds the state of its media.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         into.pending_sectors += self.media_defects.pending();
         into.reallocated_sectors += self.media_defects.spares;

@@ -1,7 +1,7 @@
-//! The drive's own end of the way to the host: one transfer at a time. What lies behind it, and is shared, is a
+//! [`Port`]: the drive's own end of the path to the host, with one transfer at a time. The shared part behind it is a
 //! [`crate::link::Link`].
 
-/// A port with at most one transfer promised ahead (the media access under way) besides the one that runs.
+/// A port with at most one reserved transfer (of the media access under way) in addition to the current one.
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
     free_ns: u64,
@@ -21,8 +21,8 @@ impl Port {
         (self.free_ns, self.promised) = (now_ns, None);
     }
 
-    /// Carries out a transfer that is ready at `ready_ns`; returns when it ends. It goes before the promised one if it
-    /// fits there.
+    /// Executes a transfer that is ready at `ready_ns`; returns when it ends. It precedes the reserved one if it fits
+    /// there.
     #[inline]
     pub fn carry(&mut self, ready_ns: u64, duration_ns: u64) -> u64 {
         self.busy_ns += duration_ns;
@@ -62,7 +62,7 @@ mod tests {
     fn one_transfer_at_a_time() {
         let mut port = Port::new();
         assert_eq!(port.promise(100, 50, 0), 150);
-        // Before the promised one where it fits, and after it where it does not.
+        // Before the reserved one if it fits, and after it otherwise.
         assert_eq!(port.carry(0, 80), 80);
         assert_eq!(port.carry(60, 21), 171);
         assert_eq!(port.carry(0, 10), 181);

@@ -1,10 +1,10 @@
-//! Jobs that wait for the arm, and the choice of the next one.
+//! [`ArmQueue`]: jobs that wait for the arm, and the choice of the next one.
 
 use super::geometry::{Angle, Extent};
 use super::media::{Head, Media};
 use crate::description::drive::{Policy, Queue};
 
-/// What the scheduler looks at: where a job begins.
+/// Start of a job, as the scheduler sees it.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// First block.
@@ -19,11 +19,11 @@ struct Target {
     slot: u32,
     /// Write settling applies.
     write: bool,
-    /// Nobody waits for it.
+    /// Whether no request waits for it.
     destage: bool,
 }
 
-/// What is to be done there.
+/// Work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A read or a write-through write of the host.
@@ -39,7 +39,7 @@ pub enum Work {
 pub struct HostJob {
     /// The host's name for the command.
     pub id: u32,
-    /// It is a write.
+    /// Whether it is a write.
     pub write: bool,
     /// First block (physical sector) that the media must deliver or take.
     pub block: u64,
@@ -61,7 +61,7 @@ pub struct HostJob {
     pub segment: Option<usize>,
 }
 
-/// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
+/// A run of sectors to read or write as background I/O: no command, no transfer over the port. The firmware has
 /// prepared it by the time the arm takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InternalAccess {
@@ -77,10 +77,10 @@ pub(crate) struct InternalAccess {
     pub ready_ns: u64,
 }
 
-/// A job with what is known of its place.
+/// A job with its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// What to do.
+    /// The work.
     pub work: Work,
     /// First block.
     pub block: u64,
@@ -88,7 +88,7 @@ pub struct Job {
     pub extent: Extent,
     /// When it came.
     pub arrived_ns: u64,
-    /// Everything before it is done first, everything after it later.
+    /// Whether everything before it is done first, and everything after it later.
     pub ordered: bool,
 }
 
@@ -117,7 +117,7 @@ impl Job {
     }
 }
 
-/// Where the arm is when it can be taken.
+/// Position of the arm when it is available.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// The heads.
@@ -128,10 +128,10 @@ pub struct Taken {
     pub start_ns: u64,
 }
 
-/// The jobs, their targets apart from the rest, so that a scan touches little memory.
+/// The jobs, with their targets stored separately so that a scan touches little memory.
 #[derive(Clone, Debug)]
 pub struct ArmQueue {
-    /// First the plan in the order of service, then what is open in order of arrival.
+    /// First the plan in order of service, then open jobs in order of arrival.
     targets: Vec<Target>,
     /// Targets of the plan.
     planned: usize,
@@ -233,7 +233,7 @@ impl ArmQueue {
     }
 
     /// The write at place `at` is in the write cache now: it keeps its place as the destage of `dirty`, or leaves the
-    /// queue where it joined another.
+    /// queue if it joined another.
     pub fn cached(&mut self, at: usize, dirty: Option<u32>) {
         let slot = self.targets[at].slot;
         let job = Job { ..*self.job(at) };
@@ -261,8 +261,8 @@ impl ArmQueue {
         (self.ordered, self.cacheable, self.planned) = (0, 0, 0);
     }
 
-    /// Takes out the next job at `now_ns`, and plans as many behind it as the firmware commits itself to. `overhead_ns` is
-    /// what each of them costs before the arm moves.
+    /// Takes the next job at `now_ns`, and plans as many after it as the firmware commits itself to. `overhead_ns` is
+    /// the time of each before the arm moves.
     #[inline]
     pub fn take(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) -> Job {
         let at = if self.targets.len() == 1 {
@@ -285,8 +285,8 @@ impl ArmQueue {
         job
     }
 
-    /// Fills the plan: the job to be taken now, and those to which the firmware commits itself behind it. Each is chosen
-    /// for where the arm will be when its turn comes, and what is in the plan stays in its place.
+    /// Fills the plan: the next job, and those to which the firmware commits itself after it. Each is chosen for the
+    /// position of the arm at its turn, and planned jobs keep their places.
     fn plan(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) {
         let wanted = (self.committed.next(1) + 1).min(self.targets.len());
         let mut arm = (0..self.planned).fold(arm, |arm, at| self.after(media, arm, overhead_ns, at));
@@ -299,7 +299,7 @@ impl ArmQueue {
         }
     }
 
-    /// Where the arm will be when it has done the job at place `at` next.
+    /// Position of the arm after the job at place `at`.
     fn after(&self, media: &Media, arm: Taken, overhead_ns: u64, at: usize) -> Taken {
         let (target, job) = (&self.targets[at], self.job(at));
         let settled_ns = arm.start_ns + media.position_ns(arm.head, target.cylinder, target.head, target.write);
@@ -325,7 +325,7 @@ impl ArmQueue {
         }
         let window = self.window();
         let open = &self.targets[first..first + window];
-        // What the heads can go on with costs nothing: no overhead, no seek, no latency.
+        // A job that continues at the heads costs nothing: no overhead, no seek, no latency.
         if let Some(at) = open.iter().position(|target| target.block == arm.continues) {
             return first + at;
         }
@@ -357,8 +357,8 @@ impl ArmQueue {
         window
     }
 
-    /// As [`shortest_positioning`], by a firmware that does not trust itself to reach a sector that comes past within its
-    /// margin, and that lets a job count for less the longer it has waited.
+    /// As [`shortest_positioning`], with a margin for sectors that pass too soon, and with a weight for the age of a
+    /// job.
     fn shortest_weighed(&self, targets: &[Target], media: &Media, arm: Taken, now_ns: u64) -> usize {
         let turn_ns = media.spindle.revolution_ns();
         let cost_ns = |target: &Target| {
@@ -378,15 +378,15 @@ impl ArmQueue {
 /// The unit of an age against which positioning is weighed.
 const AGE_UNIT: u32 = 1 << 20;
 
-/// No job counts as older: a thousand seconds, so that a weighed age fits its integer.
+/// Upper limit of ages: a thousand seconds, so that a weighted age fits its integer.
 const LONGEST_AGE_NS: u64 = 1_000_000_000_000;
 
-/// A number that need not be whole, met on average by whole ones in turn: what rounding would hide still counts.
+/// A fractional number, approximated on average by whole ones, so that it is not lost by rounding.
 #[derive(Clone, Copy, Debug)]
 struct Fraction {
     /// In 2^-16.
     value: u64,
-    /// What the last whole number left.
+    /// Remainder of the last whole number.
     left: u64,
 }
 
@@ -411,8 +411,8 @@ impl Fraction {
     }
 }
 
-/// The job whose first sector the heads reach first. The inner loop of every simulation of a deep queue: it decides by
-/// selection, since a processor guesses no better than chance which job is the nearest so far.
+/// The job whose first sector the heads reach first. The inner loop of every simulation of a deep queue: it selects
+/// without branches, since which job is the nearest so far is unpredictable.
 fn shortest_positioning(targets: &[Target], media: &Media, arm: Taken) -> usize {
     let mut best = 0;
     let mut best_ns = u64::MAX;

@@ -1,7 +1,7 @@
-//! Which of a buffer's segments was used least recently: a list, since each read that misses asks, and a search of all
-//! segments took longer than all else that a request costs.
+//! [`Recency`]: the least recently used segment of a buffer, as a list, since each read miss needs it, and a search of
+//! all segments took longer than everything else of a request.
 
-/// Segments from the least recently used one on. Those that hold nothing come first, in the order of their numbers.
+/// Segments from the least recently used one on. Empty ones come first, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Recency {
     /// The neighbours of each segment; behind the last stand the ends of the list.
@@ -31,7 +31,7 @@ impl Recency {
         self.links.len() - 1
     }
 
-    /// The one to give way next.
+    /// The next segment to replace.
     #[inline]
     pub fn oldest(&self) -> Option<usize> {
         let ends = self.ends();
@@ -90,7 +90,7 @@ mod tests {
             let (mut recency, mut used) = (Recency::new(segments), vec![0u64; segments]);
             let mut random = Random::new(1, Purpose::Choices);
             for clock in 1..=2000 {
-                // One more than there are: the segment of writes.
+                // One more than the segments of reads: that of writes.
                 let segment = random.below(segments as u64 + 1) as usize;
                 let is_touched = random.below(3) > 0;
                 if is_touched {

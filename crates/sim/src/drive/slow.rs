@@ -1,4 +1,4 @@
-//! Optional slow processes: what makes the far tail of real drives.
+//! Optional slow processes, which cause the far tail of real drives.
 
 use crate::description::drive::SlowProcesses;
 
@@ -26,7 +26,7 @@ impl Slow {
         }
     }
 
-    /// When an idle arm, free since `free_ns`, is taken next; `u64::MAX` for never.
+    /// When an idle arm, free since `free_ns`, is occupied next; `u64::MAX` for never.
     #[inline]
     pub fn next_ns(&self, free_ns: u64) -> u64 {
         if self.off {

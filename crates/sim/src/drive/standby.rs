@@ -1,4 +1,4 @@
-//! The spindle stops when nobody uses the drive, and the next command waits until it turns again.
+//! Standby: the spindle stops when idle, and the next command waits until it turns again.
 
 use super::Drive;
 

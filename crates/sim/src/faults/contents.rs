@@ -1,7 +1,7 @@
-//! What faults do to contents: as somebody asks for it, as whoever keeps contents is told, and as it is proven.
+//! Effects of faults on contents: their configuration, the instructions for the owner of contents, and their proof.
 //!
-//! A system has no contents, so that a fault says which bytes are wrong in which way, and whoever keeps some carries that
-//! out. Where nobody does, in simulated runs, the proof is the same.
+//! A system has no contents, so a fault describes the affected bytes and the damage, and the owner of contents applies
+//! it. Without contents, in simulated runs, the proof is the same.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,37 +14,37 @@ use serde::{Deserialize, Serialize};
 use super::RequestKind;
 use super::trigger::Pattern;
 
-/// What is damaged at once: a sector of 512 bytes, whatever a block is.
+/// Unit of damage: a sector of 512 bytes, for any block size.
 pub const SECTOR_BYTES: u64 = 512;
-/// Damages that are told one by one, of each fault.
+/// Number of damages that are listed individually per fault.
 pub const HARMS_TOLD: usize = 1 << 16;
 /// Places with older data that one fault remembers; beyond, it forgets the oldest.
 pub const PLACES_MAX: usize = 4096;
 
-/// What a flush that fails does with what it should have made durable.
+/// Treatment of unflushed data by a failed flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unflushed {
     /// It stays in the cache: the next flush may do better.
     #[default]
     Keep,
-    /// The cache has lost it, and the next flush knows nothing of it.
+    /// The cache has lost them, and the next flush does not report it.
     Drop,
 }
 
-/// Where data are corrupted.
+/// Stage at which data are corrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// On their way to the media: what is stored is not what was sent.
+    /// On their way to the media: the stored data differ from those sent.
     Write,
-    /// Where they lie.
+    /// At rest.
     Rest,
-    /// On their way back: what is stored is well.
+    /// On their way back: the stored data are intact.
     Read,
 }
 
-/// What becomes of data.
+/// Kind of corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Corruption {
@@ -62,7 +62,7 @@ pub enum Corruption {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lasting {
-    /// The next read of the place alone.
+    /// Only the next read of the place.
     #[default]
     Once,
     /// All, until the place is written again.
@@ -94,9 +94,9 @@ impl fmt::Display for Distance {
 /// A part of a whole: `"3/8"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// So many
+    /// Numerator of the share.
     pub numerator: u32,
-    /// of so many.
+    /// Denominator of the share.
     pub denominator: u32,
 }
 
@@ -138,7 +138,7 @@ macro_rules! as_text {
 as_text!(Distance);
 as_text!(Part);
 
-/// What is put in the place of data.
+/// Replacement of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum With {
     /// The bits of this mask are inverted.
@@ -149,17 +149,17 @@ pub enum With {
     Bytes(Arc<[u8]>),
 }
 
-/// Bytes that are not what they should be.
+/// Altered bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alteration {
-    /// Where.
+    /// Range.
     pub span: Span,
     /// How.
     pub with: With,
 }
 
 impl Alteration {
-    /// The part of it from `start_bytes` on, within it.
+    /// The part from `start_bytes` on, within it.
     pub fn part(&self, start_bytes: u64) -> With {
         match &self.with {
             With::Bytes(bytes) => {
@@ -191,87 +191,87 @@ impl Alteration {
     }
 }
 
-/// What is to be done to contents that somebody keeps. Changes go by the numbers of the undo log.
+/// An instruction for the owner of contents. Changes are identified by the numbers of the undo log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// What a change did there is not stored.
+    /// A change is not stored in a range.
     Undone {
         /// Which.
         change: u64,
-        /// Where.
+        /// Range.
         span: Span,
     },
-    /// What a change stored is not what was sent; without one, what lies there now is altered.
+    /// A change is stored with other data; without a change, the present data are altered.
     Altered {
         /// Which.
         change: Option<u64>,
         /// How.
         how: Alteration,
     },
-    /// A member of an array holds something else than the contents imply.
+    /// A member of an array differs from the data implied by the contents.
     OfMember {
         /// Which.
         member: u32,
         /// The damage.
         what: MemberDamage,
     },
-    /// What a change should have stored there is somewhere else.
+    /// A change is stored at another place.
     Astray {
         /// Which.
         change: u64,
-        /// Where it should be.
+        /// Intended range.
         span: Span,
-        /// The first byte of where it is.
+        /// First byte of the actual range.
         to_bytes: u64,
     },
-    /// What was there before a change is kept: reads may find it.
+    /// Keeps the previous data of a change: reads may return them.
     Kept {
         /// Which.
         change: u64,
-        /// Where.
+        /// Range.
         span: Span,
     },
-    /// A read will want what was kept for this change ([`Spoil::Before`]), when it is answered.
+    /// A read will use the data kept for this change ([`Spoil::Before`]) when it is answered.
     Awaited {
         /// Which.
         change: u64,
     },
-    /// What was kept for this change is not needed any more, but by reads that await it.
+    /// The data kept for this change are not needed any more, except by reads that await them.
     Forgotten {
         /// Which.
         change: u64,
     },
 }
 
-/// What has happened to what a member holds.
+/// Damage of a member's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberDamage {
-    /// What lies there is altered: the place is the member's own.
+    /// The present data are altered; the range is on the member.
     Altered(Alteration),
-    /// What it should have stored of a change it has not, data and parity alike: the place is the array's.
+    /// Its part of a change is not stored, data and parity alike; the range is in the array.
     NotStored {
         /// Which.
         change: u64,
-        /// Where.
+        /// Range.
         span: Span,
     },
 }
 
-/// What a read brings that is not what is stored there.
+/// Deviation of a read's data from the stored ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spoil {
     /// Altered bytes.
     Altered(Alteration),
-    /// What is stored elsewhere.
+    /// Data of another place.
     From {
-        /// Where it was asked for.
+        /// Requested range.
         span: Span,
-        /// The first byte of where it came from.
+        /// First byte of the actual range.
         from_bytes: u64,
     },
-    /// What was there before a change.
+    /// Data from before a change.
     Before {
-        /// Where.
+        /// Range.
         span: Span,
         /// Which.
         change: u64,
@@ -279,7 +279,7 @@ pub enum Spoil {
 }
 
 impl Spoil {
-    /// The change of which it wants what was there before.
+    /// The change whose previous data it uses.
     pub fn change(&self) -> Option<u64> {
         match self {
             Spoil::Before { change, .. } => Some(*change),
@@ -293,10 +293,10 @@ impl Spoil {
 pub struct Harm {
     /// When it was done.
     pub at_ns: u64,
-    /// The request that met it; none where data were struck that lay there.
+    /// The affected request; `None` for data damaged at rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<HarmedRequest>,
-    /// What was done.
+    /// The damage.
     #[serde(flatten)]
     pub what: HarmDone,
 }
@@ -304,9 +304,9 @@ pub struct Harm {
 /// A request, as a proof names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HarmedRequest {
-    /// What it was.
+    /// Kind of the request.
     pub kind: RequestKind,
-    /// Where.
+    /// Offset of the request.
     pub offset_bytes: u64,
     /// How much.
     pub length_bytes: u32,
@@ -319,7 +319,7 @@ impl From<&Request> for HarmedRequest {
     }
 }
 
-/// What was done to bytes.
+/// Damage of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "harm", rename_all = "kebab-case")]
 pub enum HarmDone {
@@ -350,19 +350,19 @@ pub enum HarmDone {
         at_bytes: u64,
         /// How many.
         length_bytes: u64,
-        /// The first byte of where they are.
+        /// First byte of the actual range.
         to_bytes: u64,
     },
-    /// Those of another place were read.
+    /// Data of another place were read.
     ReadElsewhere {
         /// The first byte.
         at_bytes: u64,
         /// How many.
         length_bytes: u64,
-        /// The first byte of where they are.
+        /// First byte of the actual range.
         from_bytes: u64,
     },
-    /// Those from before the last write were read.
+    /// Data from before the last write were read.
     Stale {
         /// The first byte.
         at_bytes: u64,
@@ -381,8 +381,8 @@ pub(crate) struct Corruptor {
 }
 
 impl Corruptor {
-    /// What it does to a span, drawn anew: bits anywhere, or a run of sectors. Errors of real devices lie together (Bairavasundaram
-    /// and others, FAST 2008), so that sectors are one run.
+    /// Random alteration of a span: arbitrary bits, or a run of sectors. Errors of real devices are clustered
+    /// (Bairavasundaram and others, FAST 2008), so sectors form one run.
     pub fn draw(&self, span: Span, random: &mut Random) -> Vec<(Alteration, HarmDone)> {
         if span.length_bytes == 0 {
             return Vec::new();

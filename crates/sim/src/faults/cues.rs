@@ -1,4 +1,4 @@
-//! Faults that wait for a request before they strike.
+//! Faults that wait for a request as their trigger.
 
 use headstack_workload::{Kind, Random, Request};
 
@@ -11,10 +11,10 @@ use crate::error::SimError;
 use crate::system::System;
 
 impl Injector {
-    /// The bit of what a fault looks for in contents; that of an earlier one that looks for the same.
+    /// The bit of a fault's pattern; shared with an earlier fault with the same pattern.
     ///
     /// # Errors
-    /// Too many.
+    /// When there are too many.
     pub(super) fn bit_of_pattern(&mut self, timed: &Timed) -> Result<Option<u32>, SimError> {
         let Some(pattern) = &timed.trigger.containing else { return Ok(None) };
         let bytes = pattern.bytes();
@@ -29,7 +29,7 @@ impl Injector {
         Ok(Some(found as u32))
     }
 
-    /// What triggers look at.
+    /// The request in the form that triggers use.
     pub fn sight(&self, request: &Request, holds: u64, system: Option<&System>) -> Sight {
         let asks = self.looks_at_health;
         let states = system.filter(|_| asks).map(System::group_states).unwrap_or_default();
@@ -37,13 +37,13 @@ impl Injector {
         Sight { kind: request.kind, span: request.span(), holds, health, state: self.state }
     }
 
-    /// A request comes: the faults that strike because of it, before it meets anything.
+    /// Returns the faults that an arriving request triggers, before it is affected by any.
     pub fn cued(&mut self, sight: &Sight) -> Vec<u32> {
         let comes = self.waiting.iter_mut().filter(|waiting| !waiting.cue.when_answered);
         comes.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect()
     }
 
-    /// A request was answered at `at_ns`: what strikes because of that does so as soon as all that happens then has.
+    /// A request was answered at `at_ns`: faults that this triggers strike after all other events of that moment.
     pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &Sight) {
         let answered = self.waiting.iter_mut().filter(|waiting| waiting.cue.when_answered);
         let cued: Vec<u32> = answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
@@ -90,7 +90,7 @@ impl Injector {
         let number = self.log.len() as u32;
         let seed = self.seeds.bits();
         let effect = effect_of(&timed.fault, &self.subject, &known(&devices_of(system)));
-        // What cannot be says so when it strikes.
+        // An impossible fault is reported when it strikes.
         let is_event = effect.is_ok_and(|effect| effect.is_event());
         let pattern = self.bit_of_pattern(&timed).unwrap_or_default();
         self.looks_at_health |= timed.trigger.health.is_some();
@@ -114,7 +114,7 @@ impl Injector {
         }
     }
 
-    /// A request does something to contents, or nobody needs to know of it.
+    /// Whether a request changes contents; false if the owner need not know of it.
     pub(super) fn is_change(request: &Request) -> bool {
         matches!(request.kind, Kind::Write | Kind::Trim)
     }

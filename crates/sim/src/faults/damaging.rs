@@ -1,4 +1,4 @@
-//! Faults of single requests that fail them, or damage what they write or read.
+//! [`Damaging`]: faults of single requests that fail them, or damage their data.
 
 use headstack_workload::{Bytes, Kind, Random, Request, Span};
 
@@ -11,10 +11,10 @@ use super::stale::Places;
 use super::trigger::{Choice, Sight};
 use super::{Deed, Errno, Fault, RequestKind, Stretch};
 
-/// Says which requests some ranges and kinds mean.
+/// Builds the filter for ranges and kinds.
 type Filtering<'a> = dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint> + 'a;
 
-/// Which requests meet it, and what it does to them.
+/// Affected requests, and the effect on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Damaging {
     pub(super) filter: Filter,
@@ -48,25 +48,25 @@ enum Wrong {
     },
 }
 
-/// A request that comes, with what a fault needs to know of it.
+/// An arriving request with the data that a fault needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coming<'a> {
     pub at_ns: u64,
     pub request: &'a Request,
     pub sight: &'a Sight,
-    /// Its number in the undo log; where nobody keeps contents, any.
+    /// Its number in the undo log; arbitrary without contents.
     pub change: u64,
     /// Another fault has failed or damaged it: of several, a request meets the first.
     pub is_wronged: bool,
 }
 
-/// What a request has met.
+/// Effects on a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Met {
     pub deed: Option<Deed>,
-    /// It is refused, after so long.
+    /// Error, with its delay, if it is refused.
     pub refused: Option<(Errno, u64)>,
-    /// What was not flushed is lost.
+    /// Whether unflushed data are lost.
     pub drops_unflushed: bool,
     pub damages: Vec<Damage>,
     pub spoils: Vec<Spoil>,
@@ -74,11 +74,11 @@ pub(crate) struct Met {
 }
 
 impl Damaging {
-    /// What a fault of contents, or of single requests, does to a system of so many bytes, in blocks of so many, or to a member
-    /// of it. `filter` says which requests some ranges and kinds mean.
+    /// Builds the effect of a fault of contents, or of single requests, on a system with that capacity and block size,
+    /// or on a member of it. `filter` builds the filter for ranges and kinds.
     ///
     /// # Errors
-    /// A key whose value cannot be, and what is allowed.
+    /// A key with an invalid value, and the permitted ones.
     pub fn of(
         fault: &Fault,
         member: Option<u32>,
@@ -162,7 +162,7 @@ impl Damaging {
         }
     }
 
-    /// What a request meets; nothing where it has no deed.
+    /// Applies the fault to a request; returns `None` if it is not affected.
     pub fn meets(&mut self, coming: &Coming<'_>, choice: &mut Choice, random: &mut Random) -> Met {
         let Coming { request, sight, change, is_wronged, .. } = *coming;
         let mut met = Met::default();
@@ -170,7 +170,7 @@ impl Damaging {
         if let Wrong::Stale { places, .. } = &mut self.wrong
             && changes
         {
-            // Writes are what makes data old.
+            // Writes make previous data stale.
             if self.filter.touches(request) {
                 places.written(request.span(), change, request.kind == Kind::Write, &mut met.damages);
             }
@@ -179,12 +179,12 @@ impl Damaging {
         if !self.filter.matches(request) || !self.can_strike(request) {
             return met;
         }
-        // Who has read old data once goes on doing so.
+        // A place that was once read stale stays so.
         let is_bound = matches!(&self.wrong, Wrong::Stale { places, .. } if places.sticks(request.span()));
         if !is_bound && (!choice.takes(sight) || random.fraction() >= self.share) {
             return met;
         }
-        // What it draws does not depend on other faults.
+        // Its random numbers do not depend on other faults.
         if is_wronged {
             return met;
         }
@@ -193,7 +193,7 @@ impl Damaging {
         met
     }
 
-    /// Whether there is something that it could do.
+    /// Whether it could have an effect.
     fn can_strike(&self, request: &Request) -> bool {
         match &self.wrong {
             Wrong::Refused { .. } => true,
@@ -276,23 +276,23 @@ impl Damaging {
         });
     }
 
-    /// It is over.
+    /// Ends the fault.
     pub fn end(&mut self, damages: &mut Vec<Damage>) {
         if let Wrong::Stale { places, .. } = &mut self.wrong {
             places.end(damages);
         }
     }
 
-    /// It goes on when its one request has met it, for others that follow from that.
+    /// Whether it continues after its single request, for later ones that follow from it.
     pub fn outlives_once(&self) -> bool {
         matches!(self.wrong, Wrong::Stale { .. })
     }
 }
 
-/// What corrupts data so.
+/// Builds the corruption.
 ///
 /// # Errors
-/// Keys that do not belong together.
+/// When keys contradict each other.
 pub(super) fn corruptor(
     how: Corruption,
     bits: Option<u32>,

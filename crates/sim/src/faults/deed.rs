@@ -1,12 +1,12 @@
-//! What faults make of requests.
+//! [`Deed`]: effects of faults on requests.
 
 use serde::Serialize;
 
-/// What a fault made of a request.
+/// Effect of a fault on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deed {
-    /// It went to the place that is bad: what the mechanism did is in its time.
+    /// It accessed the bad place: the time of the mechanism includes the effect.
     Accessed,
     /// It failed there.
     Failed,
@@ -22,11 +22,11 @@ pub enum Deed {
     Waited,
     /// It was answered without having been done.
     Answered,
-    /// Something that it wanted belongs where the member was: others made up for it, or nobody could.
+    /// Data belonged on the missing member: others compensated for it, or it failed.
     Degraded,
     /// It was written through a cache that would have kept it.
     WrittenThrough,
-    /// It was answered with an error, and nothing of it was done.
+    /// It was answered with an error, without any effect.
     Refused,
     /// It was acknowledged and not stored.
     NotStored,
@@ -36,6 +36,6 @@ pub enum Deed {
     Misdirected,
     /// Its data were altered.
     Corrupted,
-    /// It brought what had been there before.
+    /// It returned the previous data.
     Stale,
 }

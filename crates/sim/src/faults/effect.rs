@@ -1,4 +1,4 @@
-//! What a fault does, in the numbers of the system that it strikes; and what is wrong with one that cannot strike it.
+//! Resolves a fault to its effect in the terms of a system, and checks whether it can strike it.
 
 use headstack_workload::{Bytes, Kind, Span};
 
@@ -27,13 +27,13 @@ pub(crate) enum Subject {
         /// Bytes that it exports.
         capacity_bytes: u64,
     },
-    /// A device that stands alone.
+    /// A single device.
     Device {
         /// Bytes that it exports.
         capacity_bytes: u64,
         /// Bytes of a logical block.
         block_bytes: u32,
-        /// How long it tries to read what it cannot.
+        /// How long it tries to read a bad sector.
         recovery: Recovery,
     },
     /// An array.
@@ -48,7 +48,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// What a model is to faults.
+    /// The view of a model for faults.
     pub fn of(model: &Model) -> Subject {
         let system = match model {
             Model::Constant(constant) => return Subject::Constant { capacity_bytes: constant.capacity_bytes },
@@ -69,7 +69,7 @@ impl Subject {
         }
     }
 
-    /// What triggers need to know of it: its bytes, those of a block, and whether it is an array.
+    /// Capacity, block size, and whether it is an array, for triggers.
     pub fn extent(&self) -> (u64, u32, bool) {
         (self.capacity_bytes(), self.block_bytes(), matches!(self, Subject::Array { .. }))
     }
@@ -98,12 +98,12 @@ pub(crate) enum Effect {
         member: Option<u32>,
         /// How.
         media_defects: Vec<MediaDefect>,
-        /// Which requests of the host may meet them: known where the device stands alone.
+        /// Requests of the host that may meet them: known for a single device.
         filter: Option<Filter>,
     },
     /// Answers are late.
     Spike {
-        /// Those of these.
+        /// Affected requests.
         filter: Filter,
         /// Share of them.
         share: f64,
@@ -114,7 +114,7 @@ pub(crate) enum Effect {
     },
     /// Answers do not come.
     Hang(Filter),
-    /// Nobody is there.
+    /// The device vanishes.
     DropOut,
     /// Something happens to the array.
     Incident(IncidentKind),
@@ -136,7 +136,7 @@ pub(crate) enum Effect {
     LyingCache,
     /// Power fails.
     PowerCut(PowerCut),
-    /// It is back.
+    /// Power is back.
     PowerOn,
     /// Requests fail, or their data are damaged.
     Damaging(Box<Damaging>),
@@ -144,9 +144,9 @@ pub(crate) enum Effect {
     Rot {
         /// The member of an array, whose own addresses these are.
         member: Option<u32>,
-        /// Where; anywhere if empty.
+        /// Ranges; everywhere if empty.
         spans: Vec<Span>,
-        /// What they become.
+        /// The corruption.
         corruptor: Corruptor,
     },
     /// The schedule is in another state.
@@ -154,7 +154,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    /// It is not about single requests: it strikes, and all meet it.
+    /// Whether it strikes once and affects all requests, instead of single ones.
     pub fn is_event(&self) -> bool {
         match self {
             Effect::Spike { .. }
@@ -177,7 +177,7 @@ impl Effect {
 /// A device, as faults name it.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// Its name; empty where it stands alone.
+    /// Its name; empty for a single device.
     pub name: String,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
@@ -208,10 +208,10 @@ pub(crate) fn known(devices: &[DeviceHealth]) -> Vec<Known> {
     devices.iter().map(known).collect()
 }
 
-/// Turns a fault into what it does. `devices` are the system's, in the order of their numbers.
+/// Resolves a fault. `devices` are the system's, in the order of their numbers.
 ///
 /// # Errors
-/// A key whose value cannot be, and what is allowed.
+/// A key with an invalid value, and the permitted ones.
 pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> Result<Effect, Complaint> {
     let world = World { subject, devices };
     match fault {

@@ -1,8 +1,8 @@
-//! Which requests a fault concerns, and what is wrong with keys that say so.
+//! [`Filter`]: the requests that a fault affects.
 
 use headstack_workload::{DurationNs, Kind, Request, Span};
 
-/// What is wrong with a key of a fault.
+/// A fault's key with its error.
 pub(crate) type Complaint = (&'static str, String);
 
 /// Which requests a fault concerns.
@@ -10,17 +10,17 @@ pub(crate) type Complaint = (&'static str, String);
 pub(crate) struct Filter {
     /// By `Kind as usize`.
     kinds: [bool; 4],
-    /// Where; everywhere if empty.
+    /// Ranges; everywhere if empty.
     pub spans: Vec<Span>,
 }
 
 impl Filter {
-    /// One of these kinds, by `Kind as usize`, and these places.
+    /// Creates a filter for kinds, by `Kind as usize`, and ranges.
     pub fn new(kinds: [bool; 4], spans: Vec<Span>) -> Filter {
         Filter { kinds, spans }
     }
 
-    /// Whether it concerns a request. A flush is everywhere: where ranges are named, it is not meant.
+    /// Whether it matches a request. A flush is everywhere: with ranges, it does not match.
     pub fn matches(&self, request: &Request) -> bool {
         let start = request.offset_bytes;
         let end = start + u64::from(request.length_bytes);
@@ -35,7 +35,7 @@ impl Filter {
         self.spans.is_empty() || self.spans.iter().any(|span| overlaps(span, start, end))
     }
 
-    /// Whether a byte lies in its ranges.
+    /// Whether a byte is in its ranges.
     pub fn holds(&self, at_bytes: u64) -> bool {
         self.spans.is_empty() || self.spans.iter().any(|span| overlaps(span, at_bytes, at_bytes + 1))
     }
@@ -45,10 +45,10 @@ fn overlaps(span: &Span, start: u64, end: u64) -> bool {
     start < span.start_bytes + span.length_bytes && span.start_bytes < end
 }
 
-/// A share of the requests; all, where nothing is said.
+/// A share of the requests; by default all.
 ///
 /// # Errors
-/// One that is none.
+/// For an invalid share.
 pub(super) fn share(percent: Option<f64>) -> Result<f64, Complaint> {
     let percent = percent.unwrap_or(100.0);
     if percent > 0.0 && percent <= 100.0 {

@@ -1,4 +1,4 @@
-//! Faults of a schedule that can have no effect in a session.
+//! Finds faults of a schedule that cannot have an effect in a session.
 
 use headstack_workload::Span;
 
@@ -8,12 +8,12 @@ use super::{At, Fault, Schedule};
 use crate::description::model::Model;
 
 impl Schedule {
-    /// The faults that can have no effect, by their indexes, with the key that says so and why: those that no request of
-    /// `parts`, which are what is exported of a model, can meet; caches that lie where there is none (`may_lose_data`);
-    /// states that nothing sets or looks at; and returns of what no fault takes away.
+    /// Faults without a possible effect, by index, with the key and the reason: those that no request of `parts`, the
+    /// exported ranges of a model, can meet; lying caches without a cache (`may_lose_data`); states that are never set
+    /// or used; and returns of something that no fault removes.
     ///
     /// # Panics
-    /// A schedule that [`check`](Schedule::check) refuses.
+    /// For a schedule that [`check`](Schedule::check) refuses.
     pub fn without_effect(&self, model: &Model, parts: &[Span], may_lose_data: bool) -> Vec<(usize, Complaint)> {
         let (subject, devices) = (Subject::of(model), Known::devices_of(model));
         let (capacity_bytes, block_bytes, _) = subject.extent();
@@ -42,7 +42,7 @@ impl Schedule {
         idle
     }
 
-    /// Why a fault of its kind has no effect among the others.
+    /// Why a fault of its kind has no effect together with the others.
     fn idle_by_kind(&self, index: usize, may_lose_data: bool) -> Option<String> {
         let taken_away = |matches: &dyn Fn(&Fault) -> bool| {
             let begins_ns = |index: usize| match self.faults[index].trigger.at {
@@ -102,7 +102,7 @@ impl Schedule {
 /// The state in which a schedule begins.
 const FIRST_STATE: u32 = 1;
 
-/// Where an effect is in the system's address space; nothing where it is everywhere, or on a member.
+/// Ranges of an effect in the system's address space; empty if it is everywhere, or on a member.
 fn spans_of(effect: Effect) -> Vec<Span> {
     match effect {
         Effect::Media { filter, .. } => filter.map_or(Vec::new(), |filter| filter.spans),

@@ -1,4 +1,4 @@
-//! What was injected, and the proof.
+//! [`Log`] of injected faults, with their proof.
 
 use headstack_workload::DurationNs;
 use serde::Serialize;
@@ -11,9 +11,9 @@ use crate::power_cut::PowerLoss;
 /// A request that met a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Meeting {
-    /// What it was.
+    /// Kind of the request.
     pub kind: RequestKind,
-    /// Where.
+    /// Offset.
     pub offset_bytes: u64,
     /// How much.
     pub length_bytes: u32,
@@ -21,11 +21,11 @@ pub struct Meeting {
     pub arrival_ns: u64,
     /// When it was answered; not yet, if absent.
     pub completion_ns: Option<u64>,
-    /// What became of it.
+    /// Effect on it.
     pub deed: Deed,
 }
 
-/// What a device counted while a fault of its media lasted.
+/// Counters of a device during a fault of its media.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Passes repeated.
@@ -43,36 +43,36 @@ pub struct Injection {
     pub at_ns: u64,
     /// When it ended.
     pub until_ns: Option<u64>,
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// All that was said of it, where requests make it strike; it waits for them from `at_ns` on.
+    /// The complete definition, if requests trigger it; it waits for them from `at_ns` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Timed>,
     /// How often it struck.
     pub strikes: u64,
-    /// What the system said that could not have it.
+    /// The system's error, if it was refused.
     pub refused: Option<String>,
     /// Requests that met it.
     pub met: u64,
-    /// Those of them that failed.
+    /// Number of those that failed.
     pub failed: u64,
     /// The first that met it.
     pub first: Option<Meeting>,
     /// The last.
     pub last: Option<Meeting>,
-    /// What it did to data, the first of it.
+    /// The first of its damages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub harms: Vec<Harm>,
     /// How often it did something to data.
     pub harmed: u64,
-    /// What the device counted meanwhile, of a fault of its media.
+    /// Counters of the device meanwhile, for a fault of its media.
     pub counters: Option<Counters>,
     /// Data lost in a power cut.
     pub loss: Option<PowerLoss>,
 }
 
 impl Injection {
-    /// Somebody ends it.
+    /// Ends it by order.
     pub(super) fn ends_by_order(&mut self, now_ns: u64) {
         self.until_ns = Some(now_ns);
         if let Some(stated) = &mut self.stated {
@@ -84,7 +84,7 @@ impl Injection {
 /// Everything that was injected so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Log {
-    /// The seed of what was drawn.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// In the order in which they struck.
     pub injections: Vec<Injection>,
@@ -107,7 +107,7 @@ impl Log {
         Schedule { seed: self.seed, faults: self.injections.iter().map(timed).collect() }
     }
 
-    /// Faults that last, with what they met so far.
+    /// Current faults, with their effects so far.
     pub fn active(&self) -> serde_json::Value {
         let lasts = |injection: &&Injection| injection.until_ns.is_none() && injection.refused.is_none();
         let told = |injection: &Injection| {

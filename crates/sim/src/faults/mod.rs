@@ -1,9 +1,9 @@
-//! What goes wrong, when, and the proof that it did.
+//! [`Fault`]s: injected failures with their times, and the proof of their effects. See docs/design/faults-and-power.md.
 //!
-//! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
-//! of a device ([`crate::media_defects::MediaDefect`]); the others stand between the system and who asks it
-//! ([`injector`]), some of which damage contents ([`contents`], [`damaging`]). Which requests make a fault strike is its
-//! trigger ([`trigger`]).
+//! A fault strikes at a moment of the model and lasts until another, or forever. Those of the media affect the
+//! mechanism of a device ([`crate::media_defects::MediaDefect`]); the others are applied between the system and its
+//! clients ([`injector`]), and some of them damage contents ([`contents`], [`damaging`]). The requests that trigger a
+//! fault are defined by its trigger ([`trigger`]).
 
 pub mod contents;
 mod cues;
@@ -36,10 +36,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::power_cut::Tear;
 
-/// Something that goes wrong.
+/// An injected failure.
 ///
-/// Members and groups of an array go by their names; a device that stands alone has none. Without `ranges` a fault is
-/// everywhere, without `kinds` it meets what it usually meets, and without `percent` it meets all.
+/// Members and groups of an array are referred to by name; a single device has none. Without `ranges` a fault is
+/// everywhere, without `kinds` it affects its usual kinds, and without `percent` it affects all requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
@@ -49,7 +49,7 @@ pub enum Fault {
         /// The member of an array that has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where they are on the device.
+        /// Ranges on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// A map file of GNU ddrescue with more of them, relative to the schedule.
@@ -58,13 +58,13 @@ pub enum Fault {
         /// Share of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads, where nothing is said; writes meet a write fault.
+        /// By default reads; writes meet a write fault.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the device tries; by what kind of device it is, where nothing is said.
+        /// How long the device tries; by default according to the kind of device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recovery: Option<Recovery>,
-        /// The same as a time.
+        /// Retry time, in place of `recovery`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
         /// A write does not heal them.
@@ -76,7 +76,7 @@ pub enum Fault {
         /// The member of an array that has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where they are on the device.
+        /// Ranges on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// A map file of GNU ddrescue with more of them, relative to the schedule.
@@ -87,16 +87,16 @@ pub enum Fault {
         /// Share of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads, where nothing is said.
+        /// By default reads.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Accesses hold the mechanism longer than they should: everybody behind them waits too.
+    /// Accesses hold the mechanism longer than they should, so all later ones wait too.
     FailSlow {
         /// The member of an array that is slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where on the device.
+        /// Ranges on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// How much longer.
@@ -104,37 +104,37 @@ pub enum Fault {
         /// Share of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads and writes, where nothing is said.
+        /// By default reads and writes.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Answers come later than they could: a pause of firmware, the collection of garbage. The mechanism goes on.
+    /// Answers are delayed: a pause of firmware, garbage collection. The mechanism continues.
     LatencySpike {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How much later; the mean where it is drawn.
+        /// The delay; its mean if it is random.
         time: DurationNs,
-        /// How it is drawn.
+        /// Distribution of the delay.
         #[serde(default)]
         distribution: Distribution,
         /// Share of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// All, where nothing is said.
+        /// By default all.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Requests are not answered until the fault ends; those that the system has done by then are answered at that moment.
+    /// Requests are not answered until the fault ends; those completed by then are answered at that moment.
     Hang {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// All, where nothing is said.
+        /// By default all.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// The device is gone until the fault ends: what is under way and what comes is lost to who asked.
+    /// The device vanishes until the fault ends: current and later requests are lost.
     DropOut,
     /// A member of an array fails.
     MemberFails {
@@ -153,10 +153,10 @@ pub enum Fault {
     },
     /// All stripes of a group are read and compared, as Linux md scrubs an array.
     Scrub {
-        /// Which; the only one, where nothing is said.
+        /// Name of the group; by default the only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// What is redundant is written again from the data where it differs.
+        /// Whether redundancy that differs is rewritten from the data.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         repair: bool,
     },
@@ -166,9 +166,9 @@ pub enum Fault {
     BatteryReturns,
     /// Commands meet a bad checksum on the link, are given up after a time-out and sent again, five times at most.
     LinkErrors {
-        /// Share of the commands, each time that it is sent.
+        /// Share of the commands, for each transmission.
         percent: f64,
-        /// Until the host gives a command up; 30 s, Linux' own, where nothing is said.
+        /// Time-out of the host for a command; by default 30 s, as in Linux.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time_out: Option<DurationNs>,
     },
@@ -176,55 +176,55 @@ pub enum Fault {
     LinkResets {
         /// How long nothing passes.
         time: DurationNs,
-        /// From one reset to the next; once, where nothing is said.
+        /// Interval between resets; by default only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<DurationNs>,
     },
-    /// Flushes are answered at once, and the system never hears of them.
+    /// Flushes are answered at once, and not passed to the system.
     LyingCache,
-    /// Power fails: nobody is answered until the fault ends, and what a volatile cache alone held is lost. What was being
-    /// written is there, absent or torn.
+    /// Power fails: nothing is answered until the fault ends, and data that are only in a volatile cache are lost. Data
+    /// being written are there, absent or torn.
     PowerCut {
-        /// Where a write may have stopped that was under way.
+        /// Where a write under way may be torn.
         #[serde(default)]
         tear: Tear,
-        /// Bytes that are written as a whole or not at all; a physical sector, where nothing is said.
+        /// Atomic unit of writes; by default a physical sector.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
     },
     /// Power is back.
     PowerOn,
-    /// Data are not what they should be, and nobody is told.
+    /// Silent corruption of data.
     Corrupt {
         /// The member of an array whose data they are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// When they are corrupted: as they are written, while they lie there, or as they are read.
         on: Stage,
-        /// What becomes of them.
+        /// Kind of corruption.
         how: Corruption,
-        /// Bits that are inverted, of each request; one, where nothing is said.
+        /// Number of inverted bits per request; by default one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bits: Option<u32>,
-        /// Sectors of 512 bytes that are struck, of each request, one after the other; one, where nothing is said.
+        /// Number of consecutive damaged sectors of 512 bytes per request; by default one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sectors: Option<u32>,
-        /// What they are filled with.
+        /// Pattern with which they are filled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pattern: Option<Pattern>,
         /// Share of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Data go to a wrong place, or come from one, and nobody is told.
+    /// Data silently go to a wrong place, or come from one.
     Misdirect {
         /// The member of an array that takes the wrong place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// How far away, forwards or backwards.
@@ -232,7 +232,7 @@ pub enum Fault {
         /// Share of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Writes, where nothing is said.
+        /// By default writes.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
@@ -241,16 +241,16 @@ pub enum Fault {
         /// The member of an array that loses them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// Share of the writes that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Reads bring what was there before the last write, if that came while the fault lasted.
+    /// Reads return the data from before the last write, if that occurred during the fault.
     StaleRead {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// How long a place is read so.
@@ -262,12 +262,12 @@ pub enum Fault {
     },
     /// Acknowledged writes store only their first part.
     ShornWrite {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// Which part, down to whole atoms.
         part: Part,
-        /// Bytes that are written as a whole or not at all; 512, where nothing is said.
+        /// Atomic unit of writes; by default 512 bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
         /// Share of the writes that meet it.
@@ -276,19 +276,19 @@ pub enum Fault {
     },
     /// Requests fail with an error, and nothing of them is done.
     Errno {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// Which error.
         #[serde(default)]
         errno: Errno,
-        /// What it usually concerns, where nothing is said: writes of ENOSPC, writes and trims of EROFS, all of the others.
+        /// By default writes for ENOSPC, writes and trims for EROFS, all for the others.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the error takes; no time, where nothing is said.
+        /// Delay of the error; by default none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// What a flush that fails does with what was not flushed.
+        /// Treatment of unflushed data by a failed flush.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unflushed: Option<Unflushed>,
         /// Share of the requests that meet it.
@@ -315,7 +315,7 @@ pub struct Stretch {
     /// First logical block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lba: Option<u64>,
-    /// Logical blocks; one, where nothing is said.
+    /// Number of logical blocks; by default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
 }
@@ -343,7 +343,7 @@ fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKin
     words.into_iter().map(kind).collect()
 }
 
-/// What a request does, as faults name it.
+/// Kind of a request, as faults name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKind {
@@ -368,19 +368,19 @@ impl From<Kind> for RequestKind {
     }
 }
 
-/// How long a device tries to read what it cannot.
+/// How long a device tries to read a bad sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// It has nobody to turn to and tries for long: the default of a disk with an ATA or SATA interface that stands alone.
+    /// Long, since there is no redundancy: the default of a single disk with an ATA or SATA interface.
     Desktop,
-    /// Limited (SCT error recovery control, TLER), so that a controller does not give the drive up: the default of all
+    /// Limited (SCT error recovery control, TLER), so that a controller does not drop the drive: the default of all
     /// other devices.
     Limited,
 }
 
 impl Recovery {
-    /// How long it tries.
+    /// The retry time.
     ///
     /// Limited: 7 s, the limit of drives made for RAID (Western Digital: "the hard drive will only spend 7 seconds to
     /// attempt to recover"; `smartctl -l scterc,70,70`). Desktop: 30 s, between the 10 s that limited drives stay below

@@ -1,4 +1,4 @@
-//! Properties of each [`Fault`], for those who follow schedules and keep contents. A new fault is added to every list here.
+//! Properties of each [`Fault`] for schedules and owners of contents. A new fault is added to every list here.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ impl Fault {
         }
     }
 
-    /// It changes what is stored, or needs what was there before: contents that are kept must be able to take changes back.
+    /// Whether it changes stored data, or needs previous data: changes of contents must then be undoable.
     pub fn changes_contents(&self) -> bool {
         match self {
             Fault::Corrupt { .. }
@@ -67,7 +67,7 @@ impl Fault {
         }
     }
 
-    /// Reads bring what is not stored there.
+    /// Whether reads may return other data than stored.
     pub fn spoils_reads(&self) -> bool {
         match self {
             Fault::Corrupt { on, .. } => *on == Stage::Read,
@@ -127,7 +127,7 @@ impl Fault {
         }
     }
 
-    /// A request that ended so can have failed by it alone.
+    /// Whether a request with this outcome may have failed only because of it.
     pub(super) fn fails_requests_by(&self, outcome: Outcome) -> bool {
         match self {
             Fault::LinkErrors { .. } => outcome == Outcome::Failed(None),

@@ -13,7 +13,7 @@ use super::trigger::{Every, PATTERNS_MAX};
 use super::{At, Fault, Pattern, Trigger};
 use crate::description::model::Model;
 
-/// What goes wrong in a session, and when.
+/// The faults of a session, with their times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
@@ -25,14 +25,14 @@ pub struct Schedule {
     pub faults: Vec<Timed>,
 }
 
-/// A fault with what makes it strike.
+/// A fault with its trigger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Timed {
-    /// From when on requests count, of a fault that strikes at one: a time of the model; the start, where nothing is said.
+    /// Model time from which on requests count, for a fault triggered by one; by default the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<DurationNs>,
-    /// When it ends; never, where neither this nor `for` is said.
+    /// End time; by default never, if `for` is absent too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DurationNs>,
     /// How long it lasts.
@@ -41,12 +41,12 @@ pub struct Timed {
     /// When it strikes, and which requests meet it.
     #[serde(flatten)]
     pub trigger: Trigger,
-    /// What goes wrong.
+    /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
 }
 
-/// A fault as it is written: one word is a number of requests for all faults, but a time for resets of a link.
+/// Written form: `every` is a number of requests for all faults, except a time for resets of a link.
 #[derive(Deserialize)]
 struct Written {
     #[serde(default)]
@@ -116,10 +116,10 @@ impl TryFrom<Written> for Timed {
 }
 
 impl Timed {
-    /// When it strikes, and when it ends (`u64::MAX` for never), in nanoseconds of the model.
+    /// Start and end (`u64::MAX` for never), in nanoseconds of model time.
     ///
     /// # Errors
-    /// The key that makes no sense, and what is allowed.
+    /// The invalid key, and the permitted values.
     pub fn span_ns(&self) -> Result<(u64, u64), (&'static str, String)> {
         let (key, at) = match (self.trigger.at, self.from) {
             (Some(At::Time(_)), Some(_)) => {
@@ -151,13 +151,13 @@ impl Timed {
 }
 
 impl Schedule {
-    /// Whether all of it can strike a model.
+    /// Checks whether all faults can strike a model.
     ///
     /// # Errors
-    /// What cannot: the number of the fault, the key and what is allowed.
+    /// The first impossible one: its number, the key and the permitted values.
     pub fn check(&self, model: &Model) -> Result<(), (usize, Complaint)> {
         let (subject, devices) = (Subject::of(model), Known::devices_of(model));
-        // A spare that is to come has no name yet.
+        // A future spare has no name yet.
         let grows = self.faults.iter().any(|timed| matches!(timed.fault, Fault::SpareAdded { .. }));
         for (index, timed) in self.faults.iter().enumerate() {
             timed.span_ns().map_err(|complaint| (index, complaint))?;
@@ -175,10 +175,10 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whether it can strike where nobody keeps contents, as in a simulated run.
+    /// Checks whether it can strike without contents, as in a simulated run.
     ///
     /// # Errors
-    /// As of [`check`](Self::check).
+    /// As for [`check`](Self::check).
     pub fn check_without_contents(&self) -> Result<(), (usize, Complaint)> {
         match self.patterns().next() {
             Some((index, _)) => {
@@ -188,7 +188,7 @@ impl Schedule {
         }
     }
 
-    /// What its faults look for in contents, with their numbers.
+    /// Patterns of its faults, with their numbers.
     fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
         let faults = self.faults.iter().enumerate();
         faults.filter_map(|(index, timed)| Some((index, timed.trigger.containing.as_ref()?)))

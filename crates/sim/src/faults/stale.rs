@@ -1,4 +1,4 @@
-//! Places that were written while reads of older data may come: what was there before, by the change that replaced it.
+//! Places written while stale reads may occur: the previous data, by the change that replaced them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -40,7 +40,7 @@ impl Places {
         self.forget_excess(damages);
     }
 
-    /// What a read of a span finds of older data.
+    /// Stale data that a read of a span returns.
     pub fn within(&self, span: Span) -> Vec<Spoil> {
         let end_bytes = span.start_bytes + span.length_bytes;
         let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
@@ -52,7 +52,7 @@ impl Places {
         overlapping.map(spoil).collect()
     }
 
-    /// Whether every place that a read touches has been read so before.
+    /// Whether every place of a read was read stale before.
     pub fn sticks(&self, span: Span) -> bool {
         let end_bytes = span.start_bytes + span.length_bytes;
         let mut overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
@@ -91,7 +91,7 @@ impl Places {
         }
     }
 
-    /// Gives up the oldest where there is too much, and what no place needs any more.
+    /// Drops the oldest data if there are too many, and those that no place needs any more.
     fn forget_excess(&mut self, damages: &mut Vec<Damage>) {
         while self.kept.len() > PLACES_MAX || self.kept_bytes > KEPT_BYTES_MAX {
             let &(oldest, _) = self.kept.front().expect("there is too much");

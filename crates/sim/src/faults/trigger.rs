@@ -1,4 +1,4 @@
-//! Triggers: which requests make a fault strike, or meet it. Whatever counts them counts the same for equal requests.
+//! [`Trigger`]: which requests start a fault, or meet it. Counting is reproducible for equal requests.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::gauges::GroupHealth;
 
-/// Patterns that one session looks for at most: a bit each tells which a write brings.
+/// Largest number of patterns per session: one bit each in a write's sight.
 pub const PATTERNS_MAX: usize = 64;
 
-/// What makes a fault strike, and which requests meet it.
+/// Start condition of a fault, and the requests that meet it.
 ///
-/// `at` and `after` say when it strikes first; it lasts from then on. `touching`, `containing`, `while` and `state` say which
-/// requests they count; where neither stands, which requests meet it. Of those that would meet it `every` takes each nth,
-/// and `once` the first alone. A fault that is not about single requests strikes at the first that all this allows, and
-/// with `every` again and again.
+/// `at` and `after` define when it first strikes; it lasts from then on. `touching`, `containing`, `while` and `state`
+/// restrict the requests that these count, or without them the requests that meet it. Of those, `every` selects each
+/// nth, and `once` only the first. A fault that is not about single requests strikes at the first request that all
+/// conditions permit, and with `every` repeatedly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Trigger {
     /// A time of the model, or the nth request of a kind, as it comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<At>,
-    /// So many requests of a kind have been answered.
+    /// After this number of requests of a kind have been answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Count>,
     /// A request touches this part of the system, such as `1GiB..2GiB`.
@@ -50,9 +50,9 @@ pub struct Trigger {
 /// When a fault strikes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// At this time of the model since the start.
+    /// At this model time since the start.
     Time(DurationNs),
-    /// As this request comes, which meets it.
+    /// On the arrival of this request, which meets it.
     Request(Nth),
 }
 
@@ -76,7 +76,7 @@ pub enum Nth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every(pub Nth);
 
-/// So many requests.
+/// A number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Count {
@@ -197,10 +197,10 @@ impl Pattern {
         &self.bytes
     }
 
-    /// What a text means.
+    /// Parses a text.
     ///
     /// # Errors
-    /// One that means nothing: what is allowed.
+    /// When it is invalid, with the permitted forms.
     pub fn parse(text: &str) -> Result<Pattern, String> {
         let wrong = || format!("{text:?} is not a pattern: write some text, or 0x and pairs of hexadecimal digits");
         let bytes = match text.strip_prefix("0x") {
@@ -227,7 +227,7 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-/// What of a request a trigger looks at.
+/// Properties of a request for triggers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     pub kind: Kind,
@@ -256,7 +256,7 @@ struct Conditions {
 }
 
 impl Conditions {
-    /// A flush is everywhere and brings nothing: where a place or a pattern is named, it is not meant.
+    /// A flush is everywhere and has no data: with a range or a pattern, it does not match.
     fn hold(&self, sight: &Sight) -> bool {
         let (start, end) = (sight.span.start_bytes, sight.span.start_bytes + sight.span.length_bytes);
         let touches = |span: Span| start < span.start_bytes + span.length_bytes && span.start_bytes < end;
@@ -267,7 +267,7 @@ impl Conditions {
     }
 }
 
-/// What a fault waits for before it strikes.
+/// A start condition that is still to be met.
 #[derive(Clone, Debug)]
 pub(crate) struct Cue {
     conditions: Conditions,
@@ -282,7 +282,7 @@ pub(crate) struct Cue {
 }
 
 impl Cue {
-    /// A request comes, or is answered: whether that is what was waited for.
+    /// Processes the arrival, or the completion, of a request; returns whether the condition is met.
     pub fn sees(&mut self, sight: &Sight) -> bool {
         if self.kind.is_some_and(|kind| kind != sight.kind) || !self.conditions.hold(sight) {
             return false;
@@ -296,7 +296,7 @@ impl Cue {
     }
 }
 
-/// Which of the requests that could meet a fault do.
+/// Selects the affected requests among those that could meet a fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     conditions: Conditions,
@@ -305,7 +305,7 @@ pub(crate) struct Choice {
     every: u64,
     once: bool,
     seen: u64,
-    /// The one has met it.
+    /// Whether the single request has met it.
     is_spent: bool,
 }
 
@@ -343,18 +343,18 @@ impl Choice {
 }
 
 impl Trigger {
-    /// Nothing is said of requests.
+    /// Whether it has no conditions on requests.
     pub fn is_timed(&self) -> bool {
         let only_at = Trigger { at: self.at, ..Trigger::default() };
         *self == only_at && !matches!(self.at, Some(At::Request(_)))
     }
 
-    /// What a fault waits for, and what then meets it. `is_event` is one that is not about single requests; the system has this
-    /// capacity and blocks of this size, and may be an array; `pattern` is
-    /// the bit of what it looks for.
+    /// Builds the start condition of a fault, and its selection of requests. `is_event` means that it is not about
+    /// single requests; the system has this capacity and block size, and may be an array; `pattern` is the bit of its
+    /// pattern.
     ///
     /// # Errors
-    /// The key that makes no sense, and what is allowed.
+    /// The invalid key, and the permitted values.
     pub(crate) fn plan(
         &self,
         is_event: bool,

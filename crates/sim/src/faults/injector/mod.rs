@@ -1,4 +1,4 @@
-//! Faults as they come and go, and what is logged of them. What each request meets is in [`requests`].
+//! [`Injector`]: starts and ends faults, and keeps their log. Their effects on requests are in [`requests`].
 
 mod requests;
 
@@ -48,13 +48,13 @@ struct Active {
     effect: Effect,
     random: Random,
     choice: Choice,
-    /// Requests that it has chosen, where it holds only some.
+    /// Requests that it has selected, if it only holds some.
     chosen: Vec<u32>,
-    /// What the device had counted when it struck.
+    /// Counters of the device when it struck.
     before: Counters,
 }
 
-/// What has gone wrong with an array, until it is put right.
+/// A lasting problem of an array, until it is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// A member is gone from its place: group and slot.
@@ -66,22 +66,22 @@ enum Standing {
 /// How a request fares on its way to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// It reaches the system so much later, or its end.
+    /// Delay before the request, or its completion, reaches the system.
     pub wait_ns: u64,
-    /// Its answer comes so much later than the system's.
+    /// Delay of its answer after the system's.
     pub later_ns: u64,
     /// It never reaches the system.
     pub end: Option<Outcome>,
-    /// What was not flushed is lost, by the fault of this number.
+    /// Number of the fault that loses unflushed data, if any.
     pub drops_unflushed: Option<u32>,
 }
 
-/// What a change asks of the timeline.
+/// Consequences of a change for the timeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
-    /// A hang is over: what is held may go.
+    /// Whether a hang is over, so that held requests continue.
     pub releases: bool,
-    /// Nobody is there any more: what is under way is lost.
+    /// Whether the device vanished, so that requests under way are lost.
     pub drops: bool,
     /// Power is back.
     pub restores_power: bool,
@@ -96,11 +96,11 @@ pub enum FaultsToEnd {
     Hangs,
     /// All.
     All,
-    /// The one of this number.
+    /// The one with this number.
     One(u32),
 }
 
-/// Faults, those to come and those that are there.
+/// Future and current faults.
 pub(crate) struct Injector {
     pub(super) subject: Subject,
     seed: u64,
@@ -113,22 +113,22 @@ pub(crate) struct Injector {
     pub(super) choices: HashMap<u32, Choice>,
     /// Faults whose last request was answered: when, and which.
     pub(super) due: VecDeque<(u64, u32)>,
-    /// What is looked for in contents, by the bits of a sight.
+    /// Patterns to search for in contents, by the bits of a sight.
     pub(super) patterns: Vec<Box<[u8]>>,
-    /// Some trigger asks for the state of groups.
+    /// Whether a trigger needs the state of groups.
     pub(super) looks_at_health: bool,
     /// State of the schedule.
     pub(super) state: u32,
-    /// Changes where nobody numbers them.
+    /// Number of changes, if no owner numbers them.
     changes: u64,
-    /// What is wrong with the array, by the number of the fault.
+    /// Problems of the array, by the number of the fault.
     standing: Vec<(u32, Standing)>,
     pub(super) log: Vec<Injection>,
-    /// Injections that a request under way has met.
+    /// Injections that affected a request under way.
     watched: HashMap<u32, Vec<u32>>,
     /// Damages that the contents still need.
     damages: Vec<Damage>,
-    /// What the request that came last brings that is not there.
+    /// Deviations of the last request's data.
     spoils: Vec<Spoil>,
     /// Bad checksums that commands met on the link.
     pub resent: u64,
@@ -162,10 +162,10 @@ impl Injector {
         }
     }
 
-    /// Plans what a schedule says.
+    /// Plans a schedule.
     ///
     /// # Errors
-    /// A fault that cannot strike the system: its number in the schedule, the key and what is allowed.
+    /// A fault that cannot strike the system: its number in the schedule, the key and the permitted values.
     pub fn follow(&mut self, schedule: &Schedule, model: &Model) -> Result<(), SimError> {
         if schedule.seed > i64::MAX as u64 {
             return Err(SimError::Fault(format!("seed: {} is too large; up to 2^63 - 1 are allowed", schedule.seed)));
@@ -179,7 +179,7 @@ impl Injector {
         };
         self.planned = schedule.faults.iter().map(planned).collect();
         self.planned.make_contiguous().sort_by_key(|planned| planned.at_ns);
-        // Whoever keeps contents looks for all of them from the start.
+        // The owner of contents searches for all of them from the start.
         for timed in &schedule.faults {
             self.bit_of_pattern(timed)?;
         }
@@ -202,7 +202,7 @@ impl Injector {
         self.next_ns = ends.chain(waits).chain(starts).chain(due).min().unwrap_or(u64::MAX);
     }
 
-    /// Does the next of what is due at `now_ns`: first what ends, then what strikes, one by one.
+    /// Processes the next event at `now_ns`: first ends, then strikes, one by one.
     pub fn turn(&mut self, now_ns: u64, system: Option<&mut System>) -> Change {
         let change = if self.active.iter().any(|active| active.until_ns <= now_ns) {
             self.end(now_ns, |active| active.until_ns <= now_ns, system)
@@ -233,10 +233,10 @@ impl Injector {
         (number, change)
     }
 
-    /// A fault strikes now, by order, or waits for its cue. Returns its number.
+    /// Injects a fault now, by order, or lets it wait for its trigger. Returns its number.
     ///
     /// # Errors
-    /// One that cannot: the key and what is allowed.
+    /// When it is impossible: the key and the permitted values.
     pub fn inject(
         &mut self,
         now_ns: u64,
@@ -266,7 +266,7 @@ impl Injector {
         }
     }
 
-    /// What the log says of a fault before it strikes.
+    /// The log entry of a fault before it strikes.
     pub(super) fn entry(&self, number: u32, at_ns: u64, until_ns: u64, timed: Timed) -> Injection {
         let is_timed = timed.trigger.is_timed();
         Injection {
@@ -415,7 +415,7 @@ impl Injector {
         }
     }
 
-    /// What an incident leaves behind, or puts right.
+    /// Records a problem that an incident causes, or its repair.
     fn stands(&mut self, number: u32, what: IncidentKind, place: Option<(u32, u32)>) {
         match what {
             IncidentKind::MemberFails { .. } => {
@@ -423,7 +423,7 @@ impl Injector {
             }
             IncidentKind::BatteryFails => self.standing.push((number, Standing::Battery)),
             IncidentKind::BatteryReturns => self.put_right(|standing| standing == Standing::Battery),
-            // It is still to be filled: until then its place does not hold what it should.
+            // It is still to be filled: until then its place is invalid.
             IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
             IncidentKind::Scrub { .. } => {}
         }
@@ -433,7 +433,7 @@ impl Injector {
         self.standing.retain(|(_, standing)| !is_right(*standing));
     }
 
-    /// Ends faults by order; returns how many and what that asks.
+    /// Ends faults by order; returns their number and the consequences.
     pub fn end_some(&mut self, now_ns: u64, which: FaultsToEnd, system: Option<&mut System>) -> (usize, Change) {
         let before = self.active.len();
         let ends = |active: &Active| match which {
@@ -478,7 +478,7 @@ impl Injector {
         change
     }
 
-    /// Tells the system of everything that is wrong with the media of a device.
+    /// Sets all media defects of a device.
     fn set_media(&mut self, wanted: Option<u32>, system: &mut System) -> Result<(), String> {
         let (mut all, mut seed) = (Vec::<MediaDefect>::new(), 0);
         for active in &mut self.active {
@@ -496,17 +496,17 @@ impl Injector {
         into.append(&mut self.damages);
     }
 
-    /// What the request that came last brings that is not there.
+    /// Takes the deviations of the last request's data.
     pub fn take_spoils(&mut self) -> Vec<Spoil> {
         std::mem::take(&mut self.spoils)
     }
 
-    /// What is looked for in contents.
+    /// Patterns to search for in contents.
     pub fn patterns(&self) -> &[Box<[u8]>] {
         &self.patterns
     }
 
-    /// Nobody is there who would answer.
+    /// Whether the device has vanished.
     pub fn is_away(&self) -> bool {
         self.active.iter().any(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)))
     }
@@ -515,22 +515,22 @@ impl Injector {
         self.active.iter().any(|active| matches!(active.effect, Effect::PowerCut(_)))
     }
 
-    /// What the power cut of this number took.
+    /// Records the losses of the power cut with this number.
     pub fn note_loss(&mut self, number: u32, loss: PowerLoss) {
         self.log[number as usize].loss = Some(loss);
     }
 
-    /// As it was noted, for what is found later.
+    /// Recorded losses, for later findings.
     pub fn loss_mut(&mut self, number: u32) -> Option<&mut PowerLoss> {
         self.log.get_mut(number as usize)?.loss.as_mut()
     }
 
-    /// As it was noted.
+    /// Recorded losses.
     pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
         self.log.get(number as usize)?.loss.as_ref()
     }
 
-    /// What was injected so far.
+    /// Log of the injections so far.
     pub fn log(&self, system: Option<&System>) -> Log {
         let devices = devices_of(system);
         let mut injections = self.log.clone();

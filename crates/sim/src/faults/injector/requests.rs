@@ -1,4 +1,4 @@
-//! What a request meets of the faults that last: as it comes, as it passes the link, as it is answered.
+//! Effects of current faults on a request: on arrival, at the link, on completion.
 
 use headstack_workload::{Kind, Request};
 
@@ -11,11 +11,11 @@ use crate::faults::{Deed, Distribution, Meeting};
 use crate::flights::Outcome;
 use crate::system::System;
 
-/// Times that a command is sent at most: once, and five times again (`SD_MAX_RETRIES` of Linux' drivers/scsi/sd.h).
+/// Largest number of times a command is sent: once, and five retries (`SD_MAX_RETRIES` of Linux' drivers/scsi/sd.h).
 const SENDINGS_MAX: u64 = 6;
 
 impl Injector {
-    /// A request comes, which is a change of this number where somebody keeps contents.
+    /// Processes an arriving request, which is a change with this number if there are contents.
     pub fn arrives(
         &mut self,
         at_ns: u64,
@@ -78,7 +78,7 @@ impl Injector {
                     continue;
                 }
                 Effect::Damaging(damaging) => {
-                    // Who is answered by somebody else has done nothing that could go wrong.
+                    // A request answered elsewhere has not been damaged.
                     is_wronged |= way.end.is_some();
                     let coming = Coming { at_ns, request, sight, change, is_wronged };
                     let Met { deed, refused, drops_unflushed, damages, spoils, harms: done } =
@@ -118,22 +118,22 @@ impl Injector {
             return Way { wait_ns: 0, later_ns: 0, ..way };
         }
         let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
-        // What has met its one request is over; what it did to that one goes on.
+        // A fault that has affected its single request is over; its effect on that request continues.
         spent.into_iter().for_each(|number| self.end_spent(at_ns, number));
         Way { wait_ns: reaches_ns - at_ns, ..way }
     }
 
-    /// Ends what only one request could meet: it holds nothing, and has no part in what the system is told.
+    /// Ends a fault for a single request: it holds nothing, and has no part in the system's settings.
     fn end_spent(&mut self, now_ns: u64, number: u32) {
         self.active.retain(|active| active.number != number);
         self.log[number as usize].until_ns = Some(now_ns);
         self.look_ahead();
     }
 
-    /// What of the array's troubles a request meets.
+    /// Problems of the array that affect a request.
     fn met_of_array(&mut self, request: &Request, system: Option<&System>) -> Vec<(u32, Deed)> {
         let Some(system) = system.filter(|_| !self.standing.is_empty()) else { return Vec::new() };
-        // A place that holds what it should again is no trouble any more.
+        // A place that is valid again is no problem any more.
         self.put_right(|standing| matches!(standing, Standing::Member(place) if system.is_whole(place)));
         let meets = |&(number, standing): &(u32, Standing)| match standing {
             Standing::Member(place) => system.misses(place, request).then_some((number, Deed::Degraded)),
@@ -153,7 +153,7 @@ impl Injector {
         true
     }
 
-    /// When what is at the link at `at_ns` passes it.
+    /// When a request at the link at `at_ns` passes it.
     pub fn passes_ns(&mut self, at_ns: u64, id: u32, came_ns: u64, request: &Request) -> u64 {
         let mut passes_ns = at_ns;
         let mut waits = None;
@@ -226,7 +226,7 @@ impl Injector {
             let failed = failed || injection.fault.fails_requests_by(outcome);
             let was_refused = matches!(outcome, Outcome::Refused(_));
             injection.failed += u64::from(failed);
-            // Of requests that come at once, those of one kind to one place fare alike.
+            // Of simultaneous requests, those of one kind to one place are treated alike.
             let is_this = |meeting: &Meeting| {
                 (meeting.arrival_ns, meeting.offset_bytes, meeting.kind)
                     == (came_ns, request.offset_bytes, request.kind.into())
