@@ -56,7 +56,7 @@ impl RandomWrites {
         libm::pow(by_dies.powi(-8) + by_channels.powi(-8), -0.125)
     }
 
-    /// Free blocks and unused parts of open ones, as a share of the flash: one block per die less 25 % below the
+    /// Free blocks and unused parts of open ones, as a share of the flash: the smallest number of free blocks per die
     /// minus 0.75, as in simulated drives of 80 and 320 blocks per die.
     fn kept(&self, over_provisioning: f64) -> f64 {
         let raw = self.capacity.logical_bytes as f64 * (1.0 + over_provisioning);
