@@ -1,6 +1,6 @@
-//! Belady's policy: what is used again latest goes, and what never is before all else (Belady, "A study of replacement algorithms
-//! for a virtual-storage computer", IBM Systems Journal 5(2), 1966). No other misses less where all weigh alike. It must know
-//! what will come.
+//! Belady's policy: evicts the id whose next use is furthest in the future, and before all others one that is never
+//! used again (Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2),
+//! 1966). No policy has fewer misses if all weights are equal. It has to know the future references.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ pub struct Belady {
 }
 
 impl Belady {
-    /// A policy that knows what will come.
+    /// Creates the policy for a known sequence of references.
     pub fn new(future: Arc<Future>) -> Belady {
         let coming = Numbers::new(future.ids.len());
         Belady { future, now: 0, nodes: Nodes::default(), coming, due: Vec::new(), over: List::default() }

@@ -1,8 +1,8 @@
-//! Which of what a cache holds gives way to what comes: the policies of the simulator's arrays and of the cache lab.
+//! Replacement policies of caches, used by the simulator's arrays and by the cache lab.
 //!
-//! A policy knows what it is asked about by an id, a small number that whoever asks has given to a block or an object, and by
-//! its weight: 1 where a cache counts blocks, its bytes where it counts bytes. What lies behind an id, when it is used and how
-//! long anything takes is for others to know.
+//! A policy knows a cached block or object by an id, a small number that the caller assigns, and by its weight: 1 if
+//! the cache counts blocks, its size if the cache counts bytes. It does not know what the id stands for, when it is
+//! used or how long anything takes.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

@@ -1,4 +1,4 @@
-//! Ids in an order, linked through their nodes.
+//! Doubly linked lists of ids, linked through their nodes.
 
 use crate::nodes::{NONE, Nodes};
 
@@ -20,7 +20,7 @@ impl Default for List {
 }
 
 impl List {
-    /// There is none on it.
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.oldest == NONE

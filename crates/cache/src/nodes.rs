@@ -1,26 +1,26 @@
-//! What a policy keeps of each id: its place on a list, its weight, and a mark.
+//! What a policy stores for each id: its place on a list, its weight, and a mark.
 
 /// No id.
 pub const NONE: u32 = u32::MAX;
 
 /// The id is in the cache.
 pub(crate) const HELD: u32 = 1 << 31;
-/// It must stay: it is on no list that anything is given up from.
+/// The id is pinned: it is on none of the lists that ids are evicted from.
 pub(crate) const KEPT: u32 = 1 << 30;
-/// It is not in the cache, but remembered.
+/// The id is not in the cache, but remembered.
 pub(crate) const GHOST: u32 = 1 << 29;
 /// It was remembered, and comes back.
 pub(crate) const BACK: u32 = 1 << 28;
 /// The bits of a mark that are left for the policy.
 pub(crate) const OWN: u32 = BACK - 1;
 
-/// An id on one list at most. 16 bytes: what is looked at together lies together.
+/// An id on at most one list. 16 bytes, so that fields used together share a cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub newer: u32,
     pub older: u32,
     pub weight: u32,
-    /// 0 where nothing is known of it.
+    /// 0 for an unknown id.
     pub mark: u32,
 }
 
@@ -28,17 +28,17 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     nodes: Vec<Node>,
-    /// Ids of which nothing is known any more, where somebody wants to use them again.
+    /// Ids that have become unknown, collected if the caller wants to use them again.
     forgotten: Option<Vec<u32>>,
 }
 
 impl Nodes {
-    /// None yet. Where ids are used again, those that nothing is known of any more are gathered.
+    /// Creates an empty store. If ids are used again, those that become unknown are collected.
     pub fn new(ids_return: bool) -> Nodes {
         Nodes { nodes: Vec::new(), forgotten: ids_return.then(Vec::new) }
     }
 
-    /// There is room for ids below `count`.
+    /// Makes room for ids below `count`.
     pub fn reach(&mut self, count: usize) {
         if self.nodes.len() < count {
             self.nodes.resize(count, Node { newer: NONE, older: NONE, weight: 0, mark: 0 });
@@ -80,7 +80,7 @@ impl Nodes {
         (node.weight, node.mark) = (weight, HELD | own);
     }
 
-    /// Nothing is known of it any more.
+    /// Forgets the id.
     #[inline]
     pub fn forget(&mut self, id: u32) {
         self.at_mut(id).mark = 0;
@@ -89,7 +89,7 @@ impl Nodes {
         }
     }
 
-    /// Takes one of the ids of which nothing is known since this was asked last.
+    /// Takes one of the ids that have become unknown since the last call.
     #[inline]
     pub fn next_forgotten(&mut self) -> Option<u32> {
         self.forgotten.as_mut().and_then(Vec::pop)

@@ -1,6 +1,6 @@
-//! ARC: one list of what was used once lately, one of what was used again, and what each gave up lately. What comes back says
-//! that its list was too short, and moves the target (Megiddo and Modha, "ARC: a self-tuning, low overhead replacement cache",
-//! FAST 2003, figure 4; its p, T1, T2, B1 and B2 are the target and the lists here).
+//! ARC: one list of ids used once lately, one of ids used again, and for each a list of those it evicted lately. An id
+//! that returns shows that its list was too short, and moves the target (Megiddo and Modha, "ARC: a self-tuning, low
+//! overhead replacement cache", FAST 2003, figure 4; its p, T1, T2, B1 and B2 are the target and the lists here).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, HELD, KEPT, Nodes, OWN};
@@ -9,7 +9,7 @@ use crate::policy::Policy;
 const ONCE: u32 = 0;
 const AGAIN: u32 = 1;
 
-/// Ids used once, or more than once: those that can go, their weight with that of pinned ids, and the ghosts.
+/// Ids used once, or more than once: the evictable ones, their weight together with that of pinned ids, and the ghosts.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     listed: List,
@@ -43,7 +43,7 @@ impl Arc {
         let share = once as f64;
         let over = once >= 1 && (share > self.target || (self.coming_from == Some(AGAIN) && share == self.target));
         let wanted = if over { ONCE } else { AGAIN };
-        // Where all of one kind must stay, the other gives.
+        // If all ids of one kind are pinned, evict from the other.
         let kind = if self.kinds[wanted as usize].listed.is_empty() { ONCE + AGAIN - wanted } else { wanted };
         let kind_of = &mut self.kinds[kind as usize];
         let id = kind_of.listed.pop(&mut self.nodes);

@@ -1,5 +1,5 @@
-//! The least often used since it came goes; of several, the one that has been used so often for longest. What goes and comes
-//! back begins anew.
+//! LFU: evicts the id with the fewest uses since it was inserted; of several, the one that has had this number of uses
+//! for longest. An id that is evicted and returns starts counting anew.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! LIRS: of what is held, nearly all had its last two uses close together (LIR); the few others (HIR) pass through a queue, whose
-//! oldest goes. A stack in order of use, down to the oldest LIR, remembers what went: what comes back while it is there is used
-//! more closely than the oldest LIR, and takes its place (Jiang and Zhang, "LIRS: an efficient low inter-reference recency set
-//! replacement policy", SIGMETRICS 2002).
+//! LIRS: most of the cached ids had their last two uses close together (LIR); the few others (HIR) pass through a
+//! queue, whose oldest is evicted. A stack in order of use, down to the oldest LIR, remembers evicted ids: one that
+//! returns while it is in the stack has been reused sooner than the oldest LIR, and takes its place (Jiang and Zhang,
+//! "LIRS: an efficient low inter-reference recency set replacement policy", SIGMETRICS 2002).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, NONE, Nodes};
@@ -15,7 +15,7 @@ pub struct Lirs {
     /// The stack runs through these.
     nodes: Nodes,
     stack: List,
-    /// The queue, and what went and is in the stack, run through these: nothing is on both.
+    /// Links of the queue, and of the evicted ids in the stack: no id is on both.
     queued: Nodes,
     queue: List,
     ghosts: List,
@@ -26,7 +26,8 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// A hundredth of the cache is for HIR. The stack holds at most twice what the cache does; what went first is forgotten.
+    /// Creates the policy. A hundredth of the cache is for HIR. The stack holds at most twice as much as the cache; the
+    /// ids evicted first are forgotten first.
     pub fn new(nodes: Nodes, capacity: u64) -> Lirs {
         Lirs {
             nodes,
@@ -62,7 +63,7 @@ impl Lirs {
         self.queue.push(&mut self.queued, id);
     }
 
-    /// It becomes LIR at the cost of the oldest, or HIR where there is no room for LIR at all.
+    /// Makes the id LIR in place of the oldest one, or HIR if there is no room for LIR at all.
     fn lift(&mut self, id: u32) {
         let weight = self.weight(id);
         while self.lir + weight > self.lir_max && self.lir > 0 {
@@ -91,7 +92,7 @@ impl Lirs {
         self.prune();
     }
 
-    /// The stack ends with LIR again. What was used last is never pruned.
+    /// Removes HIR from the end of the stack, so that it ends with a LIR. The id used last is never pruned.
     fn prune(&mut self) {
         loop {
             let id = self.stack.oldest;

@@ -1,6 +1,6 @@
-//! A file for each policy, and one for those of a single list. Each keeps what can go on lists of its own; what must stay
-//! leaves its list, and comes back as the newest when it may go again. Parameters are the published defaults, which
-//! libCacheSim has too.
+//! One file for each policy, and one for those with a single list. Each policy keeps the evictable ids on its own
+//! lists; a pinned id leaves its list, and returns as the newest when it is released. Parameters are the published
+//! defaults, which libCacheSim uses too.
 
 mod arc;
 mod lfu;

@@ -1,5 +1,5 @@
-//! Policies of one list, in order of arrival or of use: FIFO, LRU and CLOCK differ in what a use does to it, and in what the
-//! oldest is spared for.
+//! Policies with one list, in order of arrival or of use: FIFO, LRU and CLOCK differ in what a use does to the list,
+//! and in when the oldest is spared.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -14,9 +14,9 @@ const USED: u32 = 1;
 pub type Fifo = Queue<InOrderOfArrival>;
 /// The least recently used goes.
 pub type Lru = Queue<InOrderOfUse>;
-/// CLOCK: a hand goes round in order of arrival and takes the first that was not used since it passed last (Corbato, "A paging
-/// experiment with the Multics system", MIT Project MAC, 1968). One bit remembers the use, and what comes begins unused. The
-/// ring is cut where the hand is: what it passes becomes the newest.
+/// CLOCK: a hand goes round in order of arrival and evicts the first id that was not used since it last passed
+/// (Corbato, "A paging experiment with the Multics system", MIT Project MAC, 1968). One bit remembers the use; a new id
+/// starts unused. The ring is cut at the hand: ids that it passes become the newest.
 pub type Clock = Queue<SparedIfUsed>;
 
 /// The part in which the policies with one list differ.

@@ -1,6 +1,6 @@
-//! S3-FIFO: newcomers go through a small queue, which only those used twice more get out of into the main one; what the small
-//! queue gave up lately comes back into the main one at once (Yang, Zhang, Qiu, Yue and Vinayak, "FIFO queues are all you need
-//! for cache eviction", SOSP 2023).
+//! S3-FIFO: new ids enter a small queue, and only those used twice more move from there to the main one; an id that the
+//! small queue evicted lately returns to the main one at once (Yang, Zhang, Qiu, Yue and Vinayak, "FIFO queues are all
+//! you need for cache eviction", SOSP 2023).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, Nodes, OWN};
@@ -9,7 +9,7 @@ use crate::policy::Policy;
 /// Uses that are counted at most, and with which a newcomer goes on into the main queue.
 const USES_MAX: u32 = 3;
 const USES_TO_STAY: u32 = 2;
-/// It is in the main queue.
+/// The id is in the main queue.
 const MAIN: u32 = 4;
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl S3Fifo {
         }
     }
 
-    /// The first of the small queue that was not used twice; the others go on into the main one.
+    /// Evicts the first id of the small queue that was not used twice; those before it move to the main one.
     fn take_from_small(&mut self) -> Option<u32> {
         while !self.small.is_empty() {
             let id = self.small.pop(&mut self.nodes);

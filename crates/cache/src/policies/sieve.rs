@@ -1,6 +1,6 @@
-//! SIEVE: what is held stays in order of its arrival; a hand goes from the oldest to the newest and takes the first that was not
-//! used since it passed last (Zhang, Yang, Yue, Vigfusson and Rashmi, "SIEVE is simpler than LRU", NSDI 2024). Unlike CLOCK's,
-//! what it passes stays where it is, so that newcomers are sifted soon.
+//! SIEVE: cached ids stay in order of arrival; a hand goes from the oldest to the newest and evicts the first that was
+//! not used since it last passed (Zhang, Yang, Yue, Vigfusson and Rashmi, "SIEVE is simpler than LRU", NSDI 2024).
+//! Unlike in CLOCK, ids that the hand passes stay in place, so that new ones are examined soon.
 
 use crate::list::List;
 use crate::nodes::{KEPT, NONE, Nodes};
@@ -12,12 +12,12 @@ const USED: u32 = 1;
 pub struct Sieve {
     nodes: Nodes,
     list: List,
-    /// The next id to examine; the oldest where there is none.
+    /// The next id to examine; the oldest if there is none.
     hand: u32,
 }
 
 impl Sieve {
-    /// Takes it off the list; the hand goes on.
+    /// Removes the id from the list; the hand moves past it.
     fn unlist(&mut self, id: u32) {
         if self.hand == id {
             self.hand = self.nodes.at(id).newer;
