@@ -1,4 +1,4 @@
-//! The closed loop: so many clients, each of which issues its next request when its last one is complete.
+//! The closed loop: a number of clients, each of which issues its next request when its last one is complete.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,25 +7,27 @@ use headstack_workload::Generator;
 
 use crate::issue::LoopIssue;
 
-/// A closed loop at work. Its clients begin at 0; each has a request under way, thinks, or is due.
+/// State of a closed loop. Its clients start at 0; each has a request in flight, thinks, or is due.
 ///
-/// Without think times the next request answers a completion at once, before anything else that happens at that moment:
-/// [`has_answer`](Self::has_answer) tells it from one whose think time ends then, and which comes after that.
+/// Without think times the next request follows a completion immediately, before anything else that happens at that
+/// moment: [`has_answer`](Self::has_answer) distinguishes it from one whose think time ends then, and which comes after
+/// that.
 ///
-/// Simulator and load engine differ in when a request counts from. In virtual time it is issued when it is due. In real time
-/// it counts from the moment at which it is issued: a client whose program wakes late has thought longer. The engine issues
-/// no more than are measured, so that a run of so many requests makes exactly these; a simulated run is cut off where it ends.
+/// Simulator and load engine differ in the start of a request's response time. In virtual time a request is issued when
+/// it is due. In real time it counts from the moment at which it is issued: a client whose program wakes late has
+/// thought longer. The engine issues no more requests than are measured, so that a run of N requests makes exactly N; a
+/// simulated run is cut off at its end.
 pub struct ClosedLoop {
     generator: Generator,
     clients: u32,
     /// Clients that are due and have not thought.
     ready: u32,
-    /// When those are due that think; absent where nobody thinks.
+    /// Due times of the thinking clients; absent without think times.
     thinking: Option<BinaryHeap<Reverse<u64>>>,
 }
 
 impl ClosedLoop {
-    /// So many clients that issue the requests of `generator`, after its think times where the clients think.
+    /// Creates the loop: `clients` clients that issue the requests of `generator`, after its think times if `thinks`.
     pub fn new(mut generator: Generator, clients: u32, thinks: bool) -> ClosedLoop {
         let thinking = thinks.then(|| (0..clients).map(|_| Reverse(generator.think_ns())).collect());
         ClosedLoop { generator, clients, ready: if thinks { 0 } else { clients }, thinking }
@@ -37,7 +39,8 @@ impl ClosedLoop {
         self.thinking.is_some()
     }
 
-    /// When a request is due next: 0 where one is that answers a completion; `u64::MAX` if none is before one completes.
+    /// When the next request is due: 0 if one follows a completion immediately; `u64::MAX` if none is due before a
+    /// request completes.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         if self.ready > 0 {
@@ -46,7 +49,7 @@ impl ClosedLoop {
         self.thinking.as_ref().and_then(BinaryHeap::peek).map_or(u64::MAX, |&Reverse(due_ns)| due_ns)
     }
 
-    /// Whether a request is due that nobody has thought about.
+    /// Whether a request without think time is due.
     #[inline]
     pub fn has_answer(&self) -> bool {
         self.ready > 0
@@ -71,7 +74,7 @@ impl ClosedLoop {
         Some(LoopIssue { due_ns, request: self.generator.next(), is_extra: false })
     }
 
-    /// A request is complete at `at_ns`, whether well or not; its client goes on.
+    /// Reports that a request completed or failed at `at_ns`; its client continues.
     #[inline]
     pub fn completed(&mut self, at_ns: u64) {
         let out = self.ready as usize + self.thinking.as_ref().map_or(0, BinaryHeap::len);

@@ -1,4 +1,4 @@
-//! When a run is over.
+//! End of a run.
 
 use headstack_result::Measuring;
 use headstack_workload::RunLength;
@@ -11,7 +11,7 @@ pub struct End {
     pub requests: u64,
     /// Nanoseconds.
     pub time_ns: u64,
-    /// The mean response is known to so many percent.
+    /// The mean response time is known within this many percent.
     pub confidence_percent: Option<f64>,
 }
 
@@ -19,14 +19,14 @@ impl End {
     /// The end of a run that only an outside event ends.
     pub const NEVER: End = End { requests: u64::MAX, time_ns: u64::MAX, confidence_percent: None };
 
-    /// Whether the measured part has come to its end, in which `ended` requests completed or failed. That its time is up,
-    /// whoever keeps the clock sees first.
+    /// Whether the measured part has ended after `ended` requests that completed or failed. The end of its time is for
+    /// the caller to detect, who has the clock.
     #[inline]
     pub fn is_reached(&self, measuring: &Measuring, ended: u64) -> bool {
         ended >= self.requests || self.confidence_percent.is_some_and(|percent| measuring.is_known_within(percent))
     }
 
-    /// How much of it is done at `now_ns`, from 0; beyond 1 where it is late.
+    /// Share of the measured part that is done at `now_ns`, from 0; above 1 if it is late.
     pub fn share_done(&self, measuring: &Measuring, now_ns: u64) -> f64 {
         let time = (now_ns - measuring.start_ns) as f64 / self.time_ns as f64;
         time.max(measuring.completed as f64 / self.requests as f64)

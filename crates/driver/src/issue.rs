@@ -1,19 +1,19 @@
-//! What drivers give.
+//! Requests issued by drivers.
 
 use headstack_workload::Request;
 
 /// A request of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopIssue {
-    /// When it is due, in nanoseconds since the start.
+    /// When the request is due, in nanoseconds since the start.
     pub due_ns: u64,
     /// The request.
     pub request: Request,
-    /// A flush that comes with a write where kinds arrive apart: the arrival of its moment is still to be taken.
+    /// A flush that accompanies a write if kinds arrive separately: the arrival at its moment is still to be taken.
     pub is_extra: bool,
 }
 
-/// Whose request it is.
+/// The client that a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The client's number, from 0.
@@ -25,10 +25,10 @@ pub struct Owner {
 /// A request of a client of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientIssue {
-    /// When the client issued it, in nanoseconds since the start; its response time counts from here.
+    /// When the client issued the request, in nanoseconds since the start; its response time counts from here.
     pub due_ns: u64,
     /// The request.
     pub request: Request,
-    /// Whose it is.
+    /// The client that issued the request.
     pub owner: Owner,
 }

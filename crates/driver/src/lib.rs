@@ -1,7 +1,8 @@
-//! Which request comes next in a closed loop, an open loop or a scenario: one logic for virtual and for real time.
+//! Which request comes next in a closed loop, an open loop or a scenario: the same code for virtual and for real time.
 //!
-//! A driver knows no system and no clock. It counts nanoseconds since its start, says when something is due next, gives what
-//! is due, and is told what is complete. Recordings have a driver of their own, the player of `headstack-replay`.
+//! A driver knows no system and no clock. It counts nanoseconds since its start, reports when the next request is due,
+//! returns the due ones, and is told of completions. Recordings have a driver of their own, the player of
+//! `headstack-replay`.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -32,11 +33,11 @@ pub enum Loop {
 }
 
 impl Loop {
-    /// The loop that `workload` asks for, of the generator's requests. With `rates_per_s`, reads, writes and trims arrive
-    /// each at its own rate, in place of the workload's for all; closed loops have none.
+    /// Creates the loop that `workload` asks for, with the generator's requests. With `rates_per_s`, reads, writes and
+    /// trims arrive each at its own rate, in place of the workload's rate for all; closed loops have none.
     ///
     /// # Errors
-    /// A rate that no clock can have.
+    /// If a rate is beyond what the clock can represent.
     pub fn new(
         workload: &Workload,
         generator: Generator,

@@ -5,17 +5,17 @@ use headstack_workload::{ArrivalProcess, Generator, Kind, WorkloadError};
 use crate::issue::LoopIssue;
 use crate::schedule::Schedule;
 
-/// An open loop at work.
+/// State of an open loop.
 ///
-/// A simulated system takes every request when it arrives, and is where those wait that it has no room for: who drives it
-/// only [takes](Self::take). On a real one no more are issued than there is room for, and the others wait here: the engine
-/// lets them [arrive](Self::arrive), and takes as many as it can issue. A backlog of any length takes no memory: a copy of the
-/// schedule stands at the first of those that wait, and runs through the same arrivals again.
+/// A simulated system accepts every request when it arrives, and queues those that it has no room for: the caller only
+/// [takes](Self::take) them. On a real system no more are issued than there is room for, and the others wait here: the
+/// engine lets them [arrive](Self::arrive), and takes as many as it can issue. A backlog of any length takes no memory:
+/// a copy of the schedule stands at the first waiting request, and runs through the same arrivals again.
 pub struct OpenLoop {
     generator: Generator,
     /// Requests that have not arrived yet.
     ahead: Schedule,
-    /// From the first of those that wait on, where any does.
+    /// The schedule from the first waiting request on, if any waits.
     behind: Schedule,
     waiting: u64,
 }
@@ -42,7 +42,7 @@ impl OpenLoop {
         self.ahead.next_ns()
     }
 
-    /// The next request arrives, and waits until it is taken.
+    /// Counts the next request as arrived; it waits until it is taken.
     #[inline]
     pub fn arrive(&mut self) {
         if self.waiting == 0 {
@@ -64,7 +64,7 @@ impl OpenLoop {
         if self.waiting > 0 { self.behind.next_ns() } else { self.ahead.next_ns() }
     }
 
-    /// The first of the requests that wait; where none does, the next, if it arrives by `now_ns`.
+    /// Returns the first waiting request; if none waits, the next one, if it arrives by `now_ns`.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<LoopIssue> {
         let schedule = if self.waiting > 0 { &mut self.behind } else { &mut self.ahead };
@@ -82,7 +82,7 @@ impl OpenLoop {
                 request
             }
         };
-        // Of those that wait, nobody comes after the last.
+        // No waiting request follows the last.
         if self.waiting != 1 {
             schedule.advance();
         }
@@ -90,7 +90,7 @@ impl OpenLoop {
         Some(LoopIssue { due_ns, request, is_extra: false })
     }
 
-    /// When those arrived that wait at the end, the first of them first.
+    /// Arrival times of the requests still waiting at the end, in order.
     pub fn into_waiting(self) -> impl Iterator<Item = u64> {
         let mut behind = self.behind;
         (0..self.waiting).map(move |_| {

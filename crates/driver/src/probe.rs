@@ -1,4 +1,4 @@
-//! Requests that are known beforehand, one by one: what a probe asks of a device to learn something of it.
+//! Requests that are known beforehand, one by one: what a probe issues to learn something about a device.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,15 @@ use headstack_workload::{Kind, Request};
 /// When the requests of a probe come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Always so many are outstanding.
+    /// Keeps a fixed number of requests outstanding.
     Depth {
         /// From 1.
         depth: u32,
-        /// How long after the completion that makes room for it each request comes; nothing where left out at the end.
+        /// For each request, the time from the completion that makes room for it until it is issued; 0 for those
+        /// missing at the end.
         think_ns: Vec<u64>,
     },
-    /// Each at its time since the first, ascending, whether or not the device keeps up.
+    /// Each request at its time since the first, ascending, whether or not the device keeps up.
     Times(Vec<u64>),
 }
 
@@ -39,7 +40,7 @@ pub struct Answer {
 }
 
 impl Probe {
-    /// Why nobody can carry it out, if so.
+    /// The reason why the probe cannot be carried out, if there is one.
     pub fn fault(&self, capacity_bytes: u64, block_bytes: u32) -> Option<String> {
         let requests = self.requests.len();
         match &self.pace {
@@ -65,12 +66,12 @@ impl Probe {
         ))
     }
 
-    /// Whether it changes what is on the device.
+    /// Whether the probe changes data on the device.
     pub fn writes(&self) -> bool {
         self.requests.iter().any(|request| matches!(request.kind, Kind::Write | Kind::Trim))
     }
 
-    /// Those outstanding at a time at most, as far as the probe decides.
+    /// Most requests outstanding at a time, as far as the probe decides.
     pub fn slots(&self) -> u32 {
         match self.pace {
             Pace::Depth { depth, .. } => depth.min(self.requests.len().max(1) as u32),
@@ -79,11 +80,11 @@ impl Probe {
     }
 }
 
-/// A probe on its way. It counts nanoseconds since its beginning.
+/// A probe being carried out. It counts nanoseconds since its start.
 pub struct Probing<'p> {
     probe: &'p Probe,
     next: usize,
-    /// When room came for each request that may come, in order; of [`Pace::Depth`] alone.
+    /// When room arose for each request that may be issued, in order; of [`Pace::Depth`] alone.
     room_ns: VecDeque<u64>,
 }
 

@@ -10,15 +10,15 @@ use headstack_workload::{Rate, Span, WarmUp, WorkloadError};
 use crate::end::End;
 use crate::issue::{ClientIssue, Owner};
 
-/// The clients of a scenario at work: what they do next, and what each stream has come to.
+/// State of a scenario's clients: their next actions, and the results of each stream.
 ///
-/// Who drives them hands each request that they issue to the system, asks the next client when it is
-/// [due](Self::next_due_ns), and tells what is [complete](Self::completed). What clients wait for outside of the system,
-/// processors and network, passes by the driver's clock alone: nothing is computed or sent.
+/// The caller passes each request that they issue to the system, asks the next client when it is
+/// [due](Self::next_due_ns), and reports [completions](Self::completed). Waiting outside of the system, for processors
+/// and network, only takes time on the driver's clock: nothing is computed or sent.
 ///
-/// Simulator and load engine differ in two things, which they keep: in virtual time one client is asked at a time, between
-/// any two events of the system; in real time all those whose time has come are asked before anything else, each as of its
-/// time, so that what the program is late by does not add up.
+/// Simulator and load engine differ in one respect: in virtual time one client is asked at a time, between any two
+/// events of the system; in real time all clients that are due are asked before anything else, each as of its due time,
+/// so that delays of the program do not add up.
 pub struct Clients {
     run: ScenarioRun,
     /// When clients are asked next: (time, order, client).
@@ -53,7 +53,7 @@ impl OpenStreams {
 }
 
 impl Clients {
-    /// The clients of `scenario` on a system with these LUNs, which lie one after another in its address space.
+    /// Creates the clients of `scenario` on a system with these LUNs, which lie one after another in its address space.
     ///
     /// # Errors
     /// Those of [`ScenarioRun::new`].
@@ -86,20 +86,20 @@ impl Clients {
         (0..self.run.clients()).for_each(|client| self.go_on(client, 0, &mut issue));
     }
 
-    /// When a client is to be asked next; `u64::MAX` if none is before a request completes.
+    /// When the next client is due; `u64::MAX` if none is before a request completes.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Asks the client that is due next, as of the time at which it is.
+    /// Asks the next due client, as of its due time.
     pub fn ask(&mut self, mut issue: impl FnMut(&ClientIssue)) {
         if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
             self.go_on(client, at_ns, &mut issue);
         }
     }
 
-    /// A request is complete, whether well or not: its client goes on if it waited for that.
+    /// Reports that a request completed or failed: its client continues if it waited for that.
     pub fn completed(&mut self, owner: Owner, at_ns: u64, mut issue: impl FnMut(&ClientIssue)) {
         self.open.completed += u64::from(self.run.is_open(owner.client));
         if self.run.complete(owner.client) {
@@ -119,7 +119,7 @@ impl Clients {
         self.streams[owner.stream as usize].of(kind).errors += 1;
     }
 
-    /// A client goes on until it waits for something.
+    /// Lets a client continue until it waits for something.
     fn go_on(&mut self, client: u32, now_ns: u64, issue: &mut impl FnMut(&ClientIssue)) {
         let until_ns = loop {
             match self.run.next(client, now_ns) {
@@ -141,7 +141,7 @@ impl Clients {
         self.asks.push(Reverse((until_ns, self.asked, client)));
     }
 
-    /// Whether the warm-up is over after so many completed requests, `now_ns` after the start.
+    /// Whether the warm-up is over after `completed` requests, `now_ns` after the start.
     #[inline]
     pub fn is_warm(&self, completed: u64, now_ns: u64) -> bool {
         self.warm_up.is_over(completed, now_ns)
@@ -172,7 +172,7 @@ impl Clients {
         self.open.waiting()
     }
 
-    /// Whether more of them has piled up since measuring began than chance piles up for a moment.
+    /// Whether more outstanding requests have accumulated since measuring began than could by chance for a moment.
     pub fn has_piled_up(&self) -> bool {
         let OpenStreams { arrived, arrived_before, waited_before, .. } = self.open;
         piles_up(self.waiting().saturating_sub(waited_before), arrived - arrived_before)
@@ -198,7 +198,7 @@ pub struct ClientsReport {
 }
 
 impl ClientsReport {
-    /// Puts it into the result of the run, and checks that the streams are all there is.
+    /// Writes the streams into the result of the run, and checks that they account for all requests.
     pub fn write_to(self, result: &mut RunResult) {
         result.components.extend(self.components);
         result.streams.extend(self.streams);

@@ -1,11 +1,11 @@
-//! When requests of an open loop arrive: all kinds by one clock, or each by its own.
+//! Arrival times of an open loop: one clock for all kinds, or one for each.
 
 use headstack_workload::{ArrivalClock, ArrivalProcess, Kind, WorkloadError};
 
 /// The arrivals to come.
 pub struct Schedule {
     clocks: Vec<KindClock>,
-    /// Index of the one that comes next.
+    /// Index of the clock whose request comes next.
     next: usize,
 }
 
@@ -56,7 +56,7 @@ impl Schedule {
         self.clocks[self.next].kind
     }
 
-    /// Goes on to the one after the next.
+    /// Advances past the next arrival.
     #[inline]
     pub fn advance(&mut self) {
         let arrived = &mut self.clocks[self.next];

@@ -35,7 +35,7 @@ enum Question {
     Run { points: Box<Points> },
     /// Events inside a point, from rest on; with a spare, one replaces the member that fails.
     Chronicle { points: Box<Points>, events_max: usize, spare: bool },
-    /// Errors of a file's text.
+    /// Faults to inject, as described in a file's text.
     Faults { file: String, text: String },
     /// Contents of a recording.
     Trace(Text),
