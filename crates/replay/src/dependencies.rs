@@ -1,4 +1,4 @@
-//! What a request waited for when it was recorded, inferred from completions, and waits for again.
+//! Dependencies of recorded requests, inferred from recorded completions, and kept when replaying.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use crate::mode::{ReplayError, ReplayMode};
 use crate::recording::Recording;
 use crate::soonest::Soonest;
 
-/// How it is inferred.
+/// How dependencies are inferred.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the
-    /// one that had arrived first): each request is waited for by one other at most.
+    /// one that had arrived first): each request is awaited by at most one other.
     Closed,
     /// A request waited for the last completions at least `min_ns` before it that no other request came between.
     LastRun { min_ns: u64 },
@@ -21,7 +21,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// How old the completions are that it asks for.
+    /// Least and greatest age of the completions that the rule considers.
     fn age_ns(self) -> (u64, u64) {
         match self {
             Rule::Closed => (0, u64::MAX),
@@ -31,16 +31,16 @@ impl Rule {
     }
 }
 
-/// A recording of which so many requests have no completion is taken to have none.
+/// A recording in which this many requests have no completion is taken to have none at all.
 const UNPAIRED_MAX: u64 = 1 << 14;
 
-/// A request from when it is read until it is complete and no other can wait for it any more.
+/// A request from the moment at which it is read until it is complete and no other can wait for it any more.
 #[derive(Default)]
 struct Node {
     arrived: Arrived,
     /// Requests that it waits for still.
     missing: u32,
-    /// The latest completion of those that it waited for.
+    /// The latest completion of the requests that it waited for.
     ready_ns: u64,
     /// From there to its issue: as long as was recorded.
     slack_ns: u64,
@@ -53,13 +53,14 @@ struct Node {
 }
 
 impl Node {
-    /// It is still that of the request `number`, for which others may wait.
+    /// Whether the node still belongs to request `number`, so that others may wait for it.
     fn is_awaited(&self, number: u64) -> bool {
         self.arrived.number == number && self.awaited
     }
 }
 
-/// Requests read, and what they wait for. The greatest times are below 2^63, so that differences of them fit.
+/// Requests that have been read, and their dependencies. The greatest times are below 2^63, so that differences of them
+/// fit.
 pub struct Dependencies {
     rule: Rule,
     /// By their slots.
@@ -67,15 +68,16 @@ pub struct Dependencies {
     /// Requests complete when the last arrived, but for less than the least age, by (recorded completion, slot).
     young: VecDeque<(u64, Slot)>,
     most_in_flight: usize,
-    /// Those complete before it that the next ones may wait for, by (recorded completion, slot), the latest last.
+    /// Earlier completed requests that the next ones may wait for, by (recorded completion, slot), the latest last.
     finished: VecDeque<(u64, Slot)>,
-    /// Of [`Rule::LastRun`]: a request has arrived since the last of those was complete, so that the next completion
-    /// begins a new run.
+    /// For [`Rule::LastRun`]: a request has arrived since the last of `finished` was complete, so that the next
+    /// completion begins a new run.
     is_answered: bool,
     /// Requests that wait for nothing but their time: (issue, number, slot).
     due: Soonest<(u64, u64, Slot)>,
-    /// How much later than recorded those were complete that may be awaited, as far as that is sooner: (lag, number,
-    /// slot). What is read next comes no sooner than the least of them, nor, for it may wait for none, than recorded.
+    /// How much later than recorded the requests that may be awaited were complete, negative if sooner: (lag, number,
+    /// slot). The next request to be read is due no sooner than recorded plus the smallest lag, or, as it may wait for
+    /// none, than recorded if that is sooner.
     lags: Soonest<(i64, u64, Slot)>,
     read: u64,
     with_completion: u64,
@@ -98,22 +100,22 @@ impl Dependencies {
         }
     }
 
-    /// No request is to be issued before this time, as far as completions up to now tell; none where that depends on a
+    /// The time before which no request is to be issued, as far as known completions tell; none if it depends on a
     /// completion. Reads nothing.
     ///
     /// # Errors
-    /// Of the recording.
+    /// Errors of the recording.
     #[inline]
     pub fn next_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
         let unread_ns = self.unread_ns(recording)?;
         Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
-    /// The next request that is to be issued by `now_ns`, after the time at which it was due and its slot. Reads all that
-    /// may come before it.
+    /// Takes the next request to be issued by `now_ns`, with its due time and its slot. Reads all requests that may
+    /// come before it.
     ///
     /// # Errors
-    /// Of the recording.
+    /// Errors of the recording.
     #[inline]
     pub fn take<E: From<ReplayError>>(
         &mut self,
@@ -139,13 +141,13 @@ impl Dependencies {
         })
     }
 
-    /// When the first of those is to be issued that wait for nothing but their time.
+    /// Due time of the first request that waits for nothing but its time.
     #[inline]
     fn due_ns(&self) -> Option<u64> {
         self.due.first().map(|(at_ns, ..)| at_ns)
     }
 
-    /// The time before which none is to be issued of those that are not yet read; none at the end.
+    /// The time before which no unread request is to be issued; none at the end.
     #[inline]
     fn unread_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
         let Some(next) = recording.peek()? else {
@@ -165,7 +167,7 @@ impl Dependencies {
         }
         match completion_ns {
             Some(recorded_ns) if awaited => {
-                // Behind a client that rests for good, what is stale never comes to the top.
+                // Behind a client that rests for good, stale entries never come to the top.
                 if self.lags.len() > 2 * self.nodes.len() {
                     let nodes = &self.nodes;
                     self.lags.retain(|&(_, number, slot)| nodes[slot.index()].is_awaited(number));
@@ -178,7 +180,7 @@ impl Dependencies {
         }
     }
 
-    /// Those that waited for a request wait for one less.
+    /// Decrements the number of awaited requests of all that waited for this one.
     fn wake(&mut self, slot: Slot, at_ns: u64) {
         let mut waiters = std::mem::take(&mut self.nodes[slot.index()].waiters);
         for waiter in waiters.drain(..) {
@@ -193,7 +195,7 @@ impl Dependencies {
         self.nodes[slot.index()].waiters = waiters;
     }
 
-    /// Requests of which none has a completion to infer from are an error as soon as there are `unpaired` of them.
+    /// Requests without a completion to infer from are an error as soon as there are `unpaired` of them.
     fn demand_completions(&self, unpaired: u64) -> Result<(), ReplayError> {
         if self.read >= unpaired {
             let read = self.read;
@@ -218,7 +220,7 @@ impl Dependencies {
         self.with_completion += u64::from(node.awaited);
     }
 
-    /// Finds what it waits for.
+    /// Infers the dependencies of a request.
     fn add(&mut self, slot: Slot, books: &mut Books) {
         let Arrived { number, arrival_ns, completion_ns, .. } = self.nodes[slot.index()].arrived;
         self.finish_until(arrival_ns, books);
@@ -274,7 +276,7 @@ impl Dependencies {
         }
     }
 
-    /// Brings the recording's state up to an arrival: what was complete, and what of it may be waited for.
+    /// Advances the recording's state to an arrival: which requests were complete, and which of them may be awaited.
     fn finish_until(&mut self, arrival_ns: u64, books: &mut Books) {
         let (min_ns, max_ns) = self.rule.age_ns();
         while let Some(&(completion_ns, slot)) = self.young.front()
@@ -282,7 +284,7 @@ impl Dependencies {
         {
             self.young.pop_front();
             match self.rule {
-                // They come in order of arrival, and of equals the first to arrive goes on top.
+                // They come in order of arrival, and among equals the first to arrive goes on top.
                 Rule::Closed => {
                     let before = |other: &&(u64, Slot)| other.0 == completion_ns;
                     let equals = self.finished.iter().rev().take_while(before).count();
@@ -291,7 +293,7 @@ impl Dependencies {
                         _ => self.finished.insert(self.finished.len() - equals, (completion_ns, slot)),
                     }
                 }
-                // Those of one run are under way together, so none of them waited for another.
+                // Requests of one run are in flight together, so none of them waited for another.
                 Rule::LastRun { .. } => {
                     if std::mem::take(&mut self.is_answered) {
                         while let Some((_, answered)) = self.finished.pop_front() {
@@ -314,8 +316,9 @@ impl Dependencies {
         }
     }
 
-    /// Who waits for this one waits for all that it waited for itself. Those were complete before it arrived, so they
-    /// are the first of the list, and leave no one to whom they would matter: this one stays longer.
+    /// Removes redundant dependencies: a request that waits for this one waits for all that this one waited for. Those
+    /// were complete before it arrived, so they are the first of the list, and their removal affects no other request:
+    /// this one stays longer.
     fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut Books) {
         let Arrived { number, arrival_ns, .. } = self.nodes[slot.index()].arrived;
         while let Some(&(completion_ns, earlier)) = self.finished.front()

@@ -1,4 +1,4 @@
-//! What a replay counts of its own faithfulness.
+//! Counts how faithful a replay is.
 
 use std::collections::VecDeque;
 
@@ -35,14 +35,14 @@ pub struct Books {
     first_arrival_ns: Option<u64>,
     recorded_depth_max: u64,
     /// Requests issued at `suspects_ns` while others were unfinished that had been complete before they arrived: if
-    /// those are complete at that very moment, nothing was violated.
+    /// those complete at that very moment, no order was violated.
     suspects: Vec<(u64, u64)>,
     suspects_ns: u64,
 }
 
 impl Books {
-    /// The replay has heard of a request; returns where it is found again. `hear` is told, in their order, of the recorded
-    /// completions up to its arrival that were not told before.
+    /// Registers a request; returns its slot. `hear` is told, in order, of the recorded completions up to its arrival
+    /// that were not told before.
     #[inline]
     pub fn taken(&mut self, arrived: &Arrived, hear: impl FnMut(u64, Slot)) -> Slot {
         self.unfinished.arrive(arrived.arrival_ns, hear);
@@ -62,7 +62,7 @@ impl Books {
         self.unfinished.coming.len()
     }
 
-    /// It is issued at `at_ns`.
+    /// Registers that a request is issued at `at_ns`.
     #[inline]
     pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
         if self.replayed == 0 {
@@ -75,7 +75,8 @@ impl Books {
         self.reordered += u64::from(issue.number < self.highest_number);
         self.highest_number = self.highest_number.max(issue.number);
         self.settle(at_ns);
-        // Of those complete at the moment of its arrival, the ones before it in the recording were complete before it.
+        // Of the requests complete at the moment of its arrival, those before it in the recording were complete before
+        // it.
         let place = (issue.arrival_ns, issue.number);
         if self.unfinished.first().is_some_and(|first| first < place) {
             self.suspects.push(place);
@@ -83,20 +84,20 @@ impl Books {
         }
     }
 
-    /// It is complete.
+    /// Registers the completion of a request.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.settle(at_ns);
         self.unfinished.finish(slot);
     }
 
-    /// No one asks for it any more: another may take its slot.
+    /// Releases a slot that is not needed any more.
     #[inline]
     pub fn release(&mut self, slot: Slot) {
         self.unfinished.free.push(slot);
     }
 
-    /// Time goes on to `at_ns`: suspects of an earlier moment are cleared, or convicted.
+    /// Advances time to `at_ns`: suspects of an earlier moment are cleared or counted.
     #[inline]
     fn settle(&mut self, at_ns: u64) {
         if at_ns > self.suspects_ns && !self.suspects.is_empty() {
@@ -106,7 +107,7 @@ impl Books {
         }
     }
 
-    /// The sum of it all, `scale` times as slow as recorded.
+    /// The result of all counts, `scale` times as slow as recorded.
     pub fn fidelity(&self, scale: f64) -> Fidelity {
         let per_s = |requests: u64, span_ns: u64| {
             (span_ns > 0).then(|| requests.saturating_sub(1) as f64 / (span_ns as f64 / 1e9))
@@ -142,15 +143,17 @@ impl Books {
     }
 }
 
-/// The requests that the replay has heard of and not completed, as far as they were complete before the last arrival.
+/// Requests that are registered and not completed in the replay, although they were complete before the last arrival in
+/// the recording.
 ///
-/// Completions pass in their order, each behind all that passed before, so that in a replay that is late, where many
-/// have passed, the first of them stays at hand.
+/// Completions pass in their order, each after all that passed before, so that the first of them stays within reach
+/// even in a late replay, in which many have passed.
 #[derive(Default)]
 struct Unfinished {
     /// (recorded completion, number, slot) of the requests that were under way at the last arrival.
     coming: Soonest<(u64, u64, Slot)>,
-    /// The same of those that were complete. Of both, what the replay has completed stays until it is the first.
+    /// The same for requests that were complete. In both, entries completed by the replay stay until they are the
+    /// first.
     passed: VecDeque<(u64, u64, Slot)>,
     /// The number of the request in each slot; 0 once the replay has completed it.
     numbers: Vec<u64>,
@@ -158,7 +161,8 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// A request arrives, whether or not its own completion is known: what was complete by then has passed.
+    /// Advances to the arrival of a request, whether or not its own completion is known: requests complete by then have
+    /// passed.
     #[inline]
     fn arrive(&mut self, arrival_ns: u64, mut hear: impl FnMut(u64, Slot)) {
         while let Some(key @ (completion_ns, _, _)) = self.coming.first()

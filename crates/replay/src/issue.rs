@@ -1,8 +1,8 @@
-//! A request between the recording and whoever issues it.
+//! A request between the recording and the caller that issues it.
 
 use headstack_workload::{Kind, Request};
 
-/// Where a player has a request that it has heard of, until that is complete and no other waits for it: an index.
+/// Index of a registered request in a player, valid until the request is complete and no other waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub(crate) u32);
 
@@ -18,7 +18,7 @@ pub struct Arrived {
     /// From 1.
     pub number: u64,
     pub arrival_ns: u64,
-    /// The same at the time scale of the replay.
+    /// The same time, scaled by the replay's time scale.
     pub scheduled_ns: u64,
     pub completion_ns: Option<u64>,
     /// The request to the system.
@@ -36,18 +36,19 @@ impl Default for Arrived {
     }
 }
 
-/// A request that is to be issued. Whoever issues it keeps its slot, to tell of its completion.
+/// A request to be issued. The caller keeps its slot, to report its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     /// The request to the system: whole blocks within it.
     pub request: Request,
-    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`](crate::ReplayMode::Asap) when it is taken, else no later than that.
+    /// When the request is to be issued, on the player's clock: in [`ReplayMode::Asap`](crate::ReplayMode::Asap) when
+    /// it is taken, else no later than that.
     pub due_ns: u64,
     /// Its number in the recording, from 1.
     pub number: u64,
     /// When it arrived, on the recording's clock.
     pub(crate) arrival_ns: u64,
-    /// The same at the time scale of the replay.
+    /// The same time, scaled by the replay's time scale.
     pub(crate) scheduled_ns: u64,
     /// Its name when it completes.
     pub slot: Slot,

@@ -1,5 +1,6 @@
-//! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who
-//! waits for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
+//! Replay: a recording played on a system, simulated or real, by the same code: which recorded request comes next,
+//! which requests it waits for, how faithful the replay was. It knows no system and no clock: the caller tells the
+//! [`Player`] what time it is.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

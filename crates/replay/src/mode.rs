@@ -1,9 +1,9 @@
-//! What is asked of a replay: when recorded requests are issued, and what becomes of those that do not fit.
+//! Settings of a replay: when recorded requests are issued, and how those that do not fit are treated.
 
 use serde::{Deserialize, Serialize};
 
-/// Where all times of a replay end: 73 years. The sum of two such times fits 63 bits, with room for all that a system may
-/// be late.
+/// End of all times of a replay: 73 years. The sum of two such times fits 63 bits, with room for the delays of a
+/// system.
 pub(crate) const LATEST_NS: u64 = 1 << 61;
 
 /// An error in the settings of a replay or in its recording.
@@ -17,7 +17,7 @@ pub enum ReplayError {
         /// The error and the allowed values.
         message: String,
     },
-    /// The recording cannot be replayed as it was asked for.
+    /// The recording cannot be replayed with these settings.
     #[error("replay: {0}")]
     Settings(String),
 }
@@ -38,37 +38,37 @@ pub enum ReplayMode {
     },
     /// By virtual clients with their recorded think times. A request is issued by the client whose last request was, in
     /// the recording, complete last before it arrived (of several, the one that had arrived first), and as long after
-    /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose
-    /// request has no recorded completion ends with it.
+    /// that completion as recorded; if there is no such client, a new one starts at the request's recorded time. A
+    /// client whose request has no recorded completion ends with it.
     Closed,
-    /// After all requests that it waited for in the recording, and as long after the last of them as was recorded. These
-    /// are inferred. A request that waited for none comes at its recorded time: what did not wait when it was recorded
-    /// is an arrival from outside, which a slower system would not have held up.
+    /// After all requests that it waited for in the recording, and as long after the last of them as recorded. These
+    /// dependencies are inferred. A request that waited for none is issued at its recorded time: it is an arrival from
+    /// outside, which a slower system would not have delayed.
     ///
-    /// Without `max_ns`: the last completions before it that no other request came between, as far as they are no more
-    /// than [`ReplayMode::REACTION_MAX_NS`] old. Who keeps `n` requests under way answers each completion with a
-    /// request, which then waits for that one; who waits for all of a group answers the last of them, and what follows
-    /// waits for all.
+    /// Without `max_ns`: the last completions before it with no other arrival in between, if they are no more than
+    /// [`ReplayMode::REACTION_MAX_NS`] old. A program that keeps `n` requests in flight answers each completion with a
+    /// request, which then waits for that one; a program that waits for all requests of a group answers the last of
+    /// them, and its next requests wait for all.
     ///
-    /// With `max_ns`: all that were complete between `min_ns` and `max_ns` before it arrived, without those that others
-    /// of them waited for, at most one more than were ever in flight at a time. This keeps every order within that
-    /// time, also where it was chance: on a system that answers in another order it holds requests up.
+    /// With `max_ns`: all requests that were complete between `min_ns` and `max_ns` before it arrived, without those
+    /// that others of them waited for, at most one more than were ever in flight at a time. This keeps every order
+    /// within that time, even a chance one: on a system that completes requests in another order it delays requests.
     Dependent {
-        /// Who issued it cannot have learnt of later completions.
+        /// Later completions cannot have been known to the issuer of the request.
         min_ns: u64,
-        /// Who issued it did not wait for earlier ones.
+        /// Earlier completions were not waited for.
         #[serde(default)]
         max_ns: Option<u64>,
     },
 }
 
 impl ReplayMode {
-    /// [`ReplayMode::Dependent`] where nothing is known of who issued the requests: what the recording puts behind a
-    /// completion may be its answer at once.
+    /// [`ReplayMode::Dependent`] if nothing is known about the issuer of the requests: a request that follows a
+    /// completion in the recording may be an immediate answer to it.
     pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: None };
-    /// The longest that a program's answer to a completion is taken to be: 100 ms, the time within which people take an
-    /// answer to be immediate (Miller, 1968). Longer pauses are those of users and timers, who do not count from a disk's
-    /// completion.
+    /// The longest time within which a program is taken to answer a completion: 100 ms, the time within which people
+    /// perceive an answer as immediate (Miller, 1968). Longer pauses are those of users and timers, which do not depend
+    /// on a disk's completion.
     pub const REACTION_MAX_NS: u64 = 100_000_000;
 
     /// Its name.
@@ -108,12 +108,12 @@ impl ReplayMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outside {
-    /// It is an error.
+    /// The request is an error.
     #[default]
     Refuse,
-    /// It goes to its offset modulo the capacity, moved down where it would cross the end.
+    /// The request goes to its offset modulo the capacity, moved down if it would cross the end.
     Fold,
-    /// It is left out.
+    /// The request is left out.
     Drop,
 }
 
@@ -147,7 +147,7 @@ pub struct Replay {
     /// until then the spindle has turned. Otherwise it does not matter.
     #[serde(default)]
     pub start_ns: u64,
-    /// Only so many requests from the first on.
+    /// Replays only this many requests from the first on.
     #[serde(default)]
     pub requests_max: Option<u64>,
     /// Only the requests that arrived no later than this after the first, on the recording's clock.
@@ -161,7 +161,7 @@ impl Replay {
         Replay { name: name.into(), mode, outside: Outside::Refuse, start_ns: 0, requests_max: None, time_max_ns: None }
     }
 
-    /// Whether it can be played at all; [`Player::new`](crate::Player::new) asks too.
+    /// Checks whether the replay can be carried out; [`Player::new`](crate::Player::new) checks too.
     ///
     /// # Errors
     /// [`ReplayError::Settings`].

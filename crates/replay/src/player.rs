@@ -1,4 +1,4 @@
-//! What a player is told: when the next request is due, and which one that is.
+//! The player: tells when the next request is due, and which one it is.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::issue::{Arrived, Issue, Slot};
 use crate::mode::{Replay, ReplayError, ReplayMode};
 use crate::recording::{Recording, Source};
 
-/// When there is something to issue.
+/// When the next request is to be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// At this time on the player's clock, or later; sooner only if a request completes before.
@@ -31,13 +31,13 @@ pub struct Played {
     pub notes: Vec<String>,
 }
 
-/// A recording that is being played on a system, which is the caller's: it asks what is due, issues what it
-/// [takes](Self::take), and tells what is [issued](Self::issued) and [complete](Self::completed).
+/// A recording being played on a system that belongs to the caller: the caller asks what is due, issues what it
+/// [takes](Self::take), and reports what is [issued](Self::issued) and [complete](Self::completed).
 ///
 /// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back. The
-/// recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
+/// recording is read as the clock advances, so that memory is bounded by the requests that have arrived and are not
 /// complete: those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for
-/// others, which pile up where the system is slower than the recorded one.
+/// others, which accumulate if the system is slower than the recorded one.
 pub struct Player<'a, E> {
     recording: Recording<'a, E>,
     plan: Plan,
@@ -59,12 +59,12 @@ enum Plan {
 }
 
 impl<'a, E: From<ReplayError>> Player<'a, E> {
-    /// A player of the recording that `source` yields, at its beginning, on a system of `capacity_bytes`, as far as
-    /// they are whole blocks of `block_bytes`.
+    /// Creates a player at the beginning of the recording that `source` yields, for a system of `capacity_bytes`,
+    /// rounded down to whole blocks of `block_bytes`.
     ///
     /// # Errors
-    /// Those of [`Replay::check`]; blocks of no bytes; a recording without requests, or whose first cannot be replayed;
-    /// those of `source`.
+    /// Those of [`Replay::check`]; a block size of 0; a recording without requests, or whose first request cannot be
+    /// replayed; errors of `source`.
     pub fn new(
         replay: &Replay,
         capacity_bytes: u64,
@@ -99,7 +99,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     /// When the next request is to be issued.
     ///
     /// # Errors
-    /// Those of the source; a request that cannot be replayed.
+    /// Errors of the source; a request that cannot be replayed.
     #[inline]
     pub fn next_due(&mut self) -> Result<Due, E> {
         if let Some(write) = self.flushed.front() {
@@ -111,7 +111,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
             Plan::Asap { .. } => None,
             Plan::Dependent(dependencies) => dependencies.next_ns(&mut self.recording)?,
         };
-        // With nothing under way there is room, and no one is waited for.
+        // With nothing in flight there is room, and no request is awaited.
         Ok(match next_ns {
             Some(at_ns) => Due::At(at_ns),
             None if self.outstanding == 0 => Due::Never,
@@ -119,12 +119,12 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         })
     }
 
-    /// The next of the requests that are due by `now_ns`; none if there is none, which may be so even at the time that
-    /// [`next_due`](Self::next_due) names: it does not read ahead. Whoever takes it issues it, now or when there is room,
-    /// and says [when](Self::issued).
+    /// Takes the next request due by `now_ns`; none if there is none, which may be so even at the time that
+    /// [`next_due`](Self::next_due) returned: that does not read ahead. The caller issues it, immediately or when there
+    /// is room, and reports [when](Self::issued).
     ///
     /// # Errors
-    /// Those of the source; a request that cannot be replayed; a recording without completions where they are needed.
+    /// Errors of the source; a request that cannot be replayed; a recording without completions if they are needed.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
         self.now_ns = now_ns;
@@ -161,8 +161,8 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }
     }
 
-    /// The request in `slot`, which was issued, is complete at `at_ns`, whether well or not. After a flush that a write
-    /// waits for, that write is due.
+    /// Reports that the request in `slot`, which was issued, completed or failed at `at_ns`. If it is a flush that a
+    /// write waits for, that write becomes due.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.now_ns = at_ns;

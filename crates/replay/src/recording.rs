@@ -1,4 +1,4 @@
-//! What comes from a recording: requests in order of arrival, on the replay's clock, made to fit the system.
+//! Requests of a recording in order of arrival, on the replay's clock, adapted to the system.
 
 use headstack_workload::quantity::counted;
 use headstack_workload::{Kind, Recorded, Request};
@@ -33,7 +33,7 @@ pub struct Recording<'a, E> {
 }
 
 impl<'a, E: From<ReplayError>> Recording<'a, E> {
-    /// A recording of which nothing was read, for a system of `capacity_bytes` in blocks of `block_bytes`.
+    /// Creates an unread recording, for a system of `capacity_bytes` in blocks of `block_bytes`.
     pub fn new(replay: &Replay, capacity_bytes: u64, block_bytes: u32, source: &'a mut Source<'a, E>) -> Self {
         Recording {
             source,
@@ -66,11 +66,11 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(self.is_next.then_some(&self.last))
     }
 
-    /// The next request, which stays where it is until the one after is asked for, and its slot; none at the end. `hear` is
-    /// told of recorded completions up to its arrival, as [`Books::taken`] does.
+    /// Takes the next request, which stays in place until the one after is asked for, and its slot; none at the end.
+    /// `hear` is told of recorded completions up to its arrival, as by [`Books::taken`].
     ///
     /// # Errors
-    /// As [`peek`](Self::peek).
+    /// As for [`peek`](Self::peek).
     #[inline]
     pub fn take(&mut self, hear: impl FnMut(u64, Slot)) -> Result<Option<(Slot, &Arrived)>, E> {
         if self.peek()?.is_none() {
@@ -101,7 +101,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(())
     }
 
-    /// Takes a request over, unless it is left out or behind the limits of the replay; whether it was.
+    /// Accepts a request, unless it is left out or beyond the limits of the replay; returns whether it was accepted.
     #[inline]
     fn arrive(&mut self, recorded: &Recorded) -> Result<bool, ReplayError> {
         let number = self.books.recorded + 1;
@@ -163,8 +163,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         some.map(|(count, what)| format!("{count} of {} {what}", counted(of, "request"))).collect()
     }
 
-    /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none
-    /// if it lies outside and such are left out.
+    /// Rounds a request outwards to whole blocks of the system; none if it lies outside and such requests are left out.
     #[inline]
     fn fit(&mut self, recorded: &Request) -> Result<Option<Request>, String> {
         if recorded.kind == Kind::Flush {

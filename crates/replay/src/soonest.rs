@@ -1,16 +1,16 @@
-//! What comes soonest, of things that are put in almost in the order in which they come out.
+//! A queue for items that are inserted almost in the order in which they are removed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How far from the end a thing is put among those in order; beyond, a heap is quicker.
+/// How far from the end an item is inserted into the ordered list; beyond, a heap is quicker.
 const STEPS_MAX: usize = 32;
 
-/// A queue by size, least first. Completions come back nearly in order: most are put at the end of a list, a few steps
-/// from it otherwise, and only what is far from its place goes to a heap.
+/// A queue by size, smallest first. Completions come back nearly in order: most are put at the end of a list, or a few
+/// steps from it, and only items that are far from their place go to a heap.
 #[derive(Debug)]
 pub struct Soonest<T> {
-    /// In order from `start` on; what is before it has been taken.
+    /// In order from `start` on; items before it have been taken.
     in_order: Vec<T>,
     start: usize,
     far: BinaryHeap<Reverse<T>>,
@@ -26,8 +26,8 @@ where
 }
 
 impl<T: Ord + Copy> Soonest<T> {
-    // Always, so that what is put in comes in registers: a processor waits for words that it has just written apart and
-    // reads together.
+    // Always inlined, so that the item is passed in registers: a processor stalls on words that were just written
+    // separately and are read together.
     #[inline(always)]
     pub fn push(&mut self, new: T) {
         let list = &self.in_order[self.start..];
@@ -48,7 +48,7 @@ impl<T: Ord + Copy> Soonest<T> {
         list[place] = new;
     }
 
-    /// Moves what there is to the beginning.
+    /// Moves the remaining items to the beginning.
     #[cold]
     fn make_room(&mut self) {
         self.in_order.drain(..self.start);
@@ -92,7 +92,7 @@ impl<T: Ord + Copy> Soonest<T> {
         self.in_order.len() - self.start + self.far.len()
     }
 
-    /// Leaves out what `keep` says no to.
+    /// Removes the items for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.in_order.drain(..self.start);
         self.start = 0;

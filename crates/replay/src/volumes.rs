@@ -1,4 +1,4 @@
-//! The volumes of a trace on one system: where each lies, and what became of its requests.
+//! The volumes of a trace on one system: the place of each, and what became of its requests.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mode::{Outside, ReplayError};
 
-/// Where a volume lies on the system.
+/// The place of a volume on the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
@@ -53,7 +53,7 @@ struct Books {
     dropped: u64,
 }
 
-/// Places requests, and keeps the books of each volume, known by where requests lie.
+/// Places requests, and counts those of each volume, identified by their place.
 pub struct Volumes {
     /// In the order of their places.
     extents: Vec<Extent>,
@@ -65,7 +65,7 @@ pub struct Volumes {
 }
 
 impl Volumes {
-    /// Of extents that do not overlap.
+    /// Creates volumes at extents, which must not overlap.
     ///
     /// # Errors
     /// [`ReplayError::Settings`].
@@ -85,15 +85,15 @@ impl Volumes {
         Ok(Volumes { extents, books, by_name, outside, first_ns: None, last_ns: 0 })
     }
 
-    /// Which of them has this name.
+    /// Index of the volume with this name.
     pub fn find(&self, volume: &str) -> Option<usize> {
         self.by_name.get(volume).copied()
     }
 
-    /// The request where its volume lies; nothing where it is left out.
+    /// Moves the request to the place of its volume; none if it is left out.
     ///
     /// # Errors
-    /// What does not lie in the volume, where that is refused.
+    /// If the request does not lie in the volume, and such requests are refused.
     pub fn place(&mut self, index: usize, mut recorded: Recorded) -> Result<Option<Recorded>, String> {
         let request = &mut recorded.request;
         if request.kind == Kind::Flush {
