@@ -1,5 +1,6 @@
-//! Media defects as they are asked for, and their state on one mechanism's media, counted in sectors of it: what an access
-//! meets, what went to spares, and what failed. Only media passes meet them: what a cache answers does not.
+//! Media defects as they are requested, and their state on the media of one mechanism, counted in its sectors: what an
+//! access meets, which sectors were moved to spares, and which accesses failed. Only accesses to the media meet them,
+//! not those served from a cache.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +21,18 @@ pub struct MediaDefect {
     pub delay: Delay,
     /// The access fails after that: an unrecoverable read error, or a write fault.
     pub fails: bool,
-    /// A write moves the sectors that it touches to spares, whether it meets the media defect or not: they are well from then
-    /// on, but every later access pays the way to the spares and back. Flash has no such way.
+    /// A write moves its sectors to spares, whether it meets the media defect or not: they are readable from then on,
+    /// but every later access takes the time to the spares and back. Flash has no such detour.
     pub healed_by_write: bool,
 }
 
 /// How long a mechanism is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// So many turns of the spindle: retries. In a solid-state drive as many reads of the cell, or programs for a write.
+    /// A number of turns of the spindle: retries. In a solid-state drive as many reads of the cell, or programs for a
+    /// write.
     Turns(u32),
-    /// So many nanoseconds: the limit of error recovery, or a drive that fails slowly.
+    /// A number of nanoseconds: the limit of error recovery, or a drive that fails slowly.
     Ns(u64),
 }
 
@@ -50,13 +52,13 @@ pub(crate) struct Failure {
     pub id: u32,
     /// First byte of the device that could not be had.
     pub from_bytes: u64,
-    /// One past the last byte that is as bad.
+    /// One past the last byte with the defect.
     pub to_bytes: u64,
     /// It could not be written.
     pub write: bool,
 }
 
-/// Failures that the next layer has not asked for: few at any time.
+/// Failures that the next layer has not fetched yet: few at any time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures(Vec<Failure>);
 
@@ -82,20 +84,20 @@ impl Failures {
         Some(self.0.remove(at))
     }
 
-    /// Nobody waits for them any more.
+    /// Drops all failures.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// What an access meets.
+/// The effect of media defects on an access.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meeting {
-    /// The mechanism is held so much longer.
+    /// Extra time for which the mechanism is busy.
     pub delay_ns: u64,
     /// Passes that are repeated in that time.
     pub repeats: u32,
-    /// Where it fails.
+    /// Where the access fails.
     pub fails: Option<Stretch>,
 }
 
@@ -117,19 +119,19 @@ struct Mark {
     media_defect: MediaDefect,
 }
 
-/// What is wrong with the media of one mechanism.
+/// The media defects of one mechanism.
 #[derive(Clone, Debug)]
 pub(crate) struct MediaDefects {
     /// Ascending.
     marks: Vec<Mark>,
     random: Random,
-    /// First sector to (one past the last, number of the last spare): what is on spares, disjoint.
+    /// First sector to (one past the last, number of the last spare): sectors moved to spares, disjoint.
     spared: BTreeMap<u64, (u64, u64)>,
     /// Spares in use.
     pub spares: u64,
     /// Sectors found unreadable.
     pending: BTreeSet<u64>,
-    /// Data of the write cache that could not be written: the next flush tells.
+    /// Data of the write cache that could not be written: the next flush reports them.
     deferred: Option<Stretch>,
     /// Accesses that failed.
     pub errors: u64,
@@ -152,13 +154,14 @@ impl MediaDefects {
         }
     }
 
-    /// Nothing is wrong, and nothing lies elsewhere: the usual case costs one test.
+    /// Whether there is no defect and no sector on spares: the usual case costs one test.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.marks.is_empty() && self.spared.is_empty()
     }
 
-    /// Replaces the media defects by others, whose spans are of `sector_bytes` each; what is on spares stays there.
+    /// Replaces the media defects by others, whose spans are in sectors of `sector_bytes`; sectors on spares stay
+    /// there.
     pub fn replace(&mut self, media_defects: &[MediaDefect], sector_bytes: u64, seed: u64) {
         let mark = |media_defect: &MediaDefect| Mark {
             from: media_defect.span.start_bytes / sector_bytes,
@@ -172,8 +175,8 @@ impl MediaDefects {
         self.pending.retain(|sector| marks.iter().any(|mark| (mark.from..mark.to).contains(sector)));
     }
 
-    /// What an access to the sectors `[from, to)` meets. A read does not need what is in `elsewhere`; `renews` says that
-    /// a write brings new data of the host's, and `turn_ns` how long one pass more takes.
+    /// The effect on an access to the sectors `[from, to)`. A read does not need the sectors in `elsewhere`; `renews`
+    /// means that a write brings new data from the host, and `turn_ns` is the time of one more pass.
     pub fn meet(
         &mut self,
         (from, to): (u64, u64),
@@ -293,12 +296,12 @@ impl MediaDefects {
         marks.chain(spared).chain([from]).max().unwrap_or(from)
     }
 
-    /// What the write cache gave out could not be written.
+    /// Registers a failed write of data from the write cache.
     pub fn defer(&mut self, stretch: Stretch) {
         self.deferred.get_or_insert(stretch);
     }
 
-    /// What a flush has to tell.
+    /// Takes the failure that a flush reports.
     pub fn take_deferred(&mut self) -> Option<Stretch> {
         self.deferred.take()
     }

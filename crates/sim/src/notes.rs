@@ -1,4 +1,4 @@
-//! Notes on what a simulated system does not show, for people.
+//! Notes for users on what a simulated system does not model.
 
 use headstack_result::RunResult;
 use headstack_workload::Workload;
@@ -21,7 +21,7 @@ pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Opt
     }
 }
 
-/// What a reader of latencies should know of a system that makes no tail of its own.
+/// A note on latencies of a system that has no tail of its own.
 pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
     let quiet = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),

@@ -1,14 +1,15 @@
-//! Electricity and heat: what a device takes in each of its states, and what a run's counters make of it.
+//! Electricity and heat: the power of a device in each of its states, and the energy computed from a run's counters.
 //!
-//! A disk takes its electronics and its spindle all the time it turns, and more while the arm moves or data pass the
-//! heads. Nothing is added up along the way: energy is the time in each state, which the counters hold, times its watts.
+//! A disk's electronics and spindle take power all the time it turns, and more while the arm moves or data pass the
+//! heads. Nothing is summed up during the run: energy is the time in each state, which the counters hold, times its
+//! watts.
 
 use headstack_result::Energy;
 
 use crate::description::power::{Power, SsdPower};
 use crate::drive::Counters;
 
-/// How long a device has been in the states that change what it takes, up to a moment.
+/// Times that a device has spent in the states that affect its power, up to a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     power: Power,
@@ -17,7 +18,7 @@ pub(crate) struct Meter {
     /// From the order to stop to the order to start, both booked with the latter.
     standby_ns: u64,
     spin_ups: u64,
-    /// When the spindle stops, or has, without having started since.
+    /// When the spindle stops or has stopped, without having started since.
     stops_ns: u64,
 }
 
@@ -46,7 +47,7 @@ impl Meter {
         (self.standby_ns + rests_ns, self.spin_ups + u64::from(rests_ns > 0))
     }
 
-    /// What it took from `start_ns`, when it read `before`, to `end_ns`.
+    /// Energy from `start_ns`, when the meter read `before`, to `end_ns`.
     fn energy_since(&self, before: &Meter, start_ns: u64, end_ns: u64) -> Energy {
         let (power, duration_ns) = (&self.power, end_ns - start_ns);
         let joules = |watts: f64, ns: u64| watts * (ns as f64 / 1e9);
@@ -72,8 +73,8 @@ impl Meter {
     }
 }
 
-/// What all devices took from `start_ns`, when they read `before`, to `end_ns`, when they read `after`; nothing where a device does
-/// not tell, since a sum without it would mislead.
+/// Energy of all devices from `start_ns`, when they read `before`, to `end_ns`, when they read `after`; none if a
+/// device has no meter, since a sum without it would mislead.
 pub(crate) fn energy(before: &[Option<Meter>], after: &[Option<Meter>], start_ns: u64, end_ns: u64) -> Option<Energy> {
     let mut total: Option<Energy> = None;
     for (before, after) in before.iter().zip(after) {

@@ -10,21 +10,21 @@ use crate::flights::Flight;
 /// A request as a recording holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// What came when, and when it was complete. A request that the end of the run found under way has no completion.
+    /// The request, its arrival and completion. A request in flight at the end of the run has no completion.
     pub recorded: Recorded,
     /// From its arrival to the moment at which the system began to work on it; absent as the completion is.
     pub wait_ns: Option<u64>,
-    /// Who issued it: the client's number within a scenario, else 0.
+    /// The client that issued it: its number within a scenario, else 0.
     pub client: u32,
-    /// What it belongs to: the stream's number within a scenario, else 0.
+    /// The stream it belongs to: its number within a scenario, else 0.
     pub stream: u32,
 }
 
-/// Hears of every request of a run, those of the warm-up too, in the order of their issue, which is that of their arrival.
+/// Called with every request of a run, including the warm-up, in order of issue, which is that of arrival.
 pub type Sink<'a> = dyn FnMut(&Observed) + 'a;
 
-/// Holds requests back until all that were issued before them are complete, so that a recording is in order of arrival
-/// with requests of one moment in theirs.
+/// Holds requests back until all that were issued before them are complete, so that a recording is in order of arrival,
+/// and requests of one moment are in order of issue.
 #[derive(Debug)]
 pub struct Recorder<S> {
     sink: S,
@@ -55,7 +55,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         self.window.push_back((observed, false));
     }
 
-    /// It is complete.
+    /// Registers a completion.
     pub fn completed(&mut self, completion: &Completion) {
         let number = self.numbers[completion.id as usize];
         let (observed, complete) = &mut self.window[(number - self.first) as usize];
@@ -66,7 +66,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         self.hand_out();
     }
 
-    /// It never will be: it is handed out without a completion.
+    /// Registers that a request will never complete: it is handed out without a completion.
     pub fn vanished(&mut self, id: u32) {
         let number = self.numbers[id as usize];
         self.window[(number - self.first) as usize].1 = true;
@@ -81,7 +81,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         }
     }
 
-    /// The run is over: what is left is handed out, some of it without completion.
+    /// Ends the run: hands out the remaining requests, some of them without completion.
     pub fn finish(mut self) {
         for (observed, _) in self.window {
             (self.sink)(&observed);

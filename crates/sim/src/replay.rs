@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
 use crate::rig::{Machine, Rig, once_prepared, prepared};
 
-/// What is replayed on.
+/// A replay: the system, and how the recording is played.
 #[derive(Clone, Debug)]
 pub struct ReplaySpec {
     /// The system's name, for people.
@@ -28,16 +28,16 @@ pub struct ReplaySpec {
     pub seed: u64,
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
-    /// What goes wrong, and when: by the clock of the replay, which is that of a recording that began at 0.
+    /// The faults to inject, and when: on the clock of the replay, which is that of a recording that began at 0.
     pub faults: Option<Schedule>,
 }
 
 /// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink`
-/// hears of every request as it was replayed.
+/// is called with every request as it was replayed.
 ///
 /// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
-/// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
-/// follow when the system has done what it does at that moment.
+/// due at the moment of completions, one per completion is its answer and issued immediately, as in a closed loop;
+/// others follow when the system has processed its events of that moment.
 ///
 /// # Errors
 /// Those of `source`; an impossible system; [`ReplayError`]; [`SimError::Stopped`].
@@ -84,12 +84,12 @@ pub fn closed_responses_ns(
     Ok(responses_ns)
 }
 
-/// A system and what is played on it.
+/// A system and the recording played on it.
 struct Stage<'r, 't, E> {
     rig: Rig<'r>,
     player: Player<'t, E>,
     is_timed: bool,
-    /// The player's name of what is under way, by id.
+    /// The player's slots of requests in flight, by id.
     under_way: Vec<Slot>,
     late_arrivals: u64,
     /// Requests had piled up at the last arrival.
@@ -108,7 +108,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
                 Due::AfterCompletion => u64::MAX,
                 Due::Never => break,
             };
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system first: requests that it completes at this moment make room for those issued at it.
             if due_ns < event_ns {
                 self.issue(due_ns)?;
             } else if event_ns < u64::MAX {
@@ -142,7 +142,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         Ok(())
     }
 
-    /// Issues the next request if it is due at `now_ns`; whether it was.
+    /// Issues the next request if it is due at `now_ns`; returns whether it was.
     #[inline]
     fn issue(&mut self, now_ns: u64) -> Result<bool, E> {
         let Some(issue) = self.player.take(now_ns)? else {

@@ -1,4 +1,4 @@
-//! Which changes a power cut would take back, as virtual time knows it, and what becomes of each at a cut.
+//! Changes that a power cut would revert, as known in virtual time, and the fate of each at a cut.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::spans::{common_with_all, put_in_order};
 /// Acknowledged data whose pre-images are kept. Beyond it the oldest count as durable, as in a drive that destaged them
 /// first: never more is lost than the model says, but perhaps less of a very large cache.
 const EXPOSED_BYTES_MAX: u64 = 256 << 20;
-/// The model is asked again when so many changes may be lost, and then whenever they have doubled.
+/// The model is queried again when this many changes may be lost, and then each time they have doubled.
 const ASK_AT: usize = 64;
 
 /// A change to the contents, as the export that made it hands it in with its request.
@@ -18,16 +18,16 @@ const ASK_AT: usize = 64;
 pub struct Changed {
     /// Its number in the undo log.
     pub number: u64,
-    /// It is to be durable when it is acknowledged (FUA).
+    /// The change is durable when it is acknowledged (FUA).
     pub forced: bool,
 }
 
-/// What becomes of a change.
+/// The fate of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is there, whatever happens.
+    /// The change persists in any case.
     Durable,
-    /// It is gone.
+    /// The change is lost.
     Lost {
         /// It had been acknowledged.
         acknowledged: bool,
@@ -35,7 +35,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Whether contents are not what the change made of them.
+    /// Whether contents differ from what the change wrote.
     pub fn is_lost(self) -> bool {
         match self {
             Fate::Durable => false,
@@ -44,31 +44,31 @@ impl Fate {
     }
 }
 
-/// What has become of a part of a change.
+/// The fate of a part of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The change's number in the undo log.
     pub number: u64,
     /// The part.
     pub span: Span,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
-/// A change that a power cut met half-way: under way, or in part in a volatile cache alone.
+/// A change that was incomplete at a power cut: in flight, or partly only in a volatile cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halfway {
     /// Its number in the undo log.
     pub number: u64,
-    /// What it changed.
+    /// The changed span.
     pub span: Span,
-    /// What has become of its copies and parities at members of an array is drawn from this.
+    /// Random number from which the fate of its copies and parities at members of an array is drawn.
     pub draw: u64,
 }
 
-/// What the model knows of its media.
+/// The model's knowledge of its media.
 pub struct Medium<'a> {
-    /// Appends the parts of spans that are in a volatile cache alone; both are ascending and disjoint.
+    /// Appends the parts of spans that are only in a volatile cache; both are ascending and disjoint.
     pub volatile: &'a dyn Fn(&[Span], &mut Vec<Span>),
     /// End of the track, page or stripe unit that holds a byte.
     pub tear_bound: &'a dyn Fn(u64) -> u64,
@@ -86,12 +86,12 @@ struct Exposed {
     failed: bool,
 }
 
-/// Changes that a power cut would take back, or could.
+/// Changes that a power cut would or could revert.
 #[derive(Debug)]
 pub struct Exposure {
     exposed: BTreeMap<u64, Exposed>,
     acknowledged_bytes: u64,
-    /// Changes that were left when the model was last asked.
+    /// Changes that were left when the model was last queried.
     left: usize,
     verdicts: Vec<Verdict>,
     halfway: Vec<Halfway>,
@@ -113,7 +113,7 @@ impl Default for Exposure {
 }
 
 impl Exposure {
-    /// No more acknowledged bytes than so many may be there.
+    /// Limits the acknowledged bytes that may be exposed.
     pub fn limit(&mut self, bytes_max: u64) {
         self.bytes_max = bytes_max.min(EXPOSED_BYTES_MAX);
     }
@@ -126,7 +126,7 @@ impl Exposure {
         }
     }
 
-    /// It is acknowledged at `at_ns`, by a system that may lose it or may not.
+    /// Registers the acknowledgement of a change at `at_ns`, by a system that may or may not lose it.
     pub fn acknowledged(&mut self, number: u64, at_ns: u64, may_be_lost: bool, medium: &Medium<'_>) {
         let Some(exposed) = self.exposed.get_mut(&number) else { return };
         if exposed.forced || !may_be_lost {
@@ -140,7 +140,8 @@ impl Exposure {
         }
     }
 
-    /// It failed: what is there of it is as open as of one that is under way, and a cache may still hold it.
+    /// Registers a failed change: its contents are as uncertain as those of one in flight, and a cache may still hold
+    /// it.
     pub fn failed(&mut self, number: u64, at_ns: u64) {
         if let Some(exposed) = self.exposed.get_mut(&number) {
             (exposed.acknowledged_ns, exposed.failed) = (Some(at_ns), true);
@@ -148,7 +149,7 @@ impl Exposure {
         }
     }
 
-    /// A flush that was submitted at `submitted_ns` is complete: it covers what had been acknowledged by then.
+    /// Registers the completion of a flush submitted at `submitted_ns`: it covers changes acknowledged by then.
     pub fn flushed(&mut self, submitted_ns: u64) {
         let covered = |exposed: &Exposed| exposed.acknowledged_ns.is_some_and(|at_ns| at_ns <= submitted_ns);
         let numbers: Vec<u64> =
@@ -156,12 +157,12 @@ impl Exposure {
         numbers.into_iter().for_each(|number| self.durable(number));
     }
 
-    /// A change is durable that nobody asks after.
+    /// Registers a durable change that is not tracked.
     pub fn stays(&mut self, number: u64, span: Span) {
         self.verdicts.push(Verdict { number, span, fate: Fate::Durable });
     }
 
-    /// Acknowledged data are lost where a volatile cache alone has them; power stays on, and what is under way goes on.
+    /// Loses acknowledged data that only a volatile cache holds; power stays on, and requests in flight continue.
     pub fn drop_acknowledged(&mut self, at_ns: u64, medium: &Medium<'_>) -> PowerLoss {
         let volatile = self.volatile(medium);
         let exposed = std::mem::take(&mut self.exposed);
@@ -191,7 +192,7 @@ impl Exposure {
         self.exposed.is_empty()
     }
 
-    /// What has become of changes since the last call.
+    /// Takes the verdicts on changes since the last call.
     pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
         into.append(&mut self.verdicts);
     }
@@ -201,9 +202,9 @@ impl Exposure {
         std::mem::take(&mut self.halfway)
     }
 
-    /// Power fails at `at_ns`. Acknowledged data are lost where a volatile cache alone has them, but for the first part of
-    /// the one extent that was on its way out of it; what is under way is there, absent, or torn. What that makes of the
-    /// contents is known once the verdicts are carried out ([`PowerLoss::found`]).
+    /// Cuts power at `at_ns`. Acknowledged data that only a volatile cache holds are lost, except for the first part of
+    /// the one extent that was being destaged; changes in flight are present, absent, or torn. The effect on contents
+    /// is known once the verdicts are carried out ([`PowerLoss::found`]).
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
@@ -219,7 +220,7 @@ impl Exposure {
             gone.push((number, exposed, parts));
         }
         tear_destage(&mut gone, tear, medium, random, &mut loss);
-        // Drawn last, so that what is lost of the contents is the same without members.
+        // Drawn last, so that the loss of contents is the same without members.
         for (number, exposed, parts) in &gone {
             if exposed.acknowledged_ns.is_none() || !parts.is_empty() {
                 self.halfway.push(Halfway { number: *number, span: exposed.span, draw: random.bits() });
@@ -234,7 +235,7 @@ impl Exposure {
         loss
     }
 
-    /// Drops what no volatile cache holds any more, and the oldest where there is too much.
+    /// Drops changes that no volatile cache holds any more, and the oldest if there are too many.
     fn ask(&mut self, medium: &Medium<'_>) {
         let volatile = self.volatile(medium);
         let is_safe =
@@ -257,7 +258,7 @@ impl Exposure {
         self.left = self.exposed.len();
     }
 
-    /// What a volatile cache alone has of everything that is acknowledged, in order of place.
+    /// The parts of all acknowledged changes that only a volatile cache holds, in order of place.
     fn volatile(&self, medium: &Medium<'_>) -> Vec<Span> {
         let acknowledged = self.exposed.values().filter(|exposed| exposed.acknowledged_ns.is_some());
         let spans = joined(acknowledged.map(|exposed| exposed.span).collect());
@@ -275,7 +276,7 @@ impl Exposure {
     }
 }
 
-/// What is not there of a write that was under way.
+/// The missing parts of a write that was in flight.
 fn remainder(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random, loss: &mut PowerLoss) -> Option<Span> {
     let fate = random.below(3);
     let torn_at_bytes = if fate == 2 { place_of_tear(span, tear, medium, random) } else { None };
@@ -313,7 +314,7 @@ fn tear_destage(
     }
 }
 
-/// Notes a tear; what is behind it.
+/// Registers a tear; returns the part behind it.
 fn torn(span: Span, torn_at_bytes: u64, acknowledged: bool, loss: &mut PowerLoss) -> Span {
     let (at_bytes, length_bytes) = (span.start_bytes, span.length_bytes);
     loss.torn.push(TornWrite { at_bytes, length_bytes, torn_at_bytes, acknowledged });
@@ -337,7 +338,7 @@ fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Rando
     }
 }
 
-/// Verdicts on a change of which `lost` is gone, in order of place.
+/// Appends verdicts on a change of which `lost` is gone, in order of place.
 fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec<Verdict>) {
     let mut at_bytes = span.start_bytes;
     let mut part = |until_bytes: u64, at_bytes: &mut u64, fate| {
@@ -354,14 +355,14 @@ fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec
     part(span.start_bytes + span.length_bytes, &mut at_bytes, Fate::Durable);
 }
 
-/// What of `spans`, which ascend, lies within one.
+/// The parts of ascending `spans` that lie within one.
 fn within(spans: &[Span], span: Span) -> Vec<Span> {
     let mut inside = Vec::new();
     common_with_all(spans, span.start_bytes, span.start_bytes + span.length_bytes, &mut inside);
     inside
 }
 
-/// Spans in order of place, those that touch as one.
+/// Sorts spans by place, and joins adjacent ones.
 pub fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     put_in_order(&mut spans, 0);
     spans

@@ -1,9 +1,9 @@
-//! Power loss: what a volatile cache held is gone, what was being written is torn, and nothing is answered until power is
-//! back.
+//! Power loss: data that only a volatile cache held are lost, writes in flight are torn, and no request is answered
+//! until power is back.
 //!
-//! Who keeps contents changes them when a request comes, long before the model has written it anywhere. Each change is open
-//! until it is durable, which virtual time knows ([`exposure`]): a flush that came after its acknowledgement is complete, it
-//! was written with FUA, or the model says that no volatile cache holds it any more.
+//! A store of contents changes them when a request arrives, long before the model has written the data anywhere. Each
+//! change is open until it is durable, which is known in virtual time ([`exposure`]): a flush that was submitted after
+//! its acknowledgement is complete, it was written with FUA, or no volatile cache of the model holds it any more.
 
 pub mod exposure;
 
@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::description::device::DeviceDescription;
 use crate::description::system::SystemDescription;
 
-/// A trim or a run of zeros longer than this is taken for durable: what was there before could be all there is.
+/// A trim or a run of zeros longer than this counts as durable: its pre-image could be all there is.
 pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
 
-/// Where a write that was under way when power failed may have stopped.
+/// Where a write in flight at the power cut may have stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
@@ -29,31 +29,31 @@ pub enum Tear {
     Sector,
     /// At the end of a track; of a page in a solid-state drive, of a stripe unit in an array.
     Track,
-    /// Nowhere: it is there as a whole, or not at all.
+    /// Nowhere: the write is present as a whole, or not at all.
     None,
 }
 
 /// How power fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Where writes stop that were under way.
+    /// Where writes in flight stop.
     pub tear: Tear,
-    /// Bytes that are written as a whole or not at all; those of a physical sector where nothing is said.
+    /// Bytes that are written as a whole or not at all; by default those of a physical sector.
     pub atom_bytes: Option<u64>,
 }
 
-/// What a power cut took, as proof.
+/// The losses of a power cut, as proof.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PowerLoss {
     /// When power failed, in nanoseconds of the model.
     pub at_ns: u64,
-    /// Acknowledged writes of which something is not there any more.
+    /// Acknowledged writes of which some data are lost.
     pub lost_writes: u64,
-    /// Bytes of the sectors in which other data are than those that were acknowledged last.
+    /// Bytes of the sectors that hold other data than those acknowledged last.
     pub lost_bytes: u64,
-    /// Where these are: the first of them, in order of place.
+    /// The first of these sectors, in order of place.
     pub lost: Vec<LostExtent>,
-    /// How many extents there are.
+    /// Number of extents.
     pub lost_extents: u64,
     /// Writes and trims that were under way.
     pub under_way: u64,
@@ -61,15 +61,15 @@ pub struct PowerLoss {
     pub absent: u64,
     /// How many of these are complete.
     pub whole: u64,
-    /// Writes of which the first part is there and the rest is not, the newest first.
+    /// Writes whose first part is present and whose rest is not, the newest first.
     pub torn: Vec<TornWrite>,
 }
 
-/// Extents of a loss that are told one by one.
+/// Most extents of a loss that are listed.
 const EXTENTS_TOLD: usize = 1 << 16;
 
 impl PowerLoss {
-    /// What contents were found to have lost.
+    /// Enters the losses found in the contents.
     pub fn found(&mut self, lost: &Lost) {
         self.lost_writes = lost.writes;
         self.lost_extents = lost.spans.len() as u64;
@@ -80,7 +80,7 @@ impl PowerLoss {
     }
 }
 
-/// Where data were lost.
+/// An extent of lost data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LostExtent {
     /// First byte of the system.
@@ -92,7 +92,7 @@ pub struct LostExtent {
 /// A write that was torn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TornWrite {
-    /// First byte of what was being written.
+    /// First byte of the write.
     pub at_bytes: u64,
     /// Its length.
     pub length_bytes: u64,
@@ -102,7 +102,7 @@ pub struct TornWrite {
     pub acknowledged: bool,
 }
 
-/// Bytes that a system writes as a whole or not at all: of its physical sectors, the largest of an array's members'.
+/// Bytes that a system writes as a whole or not at all: its physical sector, or the largest of an array's members.
 pub fn atom_bytes(description: &SystemDescription) -> u64 {
     let of = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
@@ -115,21 +115,21 @@ pub fn atom_bytes(description: &SystemDescription) -> u64 {
     u64::from(bytes.max(512))
 }
 
-/// What a power cut took of the newest data that had been acknowledged.
+/// Losses of the newest acknowledged data at a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Changes of which something is missing.
+    /// Changes of which some data are missing.
     pub writes: u64,
-    /// Where other bytes are now than those, in order of place.
+    /// Spans that hold other bytes, in order of place.
     pub spans: Vec<Span>,
 }
 
 impl Lost {
-    /// What the verdicts of a cut mean where no contents are kept: whatever was lost of the newest acknowledged data counts,
+    /// Losses by the verdicts of a cut if no contents are kept: all lost data of the newest acknowledged changes count,
     /// whichever bytes had been there before.
     pub fn of_verdicts(mut verdicts: Vec<Verdict>) -> Lost {
         verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.number));
-        // What newer changes have put there, by its first byte: no loss of an older one shows beneath it.
+        // Spans of newer changes, by their first byte: they hide losses of older ones.
         let mut newer: BTreeMap<u64, u64> = BTreeMap::new();
         let mut lost = Lost::default();
         for change in verdicts.chunk_by(|one, other| one.number == other.number) {
@@ -152,7 +152,7 @@ impl Lost {
     }
 }
 
-/// Appends what of a span is not covered.
+/// Appends the uncovered parts of a span.
 fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
     let (mut at_bytes, end_bytes) = (span.start_bytes, span.start_bytes + span.length_bytes);
     let before = covered.range(..=at_bytes).next_back();
@@ -165,7 +165,7 @@ fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
     }
 }
 
-/// Covers a span, and joins it with what it touches.
+/// Covers a span, and joins it with adjacent ones.
 fn cover(covered: &mut BTreeMap<u64, u64>, span: Span) {
     let (mut from, mut to) = (span.start_bytes, span.start_bytes + span.length_bytes);
     while let Some((&start, &end)) = covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
@@ -196,10 +196,10 @@ mod tests {
         };
         assert_eq!(spans(vec![]), (0, vec![]));
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 20, 30, gone)]), (2, vec![(0, 10), (20, 30)]));
-        // A newer write that is there hides the middle of an older one that is not; one that is lost itself counts alone.
+        // A newer write that is present hides the middle of an older, lost one; one that is lost itself counts alone.
         assert_eq!(spans(vec![verdict(0, 0, 30, gone), verdict(1, 10, 20, kept)]), (1, vec![(0, 10), (20, 30)]));
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
-        // What nobody had acknowledged hides nothing where it is gone.
+        // A lost change that was never acknowledged hides nothing.
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 5, 10, open)]), (1, vec![(0, 10)]));
         // An older one that is there does not bring a newer one back.
         assert_eq!(spans(vec![verdict(0, 0, 10, kept), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
