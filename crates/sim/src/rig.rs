@@ -1,5 +1,5 @@
-//! A system under load: requests go in and come out, the clock runs, and what is measured is kept. What puts it under
-//! load — a loop, clients, a recording — says when the next request comes.
+//! A system under load: submits requests, collects completions, advances the clock and keeps measurements. The load — a
+//! loop, clients, a recording — determines when the next request comes.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress)
     System::prepared(description, seed, &|share| progress(PREPARING * share))
 }
 
-/// What is left of the progress of a run once its system is [`prepared`].
+/// The remaining progress of a run once its system is [`prepared`].
 pub fn once_prepared<'p>(description: &SystemDescription, progress: &'p Progress) -> impl Fn(f64) -> bool + Sync + 'p {
     let before = if description.begins_steady() { PREPARING } else { 0.0 };
     move |share| progress(before + (1.0 - before) * share)
@@ -48,20 +48,20 @@ pub fn once_prepared<'p>(description: &SystemDescription, progress: &'p Progress
 /// Completions between two looks at the clock of the outside world.
 const PROGRESS_EVERY: u64 = 1 << 13;
 
-/// What a load is put on.
+/// The machine under load.
 #[allow(clippy::large_enum_variant)] // One a run.
 pub enum Machine {
-    /// A system as it is.
+    /// A system without faults.
     Sound(System),
-    /// One where things go wrong.
+    /// A system with faults injected.
     Faulted(Box<FaultedSystem>),
 }
 
 impl Machine {
-    /// A system, struck by the faults of a schedule where there is one.
+    /// Creates a system, with the faults of a schedule if there is one.
     ///
     /// # Errors
-    /// A fault that cannot strike it.
+    /// If a fault cannot occur in the system.
     pub fn new(
         system: System,
         description: &SystemDescription,
@@ -74,13 +74,13 @@ impl Machine {
     }
 }
 
-/// A system, the requests under way in it, and what is measured.
+/// A system, its requests in flight, and the measurements.
 pub struct Rig<'a> {
     machine: Machine,
     pub flights: Flights,
-    /// What is kept since the warm-up was over.
+    /// Measurements since the end of the warm-up.
     pub measuring: Option<Measuring>,
-    /// What the system had counted when the warm-up was over.
+    /// Counters of the system at the end of the warm-up.
     before: Snapshot,
     /// Dirty pages then.
     dirty_before: u32,
@@ -89,24 +89,25 @@ pub struct Rig<'a> {
     /// Requests that the system was shown before.
     pub preloaded: u64,
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
-    /// Why it is over before its time.
+    /// The reason if the run ended early.
     ended_early: Option<String>,
-    /// Some request asked for data on stable storage: a flush, or a forced write.
+    /// Whether a request asked for durability: a flush, or a forced write.
     asks_durability: bool,
-    /// Whether that is since an open loop can only pile up.
+    /// Whether so many requests wait that the backlog of an open loop can only grow.
     pub is_swamped: bool,
     next_progress: u64,
 }
 
-/// Requests of an open loop that wait at most in a run that measures so many: where as many wait as are to be measured, more
-/// pile up until its end, whatever comes. Fewer than the deepest queue there is (NVMe's) end none, and more than a million
-/// take too much memory.
+/// Most waiting requests of an open loop before its run ends: if as many wait as are to be measured, the backlog grows
+/// until the end, whatever comes. A backlog smaller than the deepest queue (NVMe's) ends no run, and more than a
+/// million requests take too much memory.
 pub fn waiting_max(end: &End) -> u64 {
     end.requests.clamp(1 << 16, 1 << 20)
 }
 
 impl<'a> Rig<'a> {
-    /// A system at rest at time 0, whose results are also kept for intervals, whose requests `sink` hears of.
+    /// Creates a rig at rest at time 0. With `interval_ns`, results are also kept for intervals; `sink` is called with
+    /// its requests.
     pub fn new(machine: Machine, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
         chronicle::begins();
         Rig {
@@ -181,12 +182,12 @@ impl<'a> Rig<'a> {
         (id, admitted)
     }
 
-    /// Lets the system work up to its next completions, but not beyond `limit_ns`, before which something happens in it;
-    /// what it completed goes into `done`, each to be given to [`complete`](Self::complete), and after all of them
-    /// [`settle`](Self::settle) is called.
+    /// Advances the system to its next completions, but not beyond `limit_ns`, before which an event of it is due;
+    /// appends the completions to `done`. The caller passes each to [`complete`](Self::complete), and calls
+    /// [`settle`](Self::settle) after all of them.
     ///
-    /// The list is the load's own: taken out of here and put back, its words would be read together right after they were
-    /// written apart, which a processor waits for.
+    /// The list belongs to the load: if it were taken out of the rig and put back, its words would be read together
+    /// right after they were written separately, which stalls the processor.
     #[inline]
     pub fn advance(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
         let at_ns = match &mut self.machine {
@@ -219,7 +220,7 @@ impl<'a> Rig<'a> {
         });
     }
 
-    /// Data that are gone end the run: what was measured until now is the result.
+    /// Ends the run if data are lost: its result covers the time until now.
     #[inline]
     pub fn settle(&mut self) {
         if self.system().data_loss().is_some() {
@@ -228,7 +229,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Books a completion: the request that it is of, and what became of that.
+    /// Registers a completion: returns its request and the outcome.
     #[inline]
     pub fn complete(&mut self, completion: &Completion) -> (Flight, Outcome) {
         self.count_depth(completion.at_ns);
@@ -253,7 +254,7 @@ impl<'a> Rig<'a> {
         (flight, Outcome::Done)
     }
 
-    /// Books a request that failed, or that nobody ever answers: an error of its kind, and no latency.
+    /// Registers a request that failed, or that is never answered: an error of its kind, without a latency.
     #[cold]
     fn fail(&mut self, flight: &Flight, completion: &Completion, outcome: Outcome) {
         match (&mut self.recorder, outcome) {
@@ -268,7 +269,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Books the time since the last change at the depth that held.
+    /// Registers the time since the last change at the previous depth.
     #[inline]
     fn count_depth(&mut self, at_ns: u64) {
         if let Some(measuring) = &mut self.measuring {
@@ -284,7 +285,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    // Apart, since loads ask at each completion: its frame holds whole histograms.
+    // A separate function, since loads check at each completion: its frame holds whole histograms.
     #[cold]
     fn begin_measuring(&mut self) {
         self.before = self.system().snapshot();
@@ -323,7 +324,7 @@ impl<'a> Rig<'a> {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
     }
 
-    /// Ends a run where more wait of an open loop than [`waiting_max`].
+    /// Ends a run in which more requests of an open loop wait than [`waiting_max`].
     #[cold]
     pub fn swamp(&mut self, waiting_max: u64) {
         let told = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
@@ -341,10 +342,10 @@ impl<'a> Rig<'a> {
         self.measuring.as_ref().map_or(0.0, |measuring| end.share_done(measuring, self.now_ns))
     }
 
-    /// Tells of progress now and then.
+    /// Reports progress from time to time.
     ///
     /// # Errors
-    /// [`SimError::Stopped`] where the run is not to go on.
+    /// [`SimError::Stopped`] if the run is to stop.
     #[inline]
     pub fn tell(&mut self, progress: &Progress, share_done: impl Fn(&Self) -> f64) -> Result<(), SimError> {
         if self.flights.completed >= self.next_progress {
@@ -390,7 +391,7 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// What a completion means for the books.
+/// The measured values of a completion.
 #[inline]
 pub fn finished(flight: &Flight, completion: &Completion) -> Finished {
     Finished {

@@ -27,10 +27,10 @@ pub fn run(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
     run_with(spec, progress, None)
 }
 
-/// Runs one specification to its end and hands every request to `sink`, those of the warm-up too.
+/// Carries out one run and passes every request to `sink`, including those of the warm-up.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn record<'a>(spec: &RunSpec, progress: &Progress, sink: &'a mut Sink<'a>) -> Result<RunResult, SimError> {
     run_with(spec, progress, Some(sink))
 }
@@ -45,19 +45,19 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
     Ok(runner.finish(spec, workload))
 }
 
-/// Runs one specification to its end; a panic of the simulator is this run's error, and nobody else's.
+/// Carries out one run; a panic of the simulator becomes the error of this run.
 ///
 /// # Errors
-/// As [`run`], and [`SimError::Panicked`].
+/// As for [`run`], and [`SimError::Panicked`].
 pub fn run_contained(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
     // Nothing outlives a run that another could find half-changed.
     contained(|| run(spec, progress)).unwrap_or_else(|panic| Err(SimError::Panicked(panic)))
 }
 
-/// What `work` gives. It leaves nothing behind.
+/// Calls `work` and catches its panic. `work` must leave no state behind.
 ///
 /// # Errors
-/// The words of its panic.
+/// The message of the panic.
 pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -65,7 +65,7 @@ pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Runs many specifications on all cores; results stand in the order of the specifications, whatever core they ran on.
+/// Carries out many runs on all cores; results are in the order of the specifications, independent of the cores.
 pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)) -> Vec<Result<RunResult, SimError>> {
     specs
         .par_iter()
@@ -131,7 +131,7 @@ impl<'a> Runner<'a> {
         Ok(Runner { rig, requests, warm_up: workload.warm_up, end, waiting_max, late_arrivals: 0 })
     }
 
-    /// By how many pages more a system's cache is dirty after so many requests of the workload.
+    /// By how many pages the dirty part of a system's cache grows over a number of requests of the workload.
     fn pilot(
         spec: &RunSpec,
         workload: &Workload,
@@ -169,7 +169,7 @@ impl<'a> Runner<'a> {
                 let start_ns = self.rig.measuring.as_ref().map(|measuring| measuring.start_ns);
                 limit_ns = limit_ns.min(start_ns.map_or(u64::MAX, |start_ns| start_ns + self.end.time_ns));
             }
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system first: requests that it completes at this moment make room for those issued at it.
             if event_ns <= due_ns {
                 if event_ns == u64::MAX {
                     self.rig.never_answers();
@@ -217,8 +217,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The warm-up of a system that cannot carry what is offered would never be over; the run is, once as many wait as it may
-    /// let.
+    /// Ends the run of an overloaded system, whose warm-up would never be over, once more requests wait than allowed.
     #[cold]
     fn pile_up(&mut self) {
         self.rig.start_measuring();

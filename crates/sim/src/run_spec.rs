@@ -1,4 +1,4 @@
-//! [`RunSpec`]: what [`run`](crate::run()) runs: a system, the workload or scenario on it, a seed and faults.
+//! [`RunSpec`]: the specification of a [`run`](crate::run()): a system, its workload or scenario, a seed and faults.
 
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, Workload};
@@ -6,16 +6,16 @@ use headstack_workload::{Span, Workload};
 use crate::description::system::SystemDescription;
 use crate::faults::Schedule;
 
-/// One run of a system.
+/// The specification of one run.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
     /// The system's name, for people.
     pub system_name: String,
     /// The system.
     pub system: SystemDescription,
-    /// What it is put under.
+    /// The load on the system.
     pub demand: Demand,
-    /// The part of the system that the workload touches; the whole where absent.
+    /// The part of the system that the workload uses; by default the whole.
     pub span: Option<Span>,
     /// Seed of every random choice.
     pub seed: u64,
@@ -24,11 +24,11 @@ pub struct RunSpec {
     /// Requests of the same kind that caches and flash have seen before the run begins, in no time: hours of use that
     /// need not be simulated. A write-back cache is as dirty then as it stays under the load.
     pub preload: u64,
-    /// What goes wrong, and when: from the start of the run on, whose warm-up is part of it.
+    /// The faults to inject, and when: from the start of the run, including its warm-up.
     pub faults: Option<Schedule>,
 }
 
-/// What a system is put under.
+/// The load on a system.
 #[allow(clippy::large_enum_variant)] // One a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {

@@ -1,4 +1,4 @@
-//! A scenario at work: clients of several kinds, the host's processors and the network in front of it.
+//! Runs of scenarios: clients of several kinds, the host's processors and the network in front of it.
 
 use headstack_driver::{ClientIssue, Clients, Owner};
 use headstack_result::{RunResult, Sampling, TooShort};
@@ -60,7 +60,7 @@ pub fn run<'a>(
     Ok(runner.finish(spec, scenario))
 }
 
-/// What the clients would have asked for in a past: every client in turn, each answer at once.
+/// Requests that the clients would have issued before the run: every client in turn, each answered immediately.
 struct Past {
     run: ScenarioRun,
     now_ns: u64,
@@ -108,7 +108,7 @@ impl Runner<'_> {
             if limit_ns != u64::MAX && self.rig.time_is_up_before(limit_ns, event_ns.min(due_ns)) {
                 break;
             }
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system first: requests that it completes at this moment make room for those issued at it.
             if event_ns <= due_ns {
                 if event_ns == u64::MAX {
                     self.rig.never_answers();
@@ -170,7 +170,7 @@ impl Runner<'_> {
         }
     }
 
-    /// As [`run`](crate::run) does with an open loop.
+    /// Ends an overloaded run, as [`run`](crate::run) does for an open loop.
     #[inline]
     fn maybe_swamp(&mut self) {
         let waiting_max = waiting_max(self.clients.end());

@@ -1,4 +1,4 @@
-//! What a system has counted up to a moment; a run's own figures are the difference of two.
+//! Counters of a system up to a moment; a run's own figures are the difference of two snapshots.
 
 use headstack_result::{Component, Counter, Energy};
 
@@ -16,7 +16,7 @@ use crate::volume::VolumeCounters;
 pub struct Snapshot {
     components: Vec<Component>,
     counters: Vec<(&'static str, u64)>,
-    /// One a device, absent where it does not tell what it takes.
+    /// One per device, absent if its power is unknown.
     meters: Vec<Option<Meter>>,
 }
 
@@ -41,7 +41,7 @@ impl Snapshot {
         self.component(description.name.clone(), servers, link.busy_ns, link.waited_ns);
     }
 
-    /// Adds a disk; `name` is empty for one that stands alone.
+    /// Adds a disk; `name` is empty for a single one.
     pub fn add_disk(&mut self, name: &str, disk: &DriveDescription, counters: &Counters) {
         let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
         self.component(own("mechanism"), disk.actuators, counters.mechanism_ns, 0);
@@ -81,7 +81,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds a solid-state drive; `name` is empty for one that stands alone.
+    /// Adds a solid-state drive; `name` is empty for a single one.
     pub fn add_ssd(&mut self, name: &str, ssd: &SsdDescription, counters: &SsdCounters) {
         let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
         self.component(own("dies"), ssd.dies(), counters.dies_busy_ns, 0);
@@ -100,7 +100,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds a volume; `name` is empty for one that stands alone.
+    /// Adds a volume; `name` is empty for a single one.
     pub fn add_volume(&mut self, name: &str, volume: &VolumeDescription, counters: &VolumeCounters) {
         let own = if name.is_empty() { "volume".to_owned() } else { format!("{name} volume") };
         self.component(own, volume.queue_depth, counters.served_ns, counters.limited_ns);
@@ -108,17 +108,17 @@ impl Snapshot {
         self.count("merged_requests", counters.merged_requests);
     }
 
-    /// Adds what a device has done that takes power.
+    /// Adds the meter of a device.
     pub(crate) fn add_meter(&mut self, meter: Option<Meter>) {
         self.meters.push(meter);
     }
 
-    /// What all devices took from `start_ns`, the moment of `before`, to `end_ns`, this moment, where each tells.
+    /// Energy of all devices from `start_ns`, the moment of `before`, to `end_ns`, this moment, if each has a meter.
     pub fn energy_since(&self, before: &Snapshot, start_ns: u64, end_ns: u64) -> Option<Energy> {
         energy(&before.meters, &self.meters, start_ns, end_ns)
     }
 
-    /// What happened from `before` to this moment.
+    /// Figures of the time from `before` to this moment.
     pub fn since(self, before: &Snapshot) -> (Vec<Component>, Vec<Counter>) {
         let earlier =
             |name: &str| before.counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1);
@@ -127,7 +127,7 @@ impl Snapshot {
             counters.map(|&(name, value)| Counter { name: name.to_owned(), value: value - earlier(name) }).collect();
         let mut components = self.components;
         for (component, before) in components.iter_mut().zip(&before.components) {
-            // A transfer is booked when it is promised, so the end of a run may cut one: never more than it has.
+            // A transfer is counted when it is scheduled, so the end of a run may cut one: never more than is counted.
             component.busy_ns = component.busy_ns.saturating_sub(before.busy_ns);
             component.waited_ns -= before.waited_ns;
         }

@@ -1,4 +1,4 @@
-//! When each die does something next: a tree of minima, so that a time can also be taken back (suspension).
+//! The next event time of each die: a tree of minima, so that a time can also be withdrawn (suspension).
 
 /// An entry of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ struct Entry {
     source: u32,
 }
 
-/// The next time of each of a fixed number of sources; `u64::MAX` where there is none.
+/// The next time of each of a fixed number of sources; `u64::MAX` for none.
 #[derive(Clone, Debug)]
 pub struct Agenda {
     /// Node `n` holds the earlier of nodes `2n` and `2n + 1`; the leaves are the last half.

@@ -1,4 +1,4 @@
-//! The write buffer: mapping units that wait to be programmed, oldest first.
+//! The write buffer: mapping units waiting to be programmed, oldest first.
 
 /// End of a list.
 const NONE: u32 = u32::MAX;
@@ -6,9 +6,9 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     unit: u32,
-    /// Next slot of the list it is in: free, waiting or of a row.
+    /// Next slot of its list: free, waiting or of a row.
     next: u32,
-    /// It belongs to a row, so that its content stands.
+    /// The slot belongs to a row, so that its content is fixed.
     in_row: bool,
 }
 
@@ -18,23 +18,23 @@ pub struct Row {
     /// Number in the order of formation.
     pub serial: u64,
     head: u32,
-    /// Units in it; fewer than fit where a flush did not wait for more.
+    /// Units in the row; fewer than fit if a flush did not wait for more.
     pub units: u32,
-    /// The die is held so much longer by its program.
+    /// Extra time for which the program occupies the die.
     pub delay_ns: u64,
-    /// It is programmed with one bit a cell.
+    /// The row is programmed with one bit per cell.
     pub slc: bool,
 }
 
 /// Slots of one mapping unit each.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// As many as were ever in use at once.
+    /// As many slots as were ever in use at once.
     slots: Vec<Slot>,
     /// Slots that there can be.
     units: u32,
     free: u32,
-    /// Slots that nobody has reserved.
+    /// Number of slots that are not reserved.
     unreserved: u32,
     oldest: u32,
     youngest: u32,
@@ -61,7 +61,7 @@ impl Buffer {
         }
     }
 
-    /// Sets `units` slots aside for data on their way, if there are as many.
+    /// Reserves `units` slots for data in transfer, if there are as many.
     #[inline]
     pub fn reserve(&mut self, units: u32) -> bool {
         if units > self.unreserved {

@@ -1,4 +1,4 @@
-//! What a description must fulfil before it is compiled.
+//! Checks of a description before it is compiled.
 
 use super::ftl::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;

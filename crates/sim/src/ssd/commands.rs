@@ -1,4 +1,4 @@
-//! A command's way through the drive: decoded, then its data read from the dies, or poured into the write buffer.
+//! Commands of the drive: decoding, then reading their data from the dies, or moving it into the write buffer.
 
 use std::collections::VecDeque;
 
@@ -114,7 +114,7 @@ impl Ssd {
         }
     }
 
-    /// Looks up every unit of a read. Those that share a row of a die are sensed together, by all its planes at once.
+    /// Looks up every unit of a read. Units that share a row of a die are sensed together, by all its planes at once.
     fn read(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
         self.counters.reads += 1;
         let request = self.commands[slot as usize].request;
@@ -157,7 +157,7 @@ impl Ssd {
         if let Some(complete) = gathered {
             self.ask_die(now_ns, slot, complete);
         }
-        // The controller has these: they go at once, and a read of nothing else is complete with them.
+        // The controller has these data: they are sent immediately, and a read of nothing else is complete with them.
         let end_ns = self.port.carry(upstream, Direction::Read, now_ns, bytes_at_hand);
         let command = &mut self.commands[slot as usize];
         command.done_ns = command.done_ns.max(end_ns);
@@ -182,7 +182,8 @@ impl Ssd {
         }
     }
 
-    /// Reads what is missing of the map for a command, which waits for it if it reads. Whether anything is.
+    /// Reads the missing parts of the map for a command, which waits for them if it reads. Returns whether any are
+    /// missing.
     fn asks_for_the_map(&mut self, now_ns: u64, slot: u32) -> bool {
         let Some(map) = &mut self.map_cache else { return false };
         let request = self.commands[slot as usize].request;
@@ -200,7 +201,7 @@ impl Ssd {
         !missing.is_empty()
     }
 
-    /// A part of the map is there; with the last one the read goes on.
+    /// Registers that a part of the map has been read; the last one lets the read continue.
     fn deliver_map(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
         let command = &mut self.commands[slot as usize];
         command.map_parts -= 1;
@@ -263,7 +264,7 @@ impl Ssd {
                 self.complete(landing.at_ns, landing.command);
             }
         }
-        // What was written again in place gave its space back.
+        // Units overwritten in place have returned their space.
         self.pour(upstream, landing.at_ns);
     }
 
@@ -288,7 +289,7 @@ impl Ssd {
         self.ftl.set_place(unit, FlashPlace::Buffer(slot));
     }
 
-    /// Reads what a write leaves of a unit; the program does not wait for it, for reads go first anyway.
+    /// Reads the rest of a partly written unit; the program does not wait for it, as reads have priority anyway.
     #[inline]
     fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32, sense_ns: u64) {
         if written_bytes < self.ftl.layout.unit_bytes {
@@ -338,7 +339,7 @@ impl Ssd {
         }
     }
 
-    /// Forgets what lies wholly inside the range.
+    /// Unmaps the units that lie wholly inside the range.
     fn trim(&mut self, now_ns: u64, slot: u32) {
         self.counters.trims += 1;
         let request = self.commands[slot as usize].request;
@@ -356,7 +357,7 @@ impl Ssd {
     }
 }
 
-/// Adds to a queue in order of time, behind those of the same time.
+/// Inserts into a queue ordered by time, after entries of the same time.
 #[inline]
 fn insert_in_order(queue: &mut VecDeque<(u64, u32)>, entry: (u64, u32)) {
     let mut index = queue.len();
@@ -366,7 +367,7 @@ fn insert_in_order(queue: &mut VecDeque<(u64, u32)>, entry: (u64, u32)) {
     queue.insert(index, entry);
 }
 
-/// Each mapping unit that a range touches, and how many bytes of it.
+/// The mapping units that a range touches, each with the number of bytes touched.
 #[inline]
 fn units(unit_shift: u32, offset_bytes: u64, length_bytes: u32) -> impl Iterator<Item = (u32, u32)> {
     let end = offset_bytes + u64::from(length_bytes);

@@ -1,6 +1,6 @@
-//! [`SsdCounters`]: what a solid-state drive counts.
+//! [`SsdCounters`]: the counters of a solid-state drive.
 
-/// What a solid-state drive counts, in its own time: preconditioning leaves traces in the wear only.
+/// Counters of a solid-state drive, for its own time: preconditioning only affects the wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SsdCounters {
     /// Reads of the host's that began.
@@ -17,11 +17,11 @@ pub struct SsdCounters {
     pub write_hits: u64,
     /// Mapping units read from the write buffer.
     pub read_hits: u64,
-    /// Mapping units read that nobody had written.
+    /// Mapping units read that were never written.
     pub unwritten_reads: u64,
     /// Mapping units whose rest had to be read because a part was written.
     pub partial_writes: u64,
-    /// Pages read, for whatever purpose.
+    /// Pages read, for any purpose.
     pub page_reads: u64,
     /// Pages programmed, moved and padded ones included.
     pub page_programs: u64,
@@ -41,8 +41,8 @@ pub struct SsdCounters {
     pub channels_busy_ns: u64,
     /// The interface carried data, summed over its directions.
     pub interface_ns: u64,
-    /// Most erases of a block since the drive was made, preconditioning included.
+    /// Most erases of a block since manufacture, preconditioning included.
     pub erases_max: u32,
-    /// Mean erases of a block since the drive was made.
+    /// Mean erases per block since manufacture.
     pub erases_mean: f64,
 }

@@ -1,8 +1,8 @@
 //! Dies and channels in virtual time.
 //!
-//! A die does one thing at a time. Reads go before programs, erases and moves, and may interrupt a program or an erase;
-//! each read occupies its die until its data have left over the channel, which the dies on it use in the order of their
-//! asking.
+//! A die does one thing at a time. Reads have priority over programs, erases and moves, and may interrupt a program or
+//! an erase; each read occupies its die until its data have left over the channel, which the dies on it use in the
+//! order of their requests.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::chronicle::{DieWork, Event, Names, note};
 use crate::description::ssd::{SlcCache, SsdDescription};
 use crate::drive::port::Port;
 
-/// What a read of a die is for.
+/// The purpose of a read of a die.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadFor {
     /// A command's data.
@@ -26,12 +26,12 @@ pub enum ReadFor {
     Nobody,
 }
 
-/// What one sensing of a die's array yields.
+/// The result of one sensing of a die's array.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRead {
     /// Whose.
     pub purpose: ReadFor,
-    /// What of it goes over the channel.
+    /// Bytes of it that are transferred over the channel.
     pub bytes: u32,
     /// The sensing, retries included.
     pub sense_ns: u64,
@@ -55,11 +55,11 @@ enum Job {
     Erase,
     /// On its way out of a program or an erase.
     Suspend,
-    /// Without work until it is time to fold blocks with one bit a cell.
+    /// Idle until it is time to fold blocks with one bit per cell.
     Rest,
 }
 
-/// What has come of a die's job for others.
+/// The outcome of a die's job.
 #[derive(Clone, Copy, Debug)]
 pub enum TaskOutcome {
     /// Nothing.
@@ -75,7 +75,7 @@ struct Die {
     job: Job,
     /// When the job ends.
     ends_ns: u64,
-    /// A program or an erase that reads have interrupted, and what is left of it.
+    /// A program or an erase that reads have interrupted, and its remaining time.
     suspended: Option<(Job, u64)>,
     /// How often the program or erase under way was interrupted.
     suspensions: u32,
@@ -178,7 +178,7 @@ impl Flash {
         }
     }
 
-    /// Power was cut and is back: every die is idle, and none of what was to come comes.
+    /// Restores power after a cut: every die is idle, and all planned work is dropped.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.channels.iter_mut().for_each(|channel| channel.reset(now_ns));
     }
@@ -189,7 +189,7 @@ impl Flash {
         self.agenda.next().0
     }
 
-    /// Adds what it has counted.
+    /// Adds the counts of this flash.
     pub fn count(&self, counters: &mut SsdCounters) {
         counters.page_reads = self.page_reads;
         counters.page_programs = self.page_programs;
@@ -199,7 +199,7 @@ impl Flash {
         counters.channels_busy_ns = self.channels.iter().map(|channel| channel.busy_ns).sum();
     }
 
-    /// Has a die read something that lies on `pages` of one row.
+    /// Schedules a read of data on `pages` of one row of a die.
     #[inline]
     pub fn read(&mut self, now_ns: u64, die: u32, read: PageRead, pages: u32, ftl: &mut Ftl) {
         self.page_reads += u64::from(pages);
@@ -224,7 +224,7 @@ impl Flash {
     pub fn program(&mut self, now_ns: u64, die: u32, row: Row, ftl: &mut Ftl) {
         let state = &mut self.dies[die as usize];
         if state.rows.is_empty() {
-            // Reads served before it came were not ahead of it.
+            // Reads served before this work arrived were not ahead of it.
             state.reads_ahead = 0;
         }
         state.rows.push_back(row);
@@ -280,8 +280,8 @@ impl Flash {
         self.begin(die, job, now_ns, end_ns);
     }
 
-    /// Ends the job that ends first: (now, die, what came of it). Call `start_next` once that has been dealt with,
-    /// unless the die has a job again.
+    /// Ends the job that ends first: (now, die, outcome). Call `start_next` after handling it, unless the die has a job
+    /// again.
     #[inline]
     pub fn end_job(&mut self, ftl: &mut Ftl) -> (u64, u32, TaskOutcome) {
         let (now_ns, die) = self.agenda.next();

@@ -1,10 +1,11 @@
-//! The flash translation layer: where each mapping unit is, and what each die must do to keep blocks free.
+//! The flash translation layer: the place of each mapping unit, and the work of each die to keep blocks free.
 //!
-//! It knows no time. The dies ask for their next [`Task`] and do it in virtual time; preconditioning does the same tasks
-//! in none.
+//! It does not know time. The dies ask for their next [`Task`] and carry it out in virtual time; preconditioning
+//! carries out the same tasks in no time.
 //!
-//! Blocks here are a block of each plane of a die, rows a page of each: planes read, program and erase together, so that
-//! they act as one plane with pages as large. Units are numbered over dies, then blocks, rows and places in a row.
+//! A block here is one block of each plane of a die, a row one page of each: planes read, program and erase together,
+//! so that they act as one plane with larger pages. Units are numbered over dies, then blocks, rows and places in a
+//! row.
 
 use std::collections::VecDeque;
 
@@ -22,12 +23,12 @@ pub struct FlashLayout {
     pub blocks_per_die: u32,
     pub units_per_die: u32,
     free_blocks_min: u32,
-    /// Units that a block holds with one bit a cell; 0 where none does.
+    /// Units that a block holds with one bit per cell; 0 if no block does.
     units_per_slc_block: u32,
     /// Blocks of a die that are set aside for that, and most beyond them.
     pub slc_static_blocks: u32,
     slc_dynamic_blocks: u32,
-    /// What nobody has written takes room as well.
+    /// Whether unwritten units take space as well.
     filled: bool,
 }
 
@@ -70,7 +71,7 @@ impl FlashLayout {
     }
 }
 
-/// Where a unit of the host's is.
+/// The place of a unit of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashPlace {
     /// Never written, or trimmed.
@@ -82,7 +83,7 @@ pub enum FlashPlace {
 }
 
 impl FlashPlace {
-    /// One map entry; 0 is nowhere.
+    /// The map entry; 0 is nowhere.
     #[inline]
     fn code(self) -> u32 {
         match self {
@@ -93,14 +94,14 @@ impl FlashPlace {
     }
 }
 
-/// What a die does next for the sake of its blocks.
+/// The next task of a die to manage its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Programs a row of the host's.
     ProgramHost,
     /// Programs a row of moved units.
     ProgramMoved,
-    /// Reads what is valid in a row of the victim, `units` on `pages`, and moves it.
+    /// Reads the valid units in a row of the victim, `units` on `pages`, and moves them.
     Move { units: u32, pages: u32, slc: bool },
     /// Erases the victim.
     Erase,
@@ -133,23 +134,23 @@ struct Victim {
 struct OpenBlock {
     /// The next row's place, as a unit of the die.
     next: u32,
-    /// Units that the block has left; none where no block is open.
+    /// Free units of the block; 0 if no block is open.
     left: u32,
 }
 
 /// The blocks of one die.
 #[derive(Clone, Debug)]
 struct Die {
-    /// Those that were used.
+    /// Blocks that have been used.
     blocks: Vec<Block>,
-    /// The host's unit in each place of these, plus 1; 0 where the place holds nothing valid.
+    /// The host's unit in each place of these blocks, plus 1; 0 if the place holds nothing valid.
     owners: Vec<u32>,
     /// Blocks that were erased, oldest first, which spreads wear.
     erased: VecDeque<u32>,
-    /// Where the host's next row goes: into the block with one bit a cell if there is one to write to.
+    /// The block for the host's next row: the one with one bit per cell if there is one to write to.
     host: OpenBlock,
     host_slc: OpenBlock,
-    /// Where the row goes that is being programmed.
+    /// The kind of block to which the current row is being programmed.
     programs_slc: Option<bool>,
     /// Blocks that hold one bit a cell, the open one included.
     slc_blocks: u32,
@@ -178,13 +179,13 @@ impl Die {
         })
     }
 
-    /// Free blocks that collection keeps: also those set aside for one bit a cell and not in use.
+    /// Free blocks that collection maintains, including those reserved for one bit per cell and not in use.
     fn free_blocks_kept(&self, layout: &FlashLayout) -> u32 {
         layout.free_blocks_min + layout.slc_static_blocks.saturating_sub(self.slc_blocks)
     }
 
-    /// Whether another block is to hold one bit a cell. Beyond those set aside, only blocks do that nothing else needs.
-    /// `share` is what the die holds of a full drive, in units.
+    /// Whether another block is to hold one bit per cell. Beyond the reserved ones, only blocks that are not needed
+    /// otherwise do. `share` is the number of units on the die when the drive is full.
     fn takes_slc(&self, layout: &FlashLayout, share: u32) -> bool {
         let free = self.free_blocks(layout);
         if self.slc_blocks < layout.slc_static_blocks {
@@ -271,7 +272,7 @@ impl Ftl {
         self.map.units()
     }
 
-    /// Where a unit is.
+    /// The place of a unit.
     #[inline]
     pub fn place(&self, unit: u32) -> FlashPlace {
         let code = self.map.get(unit);
@@ -284,7 +285,7 @@ impl Ftl {
         }
     }
 
-    /// The die that a place is on.
+    /// The die of a place.
     #[inline]
     pub fn die_of(&self, place: u32) -> u32 {
         place / self.layout.units_per_die
@@ -296,7 +297,7 @@ impl Ftl {
         unit / self.layout.units_per_row % self.layout.dies
     }
 
-    /// The unit is there from now on; what the flash holds of it becomes stale.
+    /// Sets the place of a unit; its previous place in the flash becomes stale.
     #[inline]
     pub fn set_place(&mut self, unit: u32, place: FlashPlace) {
         if let FlashPlace::Flash(old) = self.place(unit) {
