@@ -1,4 +1,4 @@
-//! What a run is pointed at: one device, or an array.
+//! The system of a run: one device, or an array.
 
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
@@ -24,10 +24,10 @@ use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 
 impl SystemDescription {
-    /// What is impossible in it.
+    /// Checks the description.
     ///
     /// # Errors
-    /// The first such thing.
+    /// The first impossible thing in it.
     pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
             SystemDescription::Drive(device) => device.check(),
@@ -46,19 +46,19 @@ pub enum System {
 }
 
 impl System {
-    /// A system at rest.
+    /// Creates a system at rest.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// If the description is impossible.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<System, SimError> {
         System::prepared(description, seed, &|_| true)
     }
 
-    /// A system at rest, which takes minutes where SSDs begin in the steady state: `progress` is called meanwhile with the
-    /// share done.
+    /// Creates a system at rest, which takes minutes if SSDs start in the steady state: `progress` is called meanwhile
+    /// with the share done.
     ///
     /// # Errors
-    /// What is impossible in the description, and [`SimError::Stopped`].
+    /// If the description is impossible, and [`SimError::Stopped`].
     pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
         let mut system = match description {
             SystemDescription::Drive(device) => System::Drive(Single::new(device, seed)?),
@@ -98,7 +98,7 @@ impl System {
         }
     }
 
-    /// What of the pages that may be dirty in its write-back cache is; `None` without one.
+    /// Share of the pages that may be dirty in its write-back cache which are; `None` without a cache.
     pub fn dirty_share(&self) -> Option<f64> {
         match self {
             System::Drive(_) => None,
@@ -140,7 +140,7 @@ impl System {
         }
     }
 
-    /// Processes every event up to `now_ns`, and appends what completes, in order of time.
+    /// Processes every event up to `now_ns`, and appends completions in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         match self {
@@ -173,11 +173,11 @@ impl System {
         snapshot
     }
 
-    /// Replaces the media defects of a device: the drive itself (`member` none or 0), or a member of an array. `seed` is that
-    /// of the draws of their shares. What was moved to spares stays there.
+    /// Replaces the media defects of a device: the drive itself (`member` none or 0), or a member of an array. `seed`
+    /// is used to draw their shares. Sectors that were moved to spares stay there.
     ///
     /// # Errors
-    /// No such member; a span that does not lie on it; a share that is none.
+    /// If there is no such member, a span does not lie on it, or a share is invalid.
     pub fn set_media_defects(
         &mut self,
         member: Option<u32>,
@@ -193,15 +193,16 @@ impl System {
         Ok(())
     }
 
-    /// Switches the write cache of a drive on or off, as `hdparm -W` does; what it holds goes to the media all the same.
+    /// Switches the write cache of a drive on or off, as `hdparm -W` does; cached data are written to the media
+    /// nevertheless.
     ///
     /// # Errors
-    /// No such member; a volume, which has no write cache.
+    /// If there is no such member, or the system is a volume, which has no write cache.
     pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
         self.device_mut(member)?.set_write_cache(on)
     }
 
-    /// Appends the requests that completed in error since the last call, in the order of their completions.
+    /// Appends the requests that completed in error since the last call, in order of completion.
     pub fn take_failed(&mut self, into: &mut Vec<Failed>) {
         match self {
             System::Drive(single) => into.append(&mut single.failed),
@@ -209,10 +210,10 @@ impl System {
         }
     }
 
-    /// Something happens to the array at `now_ns`, up to which every event has been processed.
+    /// Lets an incident happen to the array at `now_ns`, up to which every event has been processed.
     ///
     /// # Errors
-    /// What cannot happen to the system.
+    /// If the incident cannot happen to the system.
     pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
         match self {
             System::Drive(_) => Err(SimError::Fault("a drive alone has no members and no battery".to_owned())),
@@ -220,9 +221,9 @@ impl System {
         }
     }
 
-    /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost if power failed at
-    /// `now_ns`: they are in a volatile cache alone. Ascending and disjoint too, in whole sectors of the media. Data of a
-    /// write that is under way may be among them.
+    /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost if power failed
+    /// at `now_ns`: only a volatile cache holds them. The appended parts are ascending and disjoint too, in whole
+    /// sectors of the media. Data of a write in flight may be among them.
     pub fn volatile(&self, _now_ns: u64, spans: &[Span], into: &mut Vec<Span>) {
         match self {
             System::Drive(single) => {
@@ -254,7 +255,7 @@ impl System {
         }
     }
 
-    /// Whether a slot of a group holds what it should.
+    /// Whether a slot of a group holds its data.
     pub fn is_whole(&self, place: (u32, u32)) -> bool {
         match self {
             System::Drive(_) => true,
@@ -262,7 +263,7 @@ impl System {
         }
     }
 
-    /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now.
+    /// Whether a request reads, or has to write, data of a slot of a group that does not hold them now.
     pub fn misses(&self, place: (u32, u32), request: &Request) -> bool {
         match self {
             System::Drive(_) => false,
@@ -270,7 +271,7 @@ impl System {
         }
     }
 
-    /// Whether a cache of it can hold acknowledged data that a power cut loses: now, or once a battery is down.
+    /// Whether one of its caches can hold acknowledged data that a power cut loses: now, or once a battery is down.
     pub fn may_lose_data(&self) -> bool {
         match self {
             System::Drive(single) => single.device.caches_writes(),
@@ -303,7 +304,7 @@ impl System {
         }
     }
 
-    /// Whether a write that a power cut meets can be on some members of an array and not on others.
+    /// Whether a write that is in flight at a power cut can be on some members of an array and not on others.
     pub fn leaves_halves(&self) -> bool {
         match self {
             System::Drive(_) => false,
@@ -311,7 +312,7 @@ impl System {
         }
     }
 
-    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    /// The state of the groups of an array; `None` if nothing has changed since `seen`, which is updated.
     pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
         match self {
             System::Drive(_) => None,
@@ -319,10 +320,10 @@ impl System {
         }
     }
 
-    /// Power was cut and is back at `now_ns`, up to which every event has been processed: queues and volatile caches are
-    /// empty, outstanding requests are gone without a completion. What is on the media stays, and so do the maps of flash,
-    /// media caches and pools, members that failed, media defects, spares and counters. A disk is ready once its spindle
-    /// turns, where its description knows how long that takes.
+    /// Restores power at `now_ns` after a cut; every event up to then has been processed. Queues and volatile caches
+    /// are empty, outstanding requests are gone without a completion. Data on the media stay, and so do the maps of
+    /// flash, media caches and pools, failed members, media defects, spares and counters. A disk is ready once its
+    /// spindle turns, if its description says how long that takes.
     pub fn power_cycle(&mut self, now_ns: u64) {
         match self {
             System::Drive(single) => single.power_cycle(now_ns),
@@ -330,7 +331,7 @@ impl System {
         }
     }
 
-    /// What is going on inside, for people.
+    /// Internal state, for users.
     pub fn gauges(&self, now_ns: u64) -> Gauges {
         match self {
             System::Drive(single) => Gauges {
@@ -343,7 +344,7 @@ impl System {
         }
     }
 
-    /// Appends what the SMART counters of each device are made of.
+    /// Appends the figures from which the SMART counters of each device are computed.
     pub fn device_health(&self, into: &mut Vec<DeviceHealth>) {
         match self {
             System::Drive(single) => {
@@ -366,7 +367,7 @@ impl System {
         }
     }
 
-    /// The data loss, beyond what redundancy could restore, that ended it.
+    /// The data loss beyond redundancy that ended the system.
     pub fn data_loss(&self) -> Option<&str> {
         match self {
             System::Drive(_) => None,
@@ -375,7 +376,7 @@ impl System {
     }
 }
 
-/// One device, with the host's tag limit and elevator in front of it, and its adapter where one is described.
+/// One device, with the host's tag limit and elevator in front of it, and its adapter if it has one.
 #[derive(Clone, Debug)]
 pub struct Single {
     device: Device,
@@ -465,12 +466,12 @@ impl Single {
         );
     }
 
-    /// No request is under way: what it looks like once nothing will happen any more.
+    /// Whether no request is in flight, so that nothing will happen any more.
     fn is_clear(&self) -> bool {
         self.host.outstanding() == 0 && self.adapter.as_deref().is_none_or(Adapter::is_idle)
     }
 
-    /// The same event by event, since what the adapter does lies between those of the device.
+    /// The same event by event, since events of the adapter lie between those of the device.
     #[inline(never)]
     fn advance_behind_adapter(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         loop {
@@ -496,7 +497,7 @@ impl Single {
         }
     }
 
-    /// A command has left the device: the request that waits longest, or lies nearest, may go.
+    /// Frees the tag of a command that has left the device: the longest-waiting or nearest request may go.
     #[inline]
     fn give_tag(&mut self, now_ns: u64) {
         if let Some(next) = self.host.release() {
@@ -539,7 +540,7 @@ impl Single {
     }
 }
 
-/// The member that is meant: the first, where none is named.
+/// Checks a member's index; by default the first.
 fn check_member(member: Option<u32>, count: usize) -> Result<u32, SimError> {
     let member = member.unwrap_or(0);
     if (member as usize) < count {

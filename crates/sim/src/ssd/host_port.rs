@@ -54,7 +54,7 @@ impl HostPort {
         self.ports.iter().map(|port| port.busy_ns).sum()
     }
 
-    /// Nothing is under way any more; it is free from `now_ns` on.
+    /// Drops all transfers; the port is free from `now_ns` on.
     pub fn reset(&mut self, now_ns: u64) {
         self.ports.iter_mut().chain(&mut self.inside).for_each(|port| port.reset(now_ns));
         self.last_ns = [now_ns; 2];

@@ -1,8 +1,8 @@
-//! The part of the map that a drive without memory of its own for all of it has at hand.
+//! The cached part of the map, in a drive whose memory does not hold all of it.
 
 use crate::description::ssd::SsdDescription;
 
-/// What of the map is read and kept at once.
+/// Bytes of the map that are read and cached at once.
 pub const MAP_PAGE_BYTES: u64 = 4096;
 /// An entry.
 const ENTRY_BYTES: u64 = 4;
@@ -16,7 +16,7 @@ struct Slot {
     used: bool,
 }
 
-/// Pages of the map in slots; the one that was not used for longest, nearly, leaves first (second chance).
+/// Cached pages of the map; evicts approximately the least recently used one (second chance).
 #[derive(Clone, Debug)]
 pub struct MapCache {
     slots: Vec<Slot>,
@@ -35,7 +35,7 @@ impl MapCache {
         MapCache { slots: Vec::new(), slots_max, hand: 0, slot_of: vec![NONE; pages] }
     }
 
-    /// Takes in the pages of a range of units; those that were not there, from the first to the last of them.
+    /// Caches the pages of a range of units; returns the missing ones, from the first to the last.
     pub fn miss(&mut self, first_unit: u32, last_unit: u32) -> std::ops::Range<u32> {
         let mut missing = 0..0;
         for page in first_unit / UNITS_PER_PAGE..=last_unit / UNITS_PER_PAGE {

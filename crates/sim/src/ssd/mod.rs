@@ -103,7 +103,7 @@ pub struct Ssd {
     /// (Time, slot), in order of time.
     completions: VecDeque<(u64, u32)>,
     counters: SsdCounters,
-    /// The part of the map at hand; absent where all of it is.
+    /// The cached part of the map; absent if all of it is in memory.
     map_cache: Option<MapCache>,
     /// In mapping units.
     media_defects: MediaDefects,
@@ -111,21 +111,21 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// A drive at rest: empty, or in the steady state if its description says so. `seed` drives the overwrites of
-    /// preconditioning only.
+    /// Creates a drive at rest: empty, or in the steady state if its description says so. `seed` is used only for the
+    /// overwrites of preconditioning.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// If the description is impossible.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         let mut ssd = Ssd::empty(description, seed)?;
         ssd.prepare(&mut |_| true);
         Ok(ssd)
     }
 
-    /// A drive at rest that is still empty: [`Self::prepare`] brings it into the state that its description names.
+    /// Creates an empty drive at rest: [`Self::prepare`] brings it into the state that its description specifies.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// If the description is impossible.
     pub fn empty(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         check(description)?;
         let unit_bytes = description.capacity.mapping_unit_bytes;
@@ -154,8 +154,8 @@ impl Ssd {
         })
     }
 
-    /// Preconditions an empty drive whose description says so. Returns false where `goes_on`, which is called with the share
-    /// done, stopped it.
+    /// Preconditions an empty drive if its description says so. Returns false if stopped by `goes_on`, which is called
+    /// with the share done.
     pub fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
         !self.description.preconditioned || self.precondition_while(goes_on).is_some()
     }
@@ -188,7 +188,7 @@ impl Ssd {
         &self.description
     }
 
-    /// What it has counted so far. Looks at every block for the wear.
+    /// The counters up to now. Examines every block for the wear.
     pub fn counters(&self) -> SsdCounters {
         let (erases_max, erases_mean) = self.ftl.wear();
         let mut counters = SsdCounters {
@@ -242,7 +242,7 @@ impl Ssd {
         works_on == depth || (works_on < depth && self.waiting.is_empty())
     }
 
-    /// No command is left: what it looks like once nothing will happen any more.
+    /// Whether no command is left, so that nothing will happen any more.
     fn is_clear(&self) -> bool {
         self.is_idle() && self.pouring.is_empty() && self.landings.is_empty() && self.barriers.is_empty()
     }

@@ -1,4 +1,5 @@
-//! What the world outside does to a solid-state drive, and sees of it: media defects, power cuts, what they lose.
+//! External influences on a solid-state drive, and its state as seen from outside: media defects, power cuts and their
+//! losses.
 
 use headstack_workload::{Kind, Span};
 
@@ -24,8 +25,8 @@ impl Ssd {
         delay_ns
     }
 
-    /// A row goes to the flash: how much longer that takes. Its units lie elsewhere from then on, so that what was wrong
-    /// with their old places is past.
+    /// Extra time to program a row. Its units lie elsewhere from then on, so that media defects of their old places do
+    /// not matter any more.
     #[cold]
     pub(super) fn meet_program(&mut self, row: &Row) -> u64 {
         let turn_ns = self.description.timing.program_ns;
@@ -43,14 +44,14 @@ impl Ssd {
     fn fail(&mut self, slot: u32, bad: Stretch) {
         let command = &self.commands[slot as usize];
         let (from_bytes, to_bytes) = (bad.from << self.unit_shift, bad.to << self.unit_shift);
-        // A unit is more than a command may ask of it.
+        // A unit can be larger than the range of a command.
         let from_bytes =
             if command.request.kind == Kind::Flush { from_bytes } else { from_bytes.max(command.request.offset_bytes) };
         let write = command.request.kind != Kind::Read;
         self.failures.note(Failure { id: command.id, from_bytes, to_bytes, write });
     }
 
-    /// A flush tells of what the write buffer could not get rid of.
+    /// Lets a flush report data that the write buffer could not write.
     #[inline]
     pub(super) fn tell_deferred(&mut self, slot: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
@@ -58,7 +59,7 @@ impl Ssd {
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether a command has failed that was not fetched yet.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         !self.failures.is_empty()
@@ -70,7 +71,7 @@ impl Ssd {
         self.failures.take(id)
     }
 
-    /// Replaces what is wrong with its flash.
+    /// Replaces the media defects of the flash.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         self.media_defects.replace(media_defects, 1 << self.unit_shift, seed);
     }
@@ -81,12 +82,12 @@ impl Ssd {
         !buffer.power_loss_protected && !buffer.write_through
     }
 
-    /// Switches the write cache. What the buffer holds is programmed as before.
+    /// Switches the write cache. Data in the buffer are programmed as before.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         self.description.buffer.write_through = !on;
     }
 
-    /// Appends what of a span is in a volatile buffer alone, in no order.
+    /// Appends the parts of a span that only a volatile buffer holds, in no order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         if self.description.buffer.power_loss_protected {
             return;
@@ -104,8 +105,8 @@ impl Ssd {
         ((at_bytes / page_bytes + 1) * page_bytes).min(self.capacity_bytes())
     }
 
-    /// Power was cut and is back. What was under way is carried through the flash in no time, so that its map stays whole:
-    /// where a unit lies does not depend on whether its old or its new data are to be found there.
+    /// Restores power after a cut. Operations in flight are completed in the flash in no time, so that its map stays
+    /// consistent: the place of a unit does not depend on whether its old or its new data are found there.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         let media_defects = std::mem::replace(&mut self.media_defects, MediaDefects::none());
         self.waiting.clear();
@@ -145,7 +146,7 @@ impl Ssd {
         }
     }
 
-    /// Bytes written by the host that are in its memory alone.
+    /// Bytes written by the host that are only in the drive's memory.
     pub(crate) fn buffered_bytes(&self) -> u64 {
         u64::from(self.buffer.used()) << self.unit_shift
     }
@@ -155,7 +156,7 @@ impl Ssd {
         self.ftl.free_units() << self.unit_shift
     }
 
-    /// Adds what is wrong with its flash, in blocks as the host knows them.
+    /// Adds the media defects of the flash, in the host's blocks.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         let blocks = (1 << self.unit_shift) / u64::from(self.description.capacity.logical_block_bytes);
         into.pending_sectors += self.media_defects.pending() * blocks;

@@ -31,7 +31,7 @@ impl Course<'_> {
 }
 
 /// Writes every unit in order, then random ones until the write amplification is steady. Returns that of each window;
-/// `None` where `goes_on`, which is called with the share done, stopped it.
+/// `None` if stopped by `goes_on`, which is called with the share done.
 pub fn precondition(ftl: &mut Ftl, seed: u64, goes_on: &mut dyn FnMut(f64) -> bool) -> Option<Vec<f64>> {
     let units = ftl.logical_units();
     let all_rows = u64::from(units.div_ceil(ftl.layout.units_per_row));
@@ -95,7 +95,7 @@ fn carry_out(ftl: &mut Ftl, die: u32, task: Task) {
 }
 
 /// The SNIA's rule: over the last windows the values stay within 20 % of their mean, and the line fitted to them rises
-/// or falls by 10 % of it at most.
+/// or falls by at most 10 % of it.
 fn is_steady(values: &[f64]) -> bool {
     let Some(last) = values.last_chunk::<WINDOWS_THAT_AGREE>() else {
         return false;

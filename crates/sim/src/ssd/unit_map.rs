@@ -1,14 +1,14 @@
-//! The map of a drive: where each of the host's units is.
+//! The map of a drive: the place of each of the host's units.
 
 use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-/// While no more than one unit of so many is mapped, those that are stand in a table of their own: an array of all of them
-/// would take a page of memory for each unit that is written at random, gigabytes for a few seconds of an array of drives.
+/// As long as at most one in this many units is mapped, those are kept in a hash table: an array of all units would
+/// take a page of memory for each unit that is written at random, gigabytes for a few seconds of an array of drives.
 const FEW: usize = 32;
 
-/// A code for each unit, 0 where it is nowhere.
+/// A code for each unit, 0 if it has no place.
 #[derive(Clone, Debug)]
 pub struct UnitMap {
     units: u32,
@@ -22,12 +22,12 @@ enum Codes {
 }
 
 impl UnitMap {
-    /// A map of `units` units, none of which has a place.
+    /// Creates a map of `units` units without places.
     pub fn new(units: u32) -> Self {
         UnitMap { units, codes: Codes::Few(HashMap::default()) }
     }
 
-    /// How many units there are.
+    /// Number of units.
     pub fn units(&self) -> u32 {
         self.units
     }

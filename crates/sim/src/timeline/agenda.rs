@@ -1,4 +1,4 @@
-//! [`Agenda`]: what faults have put off, in order of time.
+//! [`Agenda`]: actions postponed by faults, in order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,15 +6,15 @@ use std::collections::BinaryHeap;
 use crate::drive::Completion;
 use crate::flights::Outcome;
 
-/// What faults have put off.
+/// Actions postponed by faults.
 #[derive(Debug)]
 pub struct Agenda {
-    /// When the first of it is due, or a fault changes.
+    /// When the first action is due, or a fault changes.
     pub next_ns: u64,
     /// By time, and in the order in which they were put off.
     items: BinaryHeap<Reverse<(u64, u64, Item)>>,
     numbered: u64,
-    /// Answers that a hang holds, in the order in which they were ready.
+    /// Answers held by a hang, in the order in which they were ready.
     pub held: Vec<(Completion, Outcome)>,
 }
 
@@ -24,12 +24,12 @@ impl Default for Agenda {
     }
 }
 
-/// Something that is to be done with a part.
+/// A postponed action on a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
     /// It reaches the system.
     Submit(u32),
-    /// Its answer leaves: when the system began with it, and what became of it.
+    /// Sends the answer: when the system began with the part, and its outcome.
     Answer(u32, u64, Outcome),
 }
 
@@ -41,7 +41,7 @@ impl Agenda {
         self.next_ns = self.next_ns.min(at_ns);
     }
 
-    /// Nothing is put off or held any more; faults go on.
+    /// Drops everything postponed or held; faults continue.
     pub fn clear(&mut self) {
         self.items.clear();
         self.held.clear();
@@ -53,7 +53,7 @@ impl Agenda {
         (at_ns <= now_ns).then(|| self.items.pop().expect("it was seen").0.2)
     }
 
-    /// When the first item is due; `u64::MAX` where there is none.
+    /// When the first item is due; `u64::MAX` if there is none.
     pub fn first_ns(&self) -> u64 {
         self.items.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns)
     }

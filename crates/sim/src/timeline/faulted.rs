@@ -1,4 +1,4 @@
-//! The timeline where something is wrong: what faults put off, hold, answer and lose, and the orders about them.
+//! The timeline under faults: requests that they delay, hold, answer and lose, and the commands to inject and end them.
 
 use headstack_workload::{DurationNs, Request};
 
@@ -21,30 +21,30 @@ fn system_of(machine: &mut Machine) -> Option<&mut System> {
 }
 
 impl<T> Timeline<T> {
-    /// Plans what a schedule says, from time 0 on, and draws with its seed.
+    /// Plans the faults of a schedule, from time 0 on, and uses its seed.
     ///
     /// # Errors
-    /// A fault that cannot strike the system.
+    /// If a fault cannot occur in the system.
     pub fn follow(&mut self, schedule: &Schedule) -> Result<(), SimError> {
         self.injector.follow(schedule, &self.model)?;
         self.look_ahead();
         Ok(())
     }
 
-    /// A fault strikes at `at_ns`, or as soon after it as nothing else happens, and lasts for `lasts_ns`. Returns its number
-    /// in the log and when it struck.
+    /// Injects a fault at `at_ns`, or at the next moment without another event, for `lasts_ns`. Returns its number in
+    /// the log and its time.
     ///
     /// # Errors
-    /// One that cannot strike the system.
+    /// If the fault cannot occur in the system.
     pub fn inject(&mut self, at_ns: u64, fault: Fault, lasts_ns: Option<u64>) -> Result<(u32, u64), SimError> {
         let lasts = lasts_ns.map(|lasts_ns| DurationNs(lasts_ns.min(i64::MAX as u64) as i64));
         self.inject_at(at_ns, Timed { from: None, until: None, lasts, trigger: Trigger::default(), fault })
     }
 
-    /// As above; one with a trigger waits for its requests from then on.
+    /// As [`Self::inject`]; a fault with a trigger waits for its requests from then on.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`Self::inject`].
     pub fn inject_at(&mut self, at_ns: u64, timed: Timed) -> Result<(u32, u64), SimError> {
         let at_ns = self.free_moment(at_ns);
         let injected = self.injector.inject(at_ns, timed, system_of(&mut self.machine));
@@ -56,7 +56,7 @@ impl<T> Timeline<T> {
         Ok((number?, at_ns))
     }
 
-    /// Faults end at `at_ns`, or as soon after it as nothing else happens. Returns how many there were.
+    /// Ends faults at `at_ns`, or at the next moment without another event. Returns how many there were.
     pub fn end_faults(&mut self, at_ns: u64, which: FaultsToEnd) -> usize {
         let at_ns = self.free_moment(at_ns);
         let (ended, change) = self.injector.end_some(at_ns, which, system_of(&mut self.machine));
@@ -65,12 +65,12 @@ impl<T> Timeline<T> {
         ended
     }
 
-    /// What was injected so far.
+    /// The faults injected so far.
     pub fn injections(&self) -> Log {
         self.injector.log(self.system())
     }
 
-    /// What is going on inside the system; nothing in a constant one.
+    /// Internal state of the system; none for a constant device.
     pub fn gauges(&self, now_ns: u64) -> Option<Gauges> {
         self.system().map(|system| system.gauges(now_ns))
     }
@@ -85,12 +85,12 @@ impl<T> Timeline<T> {
         self.injector.resent
     }
 
-    /// Somebody is there who answers: there is power, and no device has dropped out.
+    /// Whether requests are answered: there is power, and no device has dropped out.
     pub fn is_there(&self) -> bool {
         self.power.is_on() && !self.injector.is_away()
     }
 
-    /// The system; none where a device is constant.
+    /// The system; none for a constant device.
     pub fn system(&self) -> Option<&System> {
         match &self.machine {
             Machine::System(system) => Some(system),
@@ -98,17 +98,17 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// What is to be done to contents, in order.
+    /// Takes the damages to apply to contents, in order.
     pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
         self.injector.take_damages(into);
     }
 
-    /// Nobody keeps contents.
+    /// Drops the damages, if no contents are kept.
     pub(crate) fn forget_damages(&mut self) {
         self.injector.take_damages(&mut Vec::new());
     }
 
-    /// What faults look for in contents.
+    /// Patterns in contents that trigger faults.
     pub fn patterns(&self) -> &[Box<[u8]>] {
         self.injector.patterns()
     }
@@ -188,7 +188,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// An answer is ready at the completion's time: now or later it is on its way.
+    /// Handles an answer that is ready at the completion's time: it is sent now or later.
     fn departs(&mut self, completion: &Completion, outcome: Outcome, now_ns: u64) {
         let Completion { at_ns, id, started_ns } = *completion;
         if at_ns > now_ns {
@@ -206,7 +206,7 @@ impl<T> Timeline<T> {
         self.parts.take(id);
     }
 
-    /// Does what is due on the agenda, and lets faults come and go.
+    /// Processes due items of the agenda, and starts and ends faults.
     #[cold]
     pub(super) fn keep_agenda(&mut self, now_ns: u64) {
         while let Some(item) = self.agenda.take_due(now_ns) {
@@ -248,7 +248,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Whatever is under way is lost to who asked.
+    /// Loses all requests in flight.
     pub(super) fn lose_all(&mut self, now_ns: u64) {
         let held: Vec<u32> = self.agenda.held.drain(..).map(|(completion, _)| completion.id).collect();
         let under_way = self.parts.iter().filter(|(_, part)| part.delivery != Delivery::Over);
@@ -266,7 +266,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// What became of a part that is complete, where some have failed.
+    /// The outcome of a completed part, if some have failed.
     #[cold]
     pub(super) fn outcome_of(&mut self, id: u32) -> Outcome {
         match self.failed.iter().position(|failed| failed.id == id) {

@@ -1,5 +1,5 @@
-//! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
-//! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
+//! The model in virtual time, as used by a live export: requests come at any time, completions are announced before the
+//! clock reaches them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
 
 mod agenda;
 mod faulted;
@@ -28,10 +28,11 @@ use slots::Slots;
 /// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
 pub const PART_BYTES: u32 = 1280 << 10;
 
-/// Hears of every request that reached the system, in order of arrival, on the thread that tells the time: it must be quick.
+/// Called with every request that reached the system, in order of arrival, on the thread that keeps the time: it must
+/// be quick.
 pub type Listener = Box<dyn FnMut(&Observed) + Send>;
 
-/// The state of what is exported.
+/// The state of the exported system.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // One a session.
 enum Machine {
@@ -49,22 +50,22 @@ pub struct Finished<T> {
     pub at_ns: u64,
     /// When the system began to work on it.
     pub started_ns: u64,
-    /// What became of it.
+    /// The outcome of the request.
     pub outcome: Outcome,
-    /// What it was.
+    /// The request.
     pub request: Request,
-    /// What of what it read is not what is stored there.
+    /// Parts of its data that differ from the stored ones.
     pub spoils: Vec<Spoil>,
-    /// What its sender knows it by.
+    /// The sender's identification of the request.
     pub ticket: T,
 }
 
-/// What of a request concerns contents.
+/// The effect of a request on contents.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
-    /// What it has done to them that can be taken back.
+    /// Its changes that can be reverted.
     pub changed: Option<Changed>,
-    /// Which of the patterns it brings that faults look for, a bit each by their place in [`Timeline::patterns`].
+    /// The patterns in its data that trigger faults, one bit each by their index in [`Timeline::patterns`].
     pub holds: u64,
 }
 
@@ -84,12 +85,12 @@ struct Part {
     delivery: Delivery,
 }
 
-/// What happens to a part when the system is done with it.
+/// How a part is answered when the system has completed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
-    /// It is answered.
+    /// Immediately.
     Straight,
-    /// It is answered so much later.
+    /// Later by this time.
     Later(u64),
     /// Nothing: it was answered before.
     Over,
@@ -100,22 +101,22 @@ struct Flight<T> {
     arrival_ns: u64,
     started_ns: u64,
     request: Request,
-    /// What it has done to contents.
+    /// Its change to contents.
     changed: Option<Changed>,
     parts: u32,
     outcome: Outcome,
     spoils: Vec<Spoil>,
-    /// Somebody else answered for the system, which never heard of it.
+    /// The request was answered without reaching the system.
     unheard: bool,
     ticket: T,
 }
 
-/// A system's own time, and what is under way in it.
+/// Virtual time of a system, and the requests in flight.
 pub struct Timeline<T> {
     model: Model,
     machine: Machine,
     injector: Injector,
-    /// What faults have put off, and when the first of it or the next change of a fault is due.
+    /// Actions postponed by faults, and when the next one or the next change of a fault is due.
     agenda: Agenda,
     parts: Slots<Part>,
     flights: Slots<Flight<T>>,
@@ -131,19 +132,20 @@ pub struct Timeline<T> {
 }
 
 impl<T> Timeline<T> {
-    /// A system at rest at time 0; `seed` is that of its own random processes. `listener` hears of what it is asked.
+    /// Creates a system at rest at time 0; `seed` is that of its own random processes. `listener` is called with its
+    /// requests.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// If the description is impossible.
     pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, SimError> {
         Timeline::prepared(model, seed, listener, &|_| true)
     }
 
-    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
-    /// done.
+    /// The same for SSDs that may start in the steady state, which takes minutes: `progress` is called meanwhile with
+    /// the share done.
     ///
     /// # Errors
-    /// As of [`System::prepared`].
+    /// As for [`System::prepared`].
     pub fn prepared(
         model: &Model,
         seed: u64,
@@ -157,7 +159,7 @@ impl<T> Timeline<T> {
         Ok(Timeline { recorder: listener.map(Recorder::new), ..Timeline::with(model.clone(), machine) })
     }
 
-    /// A system that may have a past, and that nobody listens to.
+    /// Creates a timeline of a system that may have been used before, without a listener.
     pub fn of(model: Model, system: System) -> Timeline<T> {
         Timeline::with(model, Machine::System(system))
     }
@@ -180,12 +182,12 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// What it is about.
+    /// The model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// No more acknowledged bytes than so many are kept for being taken back.
+    /// Limits the acknowledged bytes that are kept for being reverted.
     pub fn limit_exposure(&mut self, bytes_max: u64) {
         self.exposure.limit(bytes_max);
     }
@@ -195,11 +197,11 @@ impl<T> Timeline<T> {
         self.flights.used
     }
 
-    /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
-    /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
-    /// come one after the other. `touch` is what it has done to contents.
+    /// Submits a request at `at_ns`, or at the next moment without another event: no two requests come at once, and
+    /// none at the time of an event, so that a replay of the listener's requests is unambiguous. Parts of a long
+    /// request come one after the other. `touch` is its effect on contents.
     ///
-    /// One that comes while there is no power vanishes.
+    /// A request that comes while power is off vanishes.
     pub fn arrive(&mut self, at_ns: u64, request: Request, touch: impl Into<Touch>, ticket: T) {
         let Touch { changed, holds } = touch.into();
         self.work_up_to(at_ns);
@@ -264,7 +266,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// The first moment from `at_ns` on in which nothing else happens or has happened; it is the present from now on.
+    /// The first moment from `at_ns` on without another event; it becomes the present.
     fn free_moment(&mut self, at_ns: u64) -> u64 {
         let mut at_ns = at_ns.max(self.last_ns + 1);
         while self.next_event_ns() <= at_ns {
@@ -286,7 +288,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// The session is over: the listener hears of what is under way too.
+    /// Ends the session: the listener is also called with the requests in flight.
     pub fn finish(self) {
         if let Some(recorder) = self.recorder {
             recorder.finish();
@@ -299,7 +301,7 @@ impl<T> Timeline<T> {
         self.finished.first().map_or_else(|| self.next_event_ns(), |finished| finished.at_ns)
     }
 
-    /// Lets the system work up to `now_ns`, and appends what completes, in order of time.
+    /// Advances the system to `now_ns`, and appends completions in order of time.
     pub fn advance(&mut self, now_ns: u64, into: &mut Vec<Finished<T>>) {
         self.work_up_to(now_ns);
         into.append(&mut self.finished);
@@ -325,7 +327,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Works up to the next event: in the same moment first those of the machine.
+    /// Advances to the next event: at equal times, those of the machine come first.
     fn work_until(&mut self, event_ns: u64) {
         debug_assert!(event_ns >= self.last_ns, "time does not go back: {event_ns} after {}", self.last_ns);
         self.last_ns = event_ns;
@@ -390,7 +392,7 @@ impl<T> Timeline<T> {
     }
 }
 
-/// Parts in which a request goes to the system. A trim is a range, whatever its length.
+/// Number of parts in which a request goes to the system. A trim is one part, whatever its length.
 fn part_count(request: &Request) -> u32 {
     match request.kind {
         Kind::Read | Kind::Write => request.length_bytes.div_ceil(PART_BYTES).max(1),

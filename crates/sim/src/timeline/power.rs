@@ -6,10 +6,10 @@ use crate::power_cut::atom_bytes;
 /// Whether there is power.
 #[derive(Debug)]
 pub struct Power {
-    /// Since when; `None` while there is none.
+    /// Since when power is on; `None` while it is off.
     pub on_since_ns: Option<u64>,
     pub cuts: u32,
-    /// Times that something was taken back: at cuts, and by flushes that drop what they should keep.
+    /// Number of losses: at power cuts, and by flushes that drop data they should keep.
     pub losses: u32,
     /// The last of them, by its number in the log.
     pub last_loss: Option<u32>,
@@ -18,7 +18,7 @@ pub struct Power {
 }
 
 impl Power {
-    /// There is, from the start.
+    /// Power on from the start.
     pub fn of(model: &Model) -> Power {
         let atom_bytes = match model {
             Model::System(description) => atom_bytes(description),
@@ -27,13 +27,13 @@ impl Power {
         Power { on_since_ns: Some(0), cuts: 0, losses: 0, last_loss: None, atom_bytes }
     }
 
-    /// There is.
+    /// Whether power is on.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on_since_ns.is_some()
     }
 
-    /// There is, and there was at `at_ns`: what came before is not a request.
+    /// Whether power is on, and was at `at_ns`: earlier requests do not count.
     #[inline]
     pub fn is_on_since(&self, at_ns: u64) -> bool {
         self.on_since_ns.is_some_and(|since_ns| since_ns <= at_ns)

@@ -1,4 +1,4 @@
-//! The timeline where power fails and comes back, and what each request means to changes that a power cut would take back.
+//! The timeline at power cuts, and the effect of each request on changes that a power cut would revert.
 
 use headstack_workload::{Kind, Random, Request, Span};
 
@@ -10,7 +10,7 @@ use crate::power_cut::{Changed, Halfway, Lost, Medium, PowerCut, PowerLoss, Verd
 use crate::system::System;
 
 impl<T> Timeline<T> {
-    /// There is power.
+    /// Whether power is on.
     pub fn has_power(&self) -> bool {
         self.power.is_on()
     }
@@ -25,7 +25,7 @@ impl<T> Timeline<T> {
         self.power.losses
     }
 
-    /// Some cache can hold acknowledged data that a power cut loses, now or once a battery is down.
+    /// Whether a cache can hold acknowledged data that a power cut loses, now or once a battery is down.
     pub fn may_lose_data(&self) -> bool {
         self.system().is_some_and(System::may_lose_data)
     }
@@ -35,36 +35,36 @@ impl<T> Timeline<T> {
         matches!(self.machine, Machine::System(_))
     }
 
-    /// What the last loss was found to have taken of the contents.
+    /// Enters the losses that the last power cut caused in the contents.
     pub fn note_lost(&mut self, lost: &Lost) {
         if let Some(loss) = self.power.last_loss.and_then(|number| self.injector.loss_mut(number)) {
             loss.found(lost);
         }
     }
 
-    /// What the power cut of this number in the log took.
+    /// The losses of the power cut with this number in the log.
     pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
         self.injector.loss_of(number)
     }
 
-    /// What has become of changes to contents since the last call.
+    /// Takes the verdicts on changes to contents since the last call.
     pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
         self.exposure.take_verdicts(into);
     }
 
-    /// The changes that power cuts met half-way since the last call, of an array on whose members they may have come to
-    /// different ends.
+    /// Takes the changes that were incomplete at power cuts since the last call, in an array whose members may differ
+    /// in their fate.
     pub fn take_halfway(&mut self) -> Vec<Halfway> {
         let halfway = self.exposure.take_halfway();
         if self.system().is_some_and(System::leaves_halves) { halfway } else { Vec::new() }
     }
 
-    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    /// The state of the groups of an array; `None` if nothing has changed since `seen`, which is updated.
     pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
         self.system()?.standings(seen)
     }
 
-    /// A request comes that nobody hears, or that came before power did.
+    /// Registers a request that is not answered, or that came before power was on.
     #[cold]
     pub(super) fn comes_in_vain(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
         if let Some(changed) = changed {
@@ -75,7 +75,7 @@ impl<T> Timeline<T> {
         self.finished.push(Finished { arrival_ns, at_ns, started_ns, outcome, request, spoils, ticket });
     }
 
-    /// Power fails: nothing that is under way is ever answered. What is lost of the contents is among the verdicts.
+    /// Cuts power: requests in flight are never answered. Losses of the contents are among the verdicts.
     pub(super) fn lose_power(&mut self, now_ns: u64, number: u32, cut: &PowerCut, mut random: Random) {
         let loss = match &mut self.machine {
             Machine::System(system) => {
@@ -112,7 +112,7 @@ impl<T> Timeline<T> {
         self.power.last_loss = Some(number);
     }
 
-    /// A flush fails, and what volatile caches alone have is lost.
+    /// Fails a flush: data that only volatile caches hold are lost.
     pub(super) fn drop_unflushed(&mut self, now_ns: u64, number: u32) {
         let mut loss = PowerLoss { at_ns: now_ns, ..PowerLoss::default() };
         if let Machine::System(system) = &self.machine {
@@ -133,10 +133,10 @@ impl<T> Timeline<T> {
         self.power.on_since_ns = Some(now_ns);
     }
 
-    /// What the end of a request means to changes that a power cut could take back.
+    /// Updates the changes that a power cut could revert at the end of a request.
     pub(super) fn expose(&mut self, flight: &Flight<T>, at_ns: u64) {
         let Machine::System(system) = &self.machine else {
-            // Nothing takes back what it has stored.
+            // Its stored data are never reverted.
             if let Some(changed) = flight.changed {
                 self.exposure.stays(changed.number, flight.request.span());
             }

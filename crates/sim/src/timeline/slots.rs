@@ -1,4 +1,4 @@
-//! Numbers that are given again.
+//! Numbers that are reused.
 
 /// Things with numbers that are given again.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl<V> Slots<V> {
         }
     }
 
-    /// What has that number.
+    /// The value with this number.
     pub fn get_mut(&mut self, number: u32) -> &mut V {
         self.slots[number as usize].as_mut().expect("a number in use")
     }
 
-    /// What had that number, which is free now.
+    /// Removes and returns the value with this number, which becomes free.
     pub fn take(&mut self, number: u32) -> V {
         self.used -= 1;
         self.free.push(number);

@@ -1,12 +1,12 @@
-//! A limit in virtual time: a pace, and a bucket of credits. All in whole numbers, so that a window of time holds exactly as many
-//! requests as the rule says.
+//! A limit in virtual time: a rate, and a bucket of credits. All in whole numbers, so that a window of time holds
+//! exactly as many requests as the rule allows.
 
 use crate::description::volume::{Burst, Limit};
 
 /// Nanoseconds of a second: parts of a unit that a rate of one a second earns in a nanosecond.
 const SECOND: u128 = 1_000_000_000;
 
-/// A limit of which something has been used.
+/// State of a limit.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     per_s: u128,
@@ -40,14 +40,14 @@ impl Bucket {
             let full = u128::from(burst.credits) * SECOND;
             let from_ns = begin_ns.max(self.since_ns);
             self.credits = full.min(self.credits + u128::from(from_ns - self.since_ns) * self.per_s);
-            // What is longer than the bucket empties it.
+            // A request that costs more than the bucket holds empties it.
             let needed = cost.min(full);
             let lacking = needed.saturating_sub(self.credits);
             begin_ns = from_ns + lacking.div_ceil(self.per_s) as u64;
             self.credits = full.min(self.credits + u128::from(begin_ns - from_ns) * self.per_s) - needed;
             self.since_ns = begin_ns;
         }
-        // Between two units lies their time at the pace, unrounded; who comes later than that has lost what lay between.
+        // Two units are one period of the rate apart, unrounded; a later request loses the time in between.
         if begin_ns > slot_ns {
             self.free = u128::from(begin_ns) * pace;
         }
@@ -55,7 +55,7 @@ impl Bucket {
         begin_ns
     }
 
-    /// Whole credits that it had when it was last asked.
+    /// Whole credits at the last request.
     pub fn credits(&self) -> u64 {
         (self.credits / SECOND) as u64
     }
@@ -70,7 +70,7 @@ mod tests {
         Bucket::new(&Limit { counts: Counts::Requests, of: Of::Both, per_s, burst })
     }
 
-    /// Units that begin before a time, where there is always one more.
+    /// Units that begin before a time, if there is always another one waiting.
     fn begun(bucket: &mut Bucket, before_ns: u64) -> u64 {
         let mut count = 0;
         while bucket.clone().take(0, 1) < before_ns {

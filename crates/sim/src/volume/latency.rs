@@ -1,4 +1,4 @@
-//! How long answers take: a table of quantiles, made once, so that no float decides when something happens.
+//! Latency of answers: a table of quantiles, computed once, so that no event time depends on floating-point arithmetic.
 
 use headstack_workload::{Purpose, Random};
 
@@ -19,7 +19,7 @@ impl Draws {
     pub fn new(latency: &Latency, seed: u64) -> Draws {
         let Latency { floor_ns, median_ns, p99_ns } = *latency;
         let above = |ns: u64| (ns - floor_ns) as f64;
-        // Of a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of its logarithm.
+        // In a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of the logarithm.
         let sigma = libm::log(above(p99_ns) / above(median_ns)) / normal_quantile(0.99);
         let quantile = |at: u32| {
             let deviations = normal_quantile((f64::from(at) + 0.5) / f64::from(QUANTILES));

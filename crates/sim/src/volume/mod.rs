@@ -1,7 +1,8 @@
-//! Block volumes of clouds: limits on requests and bytes with their buckets of credits, and a latency; nothing of what is inside.
+//! Block volumes of clouds: limits on requests and bytes with their buckets of credits, and a latency; their interior
+//! is not modelled.
 //!
-//! A request is counted as its provider counts it, waits until every limit lets it begin, and is answered after a latency that was
-//! drawn. So all of it is known when it arrives, and a volume has one event a request.
+//! A request is counted as its provider counts it, waits until every limit lets it begin, and is answered after a
+//! random latency. So its completion is known when it arrives, and a volume has one event per request.
 
 mod bucket;
 mod latency;
@@ -20,16 +21,16 @@ use latency::Draws;
 
 pub use crate::description::volume::{self as description, check};
 
-/// What a volume counts.
+/// Counters of a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeCounters {
     /// Requests as the provider counts them.
     pub accounted_requests: u64,
-    /// Requests that cost none, since they continued the last one.
+    /// Requests that were free, since they continued the last one.
     pub merged_requests: u64,
     /// Time that requests waited for the limits, added up.
     pub limited_ns: u64,
-    /// Time from where limits let requests begin to their answers, added up.
+    /// Sum of the times from when limits let requests begin to their answers.
     pub served_ns: u64,
 }
 
@@ -37,11 +38,11 @@ pub struct VolumeCounters {
 #[derive(Clone, Debug)]
 pub struct Volume {
     description: VolumeDescription,
-    /// One a limit.
+    /// One per limit.
     buckets: Vec<Bucket>,
     reads: Draws,
     writes: Draws,
-    /// Where the last read and the last write ended, and what is left of the unit that they were counted as.
+    /// Where the last read and the last write ended, and the rest of the unit that they were counted as.
     runs: [Run; 2],
     /// Time of completion, number of arrival, name, beginning.
     under_way: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
@@ -49,15 +50,15 @@ pub struct Volume {
     counters: VolumeCounters,
 }
 
-/// Where requests of a kind go on.
+/// Where sequential requests of a kind continue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     end_bytes: u64,
-    /// Bytes of the last unit that nobody has used.
+    /// Unused bytes of the last unit.
     left_bytes: u64,
 }
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cost {
     requests: u64,
@@ -65,7 +66,7 @@ struct Cost {
 }
 
 impl Run {
-    /// Counts a request and goes on from its end.
+    /// Counts a request and continues from its end.
     fn count(&mut self, accounting: Accounting, offset_bytes: u64, length_bytes: u64) -> Cost {
         let Some(unit) = accounting.unit_bytes.map(u64::from) else {
             return Cost { requests: 1, bytes: length_bytes };
@@ -80,10 +81,10 @@ impl Run {
 }
 
 impl Volume {
-    /// A volume that nobody has used, its buckets full. `seed` is that of its latencies.
+    /// Creates an unused volume with full buckets. `seed` is that of its latencies.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// If the description is impossible.
     pub fn new(description: &VolumeDescription, seed: u64) -> Result<Volume, InvalidDescription> {
         check(description)?;
         Ok(Volume {
@@ -98,7 +99,7 @@ impl Volume {
         })
     }
 
-    /// What it is.
+    /// The description.
     pub fn description(&self) -> &VolumeDescription {
         &self.description
     }
@@ -120,7 +121,7 @@ impl Volume {
         self.under_way.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes a request. Flushes and trims cost a write's latency and count for no limit: what is acknowledged is safe.
+    /// Submits a request. Flushes and trims take a write's latency and count for no limit: acknowledged data are safe.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         let begin_ns = match request.kind {
             Kind::Read | Kind::Write => self.pay(now_ns, request),
@@ -173,7 +174,7 @@ impl Volume {
         }
     }
 
-    /// Its host was switched off and on again: what was under way is gone, credits stay.
+    /// Restores the host's power: requests in flight are gone, credits stay.
     pub(crate) fn power_cycle(&mut self) {
         self.under_way.clear();
     }
@@ -196,7 +197,7 @@ mod tests {
         Accounting { unit_bytes: Some(unit_kib * 1024), merges: true, whole_units }
     }
 
-    /// What requests of `length_kib` cost, at offsets in KiB.
+    /// The cost of requests of `length_kib` at offsets in KiB.
     fn counted(accounting: Accounting, offsets_kib: &[u64], length_kib: u64) -> Vec<u64> {
         let mut run = Run::default();
         let count = |&at: &u64| run.count(accounting, at * KIB, length_kib * KIB).requests;
