@@ -157,7 +157,8 @@ export function timeUnit(ms: number): { unit: string; times: number } {
 
 /**
  * Numbers of a column or a grid with equally many decimals: so that the largest has the given number of digits, or
- * fewer if no number has more. If that would change a number by more than a share of it, each has its own number of digits.
+ * fewer if no number has more. If that would change a number by more than a share of it, each has its own number of
+ * digits.
  */
 export function alike(values: readonly number[], digits: number, share: number): (value: number) => string {
   const [, most] = extent(values.map(Math.abs));

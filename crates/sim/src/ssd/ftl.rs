@@ -311,9 +311,9 @@ impl Ftl {
         self.map.set(unit, place.code());
     }
 
-    /// The die for the next row of `units`: each in turn, except those that hold far more than their share, because
-    /// what they hold is overwritten less often. Some die always has room: the check leaves spare for all that the
-    /// drive exports and buffers.
+    /// Chooses the die for the next row of `units`: each in turn, except those that hold far more than their share,
+    /// because their data are overwritten less often. Some die always has room: the check ensures spare space for all
+    /// that the drive exports and buffers.
     pub fn choose_die(&mut self, units: u32) -> u32 {
         let dies = self.layout.dies;
         let load = |die: u32| self.dies[die as usize].valid + self.dies[die as usize].promised;
@@ -376,8 +376,8 @@ impl Ftl {
         Task::Erase
     }
 
-    /// Gives each valid unit of a row a new place at once; that it is programmed there later only matters to a read that
-    /// comes in between, which finds the same die busy with it.
+    /// Gives each valid unit of a row a new place immediately; that it is programmed there later only matters to a read
+    /// in between, which finds the same die busy with it.
     fn move_row(&mut self, die: u32, start: u32) -> (u32, u32) {
         let (mut units, mut pages, mut last_page) = (0, 0, u32::MAX);
         let base = die * self.layout.units_per_die;
@@ -466,7 +466,7 @@ impl Ftl {
         self.dies[die as usize].blocks[block as usize].slc
     }
 
-    /// There is a full block with one bit a cell on a die that is collecting nothing.
+    /// Whether there is a full block with one bit per cell on a die that is not collecting.
     pub fn can_fold(&self, die: u32) -> bool {
         let space = &self.dies[die as usize];
         space.victim.is_none() && space.slc_blocks > 0 && space.blocks.iter().any(|block| block.slc && block.closed)
@@ -478,8 +478,8 @@ impl Ftl {
         space.victim = least_valid(space, |block| block.slc);
     }
 
-    /// A row of the host's, for which the die was chosen with `units`, is programmed; returns where it begins. What the
-    /// row is short of units is lost until the block is erased.
+    /// Finishes programming a row of the host, for which the die was chosen with `units`; returns its start. If the row
+    /// has fewer units, the rest is lost until the block is erased.
     pub fn finish_host_row(&mut self, die: u32, units: u32) -> u32 {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
@@ -505,8 +505,8 @@ impl Ftl {
         self.hold(self.die_of(place), place, unit);
     }
 
-    /// Units that can be written to before any die has to collect. A block less than that is counted of each, since a die
-    /// that collects has one now and then.
+    /// Units that can be written before any die has to collect. One block less is counted for each die, since a die
+    /// that collects sometimes has one.
     pub fn free_units(&self) -> u64 {
         let layout = &self.layout;
         let free = |die: &Die| {
@@ -554,14 +554,14 @@ impl Ftl {
     }
 }
 
-/// What collection takes next; none while every block is full of valid units. Blocks set aside for one bit a cell give
-/// nothing back, since they are kept for more of that.
+/// Chooses the next block to collect; none if every block is full of valid units. Blocks reserved for one bit per cell
+/// yield no space, since they are kept for that.
 fn choose_victim(space: &Die, layout: &FlashLayout) -> Option<Victim> {
     let folds = space.slc_blocks > layout.slc_static_blocks;
     least_valid(space, |block| folds || !block.slc).filter(|victim| victim.valid < layout.units_per_block)
 }
 
-/// The closed block with the fewest valid units among those allowed, of several the least worn.
+/// The closed block with the fewest valid units among those allowed; of several, the least worn.
 fn least_valid(space: &Die, mut allowed: impl FnMut(&Block) -> bool) -> Option<Victim> {
     let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed && allowed(block));
     let (index, block) = closed.min_by_key(|(_, block)| (block.valid, block.erases))?;
