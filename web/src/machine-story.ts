@@ -1,4 +1,4 @@
-/** What happened in a system, put in order: who waited from when to when, what each part did, and how that is said. */
+/** Events in a system, in order: the waiting times of requests, the actions of each part, and their description. */
 
 interface Told {
   at_ns: number;
@@ -8,7 +8,7 @@ type Work = "command" | "destage" | "own";
 export type Purpose = "data" | "parity" | "old" | "survivor" | "rebuild" | "upkeep";
 export type DieWork = "sense" | "send" | "load" | "program" | "move" | "program-moved" | "erase" | "suspend";
 
-/** As crates/sim/src/chronicle.rs has them. */
+/** As in crates/sim/src/chronicle.rs. */
 export type Event = Told &
   (
     | { is: "arrives"; request: number; kind: Kind; offset_bytes: number; length_bytes: number; dirty_pages: number }
@@ -27,7 +27,7 @@ export type Event = Told &
     | { is: "die"; member: number; die: number; does: DieWork; ends_ns: number; id: number | null }
   );
 
-/** What the arm does for a job: it seeks, waits for the sector, transfers. */
+/** Phases of a job of the arm: it seeks, waits for the sector, transfers. */
 interface Pass {
   write: boolean;
   from_cylinder: number;
@@ -64,7 +64,7 @@ export interface Ssd {
 }
 type Device = Disk | Ssd | { is: "volume"; name: string };
 
-/** As crates/web/src/machine.rs has it. */
+/** As in crates/web/src/machine.rs. */
 export interface Watched {
   machine: {
     devices: Device[];
@@ -76,7 +76,7 @@ export interface Watched {
   is_cut: boolean;
 }
 
-/** A request of the host's. What never came has no end. */
+/** A request of the host. One that never completed has no end. */
 export interface Request {
   number: number;
   kind: Kind;
@@ -85,17 +85,17 @@ export interface Request {
   from_ns: number;
   to_ns: number;
 }
-/** A job of an arm, from the moment at which it waits. */
+/** A job of an arm, from the moment at which it starts waiting. */
 export interface Job extends Pass {
   member: number;
   work: Work;
   id: number;
   from_ns: number;
-  /** The arm takes it, or it needs no arm any more. */
+  /** When the arm takes it, or it does not need the arm any more. */
   taken_ns: number;
-  /** Later ones that were served before it, by the moments. */
+  /** Times at which later jobs were served before it. */
   passed_ns: number[];
-  /** The arm did it. */
+  /** Whether the arm did it. */
   isDone: boolean;
 }
 export interface Command {
@@ -122,7 +122,7 @@ export interface Ask {
   from_ns: number;
   taken_ns: number;
 }
-/** A value that changes by steps. */
+/** A value that changes in steps. */
 export type Level = [at_ns: number, value: number][];
 
 /** The value of a level at a moment, `usual` before its first step. */
@@ -135,7 +135,7 @@ export function countUpTo(times: number[], at_ns: number): number {
   return countBy(times, (ns) => ns, at_ns);
 }
 
-/** The same of what has such times. */
+/** The same for items with such times. */
 export function countBy<T>(all: T[], time: (one: T) => number, at_ns: number): number {
   let [low, high] = [0, all.length];
   while (low < high) {
@@ -150,7 +150,7 @@ export function ms(ns: number): string {
   return ns < 1e6 ? `${(ns / 1e3).toFixed(ns < 1e5 ? 1 : 0)} µs` : `${(ns / 1e6).toFixed(ns < 1e8 ? 2 : 1)} ms`;
 }
 
-/** Whether an event tells something: a segment that holds what it held is looked at, no more, and of an array's drives none is drawn. */
+/** Whether an event is shown: not a segment whose content is unchanged, and no segment of the drives of an array. */
 function isNews(isArray: boolean): (event: Event) => boolean {
   const held = new Map<string, string>();
   return (event) => {
@@ -170,7 +170,7 @@ export class Story {
   /** By member. */
   readonly jobs: Job[][];
   readonly commands: Command[] = [];
-  /** Of a solid-state drive alone, as what follows. */
+  /** Only for solid-state drives, like the following fields. */
   readonly tasks: Task[] = [];
   readonly asks: Ask[] = [];
   readonly fails = new Map<number, number>();

@@ -1,4 +1,4 @@
-/** Axes as arithmetic: values to shares of the axis and back, and the round values that are written at it. */
+/** Arithmetic of axes: conversion between values and shares of the axis, and the round values labelled on it. */
 
 export interface Scale {
   readonly low: number;
@@ -7,7 +7,7 @@ export interface Scale {
   at(value: number): number;
   /** The value at a share of the axis. */
   value(share: number): number;
-  /** Round values within the axis, about so many at most. */
+  /** Round values within the axis, at most about this many. */
   ticks(most: number): number[];
   text(tick: number): string;
 }
@@ -15,8 +15,8 @@ export interface Scale {
 export type Kind = "linear" | "log" | "nines";
 
 /**
- * A scale of a kind from low to high; on a logarithmic one both must be above 0. Percentiles lie by their nines: 0 at 0,
- * 90 at 1, 99 at 2; 100, which has no end of them, lies where so many are.
+ * A scale of a kind from low to high; on a logarithmic one both must be above 0. Percentiles are placed by their number
+ * of nines: 0 at 0, 90 at 1, 99 at 2; 100, which has infinitely many, at `most`.
  */
 export function scale(kind: Kind, low: number, high: number, most = MOST_NINES): Scale {
   const { forth, back } = kind === "nines" ? nines(most) : KINDS[kind];
@@ -32,7 +32,7 @@ export function scale(kind: Kind, low: number, high: number, most = MOST_NINES):
   };
 }
 
-/** Round values whose texts, of so many pixels a character, do not touch along so many pixels of an axis. */
+/** Round values whose labels do not overlap, by the width of a character and the length of the axis in pixels. */
 export function ticksApart(x: Scale, pixels: number, character: number): number[] {
   const room = x.ticks(Math.floor(pixels / 62));
   const widest = Math.max(...room.map((tick) => x.text(tick).length));
@@ -76,7 +76,7 @@ function linearTicks(low: number, high: number, most: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => clean((first + index) * step));
 }
 
-/** The least of 1, 2 and 5 times a power of ten that is not below. */
+/** The smallest of 1, 2 and 5 times a power of ten that is not below the value. */
 export function roundStep(least: number): number {
   if (!(least > 0) || !Number.isFinite(least)) return 0;
   const power = 10 ** Math.floor(Math.log10(least));
@@ -98,7 +98,7 @@ function logTicks(low: number, high: number, most: number): number[] {
       return within.filter((_, index) => index % step === 0);
     }
   }
-  // Less than a step of any of these: the axis is as good as linear there.
+  // Less than a step of any of these: the axis is practically linear there.
   return linearTicks(low, high, most);
 }
 
@@ -116,7 +116,7 @@ function ninesTicks(low: number, high: number, most: number, end: number): numbe
   return within.find((ticks) => ticks.length >= 2 && ticks.length <= most) ?? linearTicks(low, high, most);
 }
 
-/** Without what binary fractions leave behind: 0.30000000000000004 is 0.3. */
+/** Removes the rounding errors of binary fractions: 0.30000000000000004 is 0.3. */
 function clean(value: number): number {
   return Number(value.toPrecision(12));
 }
@@ -128,7 +128,7 @@ function tickText(low: number, high: number): (tick: number) => string {
   return (tick) => figure(tick / unit, 6) + (tick === 0 ? "" : sign);
 }
 
-/** A number for people: so many digits that count, thousands set apart. */
+/** A number for display: rounded to significant digits, with thousands separated. */
 export function figure(value: number, digits = 5): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -139,7 +139,7 @@ export function figure(value: number, digits = 5): string {
   return sign(setApart(whole ?? "") + (part ? `.${part}` : ""));
 }
 
-/** A value with the digits that are known of it, and half its interval: "58.4 ± 0.6", as words.py has it. */
+/** A value with its known digits, and half its interval: "58.4 ± 0.6", as in words.py. */
 export function withError(value: number, half: number): string {
   const place = Math.floor(Math.log10(half));
   const decimals = half > 0 ? Math.max(0, Math.min(12, -place + (half / 10 ** place < 2 ? 1 : 0))) : 2;
@@ -150,14 +150,15 @@ export function withError(value: number, half: number): string {
   return `${fixed(value)} ± ${fixed(half)}`;
 }
 
-/** The unit that a time in ms is told in, and how many of it a ms has: as words.py has it. */
+/** The unit in which a time in ms is shown, and how many of it a ms has: as in words.py. */
 export function timeUnit(ms: number): { unit: string; times: number } {
   return ms < 1 ? { unit: "µs", times: 1000 } : ms < 10_000 ? { unit: "ms", times: 1 } : { unit: "s", times: 0.001 };
 }
 
 /**
- * Numbers of a column or a grid with as many decimals each: so that the largest has so many digits, or fewer where no
- * number has more. Where that would change a number by more than a share of it, each has digits of its own.
+ * Numbers of a column or a grid with equally many decimals: so that the largest has the given number of digits, or
+ * fewer if no number has more. If that would change a number by more than a share of it, each has its own number of
+ * digits.
  */
 export function alike(values: readonly number[], digits: number, share: number): (value: number) => string {
   const [, most] = extent(values.map(Math.abs));
@@ -174,7 +175,7 @@ export function alike(values: readonly number[], digits: number, share: number):
   };
 }
 
-/** Thousands set apart. */
+/** Separates thousands. */
 function setApart(whole: string): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -186,7 +187,7 @@ function sign(text: string): string {
 
 const LEAST_SPAN = 0.04;
 
-/** Low and high with room round them; of a linear axis from 0 where that is near enough, so that lengths compare. */
+/** Low and high with a margin; a linear axis starts at 0 if that is near enough, so that lengths can be compared. */
 export function padded(kind: Kind, values: number[], share = 0.06): [number, number] {
   const known = values.filter((value) => Number.isFinite(value) && (kind !== "log" || value > 0));
   if (!known.length) return kind === "log" ? [1, 10] : [0, 1];
@@ -197,7 +198,7 @@ export function padded(kind: Kind, values: number[], share = 0.06): [number, num
     return [low / room, high * room];
   }
   if (low === high) [low, high] = low === 0 ? [0, 1] : [Math.min(0, 2 * low), Math.max(0, 2 * high)];
-  // A line that hardly rises shall not look steep.
+  // A line that hardly rises must not look steep.
   const least = LEAST_SPAN * Math.max(Math.abs(low), Math.abs(high));
   if (high - low < least) [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
   const room = share * (high - low);
@@ -205,7 +206,7 @@ export function padded(kind: Kind, values: number[], share = 0.06): [number, num
   return [nearZero(low, high) ? 0 : low - room, nearZero(high, low) ? 0 : high + room];
 }
 
-/** The least and the greatest, of any number of values. */
+/** The minimum and the maximum of any number of values. */
 export function extent(values: number[]): [number, number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {

@@ -44,7 +44,7 @@ impl Blueprint {
     /// that may be put into an array.
     ///
     /// # Errors
-    /// When there is none of that name, or a file cannot be read.
+    /// When the name is unknown, or a file cannot be read.
     pub fn of_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
             return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
@@ -69,7 +69,7 @@ impl Blueprint {
     /// Returns the blueprint of a workload or scenario, named as for [`crate::load_demand`].
     ///
     /// # Errors
-    /// When there is none of that name, or its file cannot be read.
+    /// When the name is unknown, or its file cannot be read.
     pub fn of_demand(name: &str) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
             return Err(unknown("workload or scenario", name, &[WORKLOADS, SCENARIOS]));
@@ -85,7 +85,7 @@ impl Blueprint {
     /// Returns the blueprint of a text, which is read again for every description derived from it.
     ///
     /// # Errors
-    /// When it is not TOML, or an array that names files of drives which cannot be read.
+    /// When it is not TOML, or an array that names drive files which cannot be read.
     pub fn of_text(file: &str, text: &str) -> Result<Blueprint, InputError> {
         let document = Document::parse(file, text)?;
         if document.states("lines[0]") || is_scenario(&document) {

@@ -6,11 +6,11 @@
 
 use headstack_workload::quantity::{Bytes, DurationNs};
 
-/// Fixed cost of a command where the data sheet states none.
+/// Default fixed cost of a command.
 ///
-/// Fitted to the sixteen Iometer cells of the Cheetah X15-36LP (StorageReview 2001: File Server and Web Server at 1, 4,
-/// 16 and 64 outstanding, Iometer and IPEAK) and to nothing else. Data sheets that state an overhead give 0.2 ms
-/// (Seagate, SAS) or 0.3 ms (Western Digital, ATA).
+/// Fitted only to the sixteen Iometer cells of the Cheetah X15-36LP (StorageReview 2001: File Server and Web Server at
+/// 1, 4, 16 and 64 outstanding, Iometer and IPEAK). Data sheets that state an overhead give 0.2 ms (Seagate, SAS) or
+/// 0.3 ms (Western Digital, ATA).
 pub const COMMAND_OVERHEAD: DurationNs = DurationNs(350_000);
 
 /// Fixed cost of a command since 2009: stated by the manuals of Seagate's SAS drives of 2009 and 2010 (Constellation,
@@ -46,8 +46,8 @@ pub const IDEAL_NCQ_SINCE: u32 = 2009;
 /// spindles drift past each other, here within about 10 s at 7,200 rpm. Not fitted.
 pub const SPINDLE_SPEED_TOLERANCE: f64 = 0.001;
 
-/// Commands that a parallel SCSI host keeps in a drive: the default of the Adaptec driver (aic7xxx), as a Linux boot
-/// log shows it for a Cheetah X15-36LP. Not fitted.
+/// Commands that a parallel SCSI host keeps in a drive: the default of the Adaptec driver (aic7xxx), from a Linux boot
+/// log for a Cheetah X15-36LP. Not fitted.
 pub const SCSI_HOST_TAGS: u32 = 32;
 
 /// Commands that a SAS or Fibre Channel host keeps in a drive; general knowledge of host adapters, medium confidence.
@@ -56,7 +56,7 @@ pub const SERIAL_SCSI_HOST_TAGS: u32 = 64;
 /// Tags of native command queueing (Serial ATA II).
 pub const NCQ_TAGS: u32 = 32;
 
-/// Tags of a SCSI, SAS or Fibre Channel drive whose sheet states none: what Seagate's drives of 1998 to 2001 report.
+/// Default tags of a SCSI, SAS or Fibre Channel drive: as reported by Seagate's drives of 1998 to 2001.
 pub const TCQ_TAGS: u32 = 64;
 
 /// Additional settling time of a write if neither averages nor track-to-track times determine it: the sheets of the

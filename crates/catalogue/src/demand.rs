@@ -9,7 +9,7 @@ use crate::{SCENARIOS, WORKLOADS, find, unknown, whole};
 /// files, named by a path that ends in `.toml`.
 ///
 /// # Errors
-/// When there is no such workload or file, or it is not acceptable.
+/// When the workload or file does not exist, or is not acceptable.
 pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
     let Some(document) = find(name_or_path, &[("workloads", WORKLOADS)])? else {
         return Err(unknown("workload", name_or_path, &[WORKLOADS]));
@@ -23,7 +23,7 @@ pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
 /// Loads a scenario, named as workloads are.
 ///
 /// # Errors
-/// When there is no such scenario or file, or it is not acceptable.
+/// When the scenario or file does not exist, or is not acceptable.
 pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
     let Some(document) = find(name_or_path, &[("scenarios", SCENARIOS)])? else {
         return Err(unknown("scenario", name_or_path, &[SCENARIOS]));

@@ -106,7 +106,7 @@ pub struct StatedTable {
     pub random_write: Option<StatedWrites>,
 }
 
-/// Random writes that a sheet promises, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
+/// Random writes promised by a sheet, such as `{ iops = 550, depth = 16, size = "4KiB", cache = "off" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedWrites {
@@ -167,11 +167,11 @@ pub struct GeometryTable {
     pub order: Option<BlockOrder>,
     /// Place of spares.
     pub sparing: Option<Sparing>,
-    /// Number of zones, where their table is unknown.
+    /// Number of zones, if their table is unknown.
     pub zone_count: Option<u32>,
-    /// Physical sectors of the outermost track, where the table of zones is unknown.
+    /// Physical sectors of the outermost track, if the zone table is unknown.
     pub outer_sectors_per_track: Option<u32>,
-    /// Physical sectors of the innermost track, where the table of zones is unknown.
+    /// Physical sectors of the innermost track, if the zone table is unknown.
     pub inner_sectors_per_track: Option<u32>,
     /// The zones, from the outer rim inwards.
     pub zones: Option<Vec<ZoneTable>>,
@@ -392,7 +392,7 @@ pub struct AfterTable {
     pub after_write: DurationNs,
 }
 
-/// `[interface]`: `rate`, or the two times of a byte where exact times were measured.
+/// `[interface]`: `rate`, or the two times per byte if exact times were measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceTable {

@@ -163,7 +163,7 @@ impl ResolvedSystem {
 /// a path that ends in `.toml`.
 ///
 /// # Errors
-/// When there is no such drive or file, or it cannot be completed.
+/// When the drive or file does not exist, or cannot be completed.
 pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     let document = match find(name_or_path, &[("drives", DRIVES), ("volumes", VOLUMES)])? {
         Some(document) => document,
@@ -200,7 +200,7 @@ fn resolve_device(document: &Document) -> Result<ResolvedDevice, InputError> {
 /// Loads and completes an array, named as drives are.
 ///
 /// # Errors
-/// When there is no such array or file, it cannot be completed, or `changes` do not fit.
+/// When the array or file does not exist, it cannot be completed, or `changes` do not fit.
 pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray, InputError> {
     let document = match find(name_or_path, &[("arrays", ARRAYS)])? {
         Some(document) => document,

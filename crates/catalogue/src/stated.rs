@@ -3,7 +3,7 @@
 use headstack_workload::quantity::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Requests of a kind that a sheet promises, such as `{ iops = 90_000, depth = 32, size = "4KiB" }`.
+/// A promised rate of requests, such as `{ iops = 90_000, depth = 32, size = "4KiB" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedRate {

@@ -7,7 +7,7 @@ use headstack_workload::{Document, InputError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A question, the runs that answer it, and what others published about it.
+/// A question, the runs that answer it, and published results about it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
@@ -227,7 +227,7 @@ pub enum PictureKind {
     Table,
 }
 
-/// A query and how it is drawn.
+/// A query and its picture.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {

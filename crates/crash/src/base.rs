@@ -1,4 +1,4 @@
-//! What a device held before it was recorded: an image, or zeros.
+//! [`Base`]: the contents of a device before it was recorded: an image, or zeros.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::CrashError;
 use crate::states::extents::Range;
 
-/// Contents at the start; behind the end of an image are zeros.
+/// Contents at the start; zeros follow the end of an image.
 #[derive(Debug, Default)]
 pub struct Base(Option<Image>);
 
@@ -20,15 +20,15 @@ struct Image {
 }
 
 impl Base {
-    /// Zeros.
+    /// Contents of zeros only.
     pub fn zeros() -> Base {
         Base(None)
     }
 
-    /// What a file or a block device holds, which must not change meanwhile.
+    /// The contents of a file or a block device, which must not change meanwhile.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn open(path: &Path) -> Result<Base, CrashError> {
         let failed = CrashError::io(path);
         let mut file = File::open(path).map_err(&failed)?;
@@ -36,12 +36,12 @@ impl Base {
         Ok(Base(Some(Image { path: path.to_owned(), file, size_bytes })))
     }
 
-    /// How large it is; 0 for zeros.
+    /// Size of the image in bytes; 0 for zeros.
     pub fn size_bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |image| image.size_bytes)
     }
 
-    /// Another reader of the same.
+    /// Returns another reader of the same base.
     pub(crate) fn again(&self) -> Result<Base, CrashError> {
         self.0.as_ref().map_or(Ok(Base(None)), |image| Base::open(&image.path))
     }
@@ -56,19 +56,19 @@ impl Base {
         image.file.read_exact_at(&mut into[..there], at_bytes).map_err(CrashError::io(&image.path))
     }
 
-    /// Where its data are: holes are left out.
+    /// The extents with data, without holes.
     pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
         self.data_in((0, self.size_bytes()))
     }
 
-    /// Where a range of it has data.
+    /// The extents with data in a range.
     pub(crate) fn data_in(&self, (start, end): Range) -> Result<Vec<Range>, CrashError> {
         let Some(image) = &self.0 else { return Ok(Vec::new()) };
         data_of(&image.file, (start, end.min(image.size_bytes))).map_err(CrashError::io(&image.path))
     }
 }
 
-/// The extents of a range of a file that hold data; all of it where the file system does not tell.
+/// The extents of a range of a file that hold data; all of it if the file system does not report them.
 pub(crate) fn data_of(file: &File, (mut at, end): Range) -> std::io::Result<Vec<Range>> {
     use rustix::fs::{SeekFrom, seek};
     use rustix::io::Errno;

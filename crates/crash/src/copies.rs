@@ -1,5 +1,4 @@
-//! Journals that are made of recordings: another form of the same, and one of a single state, with all that it takes to have
-//! it again.
+//! Writes recordings as journals: the same recording in another format, or a reproducer of a single state.
 
 use std::path::Path;
 
@@ -15,13 +14,13 @@ use crate::states::walk::Walk;
 use crate::states::{CrashState, Rules, Torn};
 use crate::{CrashError, Device};
 
-/// What the last mark of a reproducer begins with.
+/// Prefix of a reproducer's last mark.
 const STATE: &str = "headstack-crash-state ";
 
 /// Writes a recording as a journal.
 ///
 /// # Errors
-/// The recording cannot be read, or the file not written.
+/// When the recording cannot be read, or the file cannot be written.
 pub fn write_journal(recording: &Recording, path: &Path) -> Result<(), CrashError> {
     whole(path, &recording.device, |journal| {
         let (mut changes, mut flushes) = (Vec::new(), Vec::new());
@@ -40,11 +39,11 @@ pub fn write_journal(recording: &Recording, path: &Path) -> Result<(), CrashErro
     })
 }
 
-/// How a check is shown a state.
+/// How a check accesses a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
-    /// As a file of its own.
+    /// As a regular file.
     #[default]
     File,
     /// By the address of an NBD server.
@@ -53,28 +52,28 @@ pub enum Over {
     Fuse,
 }
 
-/// A state with what is to be said of it.
+/// A state with the description of its failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reproduced {
-    /// The state, in the numbers of the reproducer.
+    /// The state, in the reproducer's numbering.
     pub state: CrashState,
-    /// What the device promises.
+    /// The device's guarantees.
     pub rules: Rules,
-    /// The check that it violates, as it was named.
+    /// The violated check, by the name given.
     pub check: String,
-    /// How that was shown the state.
+    /// How the check accessed the state.
     #[serde(default)]
     pub over: Over,
-    /// What it said.
+    /// Output of the check.
     pub message: String,
 }
 
-/// Writes a journal that holds what is durable in a state, what is open, the marks before it, and the state: nothing else is
-/// needed to have it again. `image` goes through the same recording and is brought into another state by this.
+/// Writes a journal with the durable data of a state, its open changes, the marks before it, and the state itself:
+/// nothing else is needed to reproduce it. `image`, which goes through the same recording, is left in another state.
 ///
 /// # Errors
-/// The recording cannot be read, or the file not written.
+/// When the recording cannot be read, or the file cannot be written.
 pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> Result<(), CrashError> {
     let recording = image.recording();
     let mut walk = Walk::default();
@@ -102,7 +101,7 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
         let atom_bytes = found.rules.atom(&recording);
         let mut state = CrashState::default();
         for open in &walk.open {
-            // What lies beneath something durable is left out, which may leave parts.
+            // Data below something durable are omitted, which may split a change.
             for &range in &open.left {
                 let change = Change {
                     offset_bytes: range.0,
@@ -129,10 +128,10 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
     })
 }
 
-/// The state of a reproducer; nothing where a recording is none.
+/// Reads the state of a reproducer; `None` if the recording is none.
 ///
 /// # Errors
-/// What it says of the state is nothing that was written so.
+/// When the description of the state is invalid.
 pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashError> {
     let Some(said) = recording.marks.last().and_then(|mark| mark.strip_prefix(STATE)) else { return Ok(None) };
     let found: Reproduced = serde_json::from_str(said)
@@ -143,7 +142,7 @@ pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashErro
 /// An input or output error.
 const EIO: u16 = 5;
 
-/// A journal that has its name when it is whole.
+/// Writes a journal that gets its name when it is complete.
 fn whole(
     path: &Path,
     device: &Device,
@@ -162,7 +161,7 @@ fn copied(journal: &JournalWriter, recording: &Recording, number: u32) -> Result
     copied_part(journal, recording, number, change)
 }
 
-/// Copies what a change does in a range of its own.
+/// Copies the data of a change in a range.
 fn copied_part(journal: &JournalWriter, recording: &Recording, number: u32, part: &Change) -> Result<u64, CrashError> {
     let length_bytes = if matches!(part.stored, Stored::Data { .. }) { part.length_bytes } else { 0 };
     let mut data = vec![0; length_bytes as usize];

@@ -1,19 +1,19 @@
-//! What tells whether two recordings are of the same: everything in them but the times.
+//! A digest that identifies recordings with equal contents, whatever their times.
 
 use twox_hash::XxHash3_128;
 
 use crate::CrashError;
 use crate::recording::{Change, Ending, Event, Fate, Recording, Start, Stored};
 
-/// What is read of a change at a time.
+/// Bytes of a change that are read at a time.
 const PART_BYTES: u64 = 1 << 20;
 
 impl Recording {
-    /// A hash (XXH3, 128 bits) of the device, the events in their order with what they store, the marks and how it ends. Times
-    /// are left out, and the name of the image that it began with: a run that is the same may have it elsewhere.
+    /// Returns a hash (XXH3, 128 bits) of the device, the events in order with their data, the marks and the ending.
+    /// Times are excluded, and so is the name of the initial image: an identical run may have it elsewhere.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn digest(&self) -> Result<u128, CrashError> {
         let mut words = Words(XxHash3_128::new());
         let device = &self.device;
@@ -68,7 +68,7 @@ impl Recording {
     }
 }
 
-/// Numbers as eight bytes each, on every machine.
+/// Hashes numbers as eight bytes each, on every machine.
 struct Words(XxHash3_128);
 
 impl Words {

@@ -1,9 +1,9 @@
 //! Logs of the kernel's dm-log-writes, which QEMU's `blklogwrites` writes too.
 //!
-//! Numbers are little-endian, places and lengths in sectors of the log. The first sector says what it is; each entry begins
-//! with a sector of its own, and the data of a write follow it. The kernel holds a write back until a flush that covers it is
-//! complete, and logs those writes, in the order of their completion, before that flush. So every write of a log is answered
-//! before the next flush is sent: what is allowed by such a log is the worst case.
+//! Numbers are little-endian, offsets and lengths in sectors of the log. The first sector is a superblock; each entry
+//! begins with a header sector, followed by the data of a write. The kernel withholds a write until a flush that covers
+//! it is complete, and logs those writes, in order of completion, before that flush. So every write of a log is
+//! acknowledged before the next flush is sent, and the states that such a log allows are the worst case.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +19,7 @@ use crate::recording::{Change, Device, Ending, Event, Fate, Recording, Start, St
 use crate::states::extents::Range;
 use crate::states::walk::{Open, Walk};
 
-/// The first eight bytes, as a number.
+/// Magic number: the first eight bytes.
 pub const MAGIC: u64 = 0x006a_7366_7773_6872;
 const VERSION: u64 = 1;
 const HEAD_BYTES: usize = 32;
@@ -33,7 +33,7 @@ const FLAGS: u64 = FLUSH | FUA | DISCARD | MARK | METADATA;
 /// The mark with which the kernel ends a log.
 const END: &str = "dm-log-writes-end";
 
-/// The head of an entry.
+/// Header of an entry.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sector: u64,
@@ -57,15 +57,15 @@ impl Entry {
         bytes
     }
 
-    /// Nothing that a log has: what lies behind its end on a device.
+    /// Whether it is no valid entry, as after the end of a log on a device.
     fn is_none(&self) -> bool {
         let is_empty = (self.sectors, self.flags) == (0, 0);
         is_empty || self.flags & !FLAGS != 0
     }
 }
 
-/// Reads the events of a log. How many entries there are is known for sure only of one that was finished: what follows is
-/// read as far as it makes sense.
+/// Reads the events of a log. The number of entries is reliable only in a finished log: later ones are read as long as
+/// they are valid.
 pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let failed = CrashError::io(path);
     let mut first = [0; 28];
@@ -108,7 +108,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     Ok(recording)
 }
 
-/// Adds an entry, and says where the next begins; nothing where there is none.
+/// Adds an entry, and returns where the next one begins; `None` if there is none.
 fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Option<u64>, CrashError> {
     let path = recording.path().to_owned();
     let sector_bytes = u64::from(recording.device.block_bytes);
@@ -120,7 +120,7 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
     let entry = Entry::from_bytes(&head);
     let wrong = |what: &str| CrashError::of(&path, format!("the entry at byte {at_bytes} {what}"));
     let data_bytes = at_bytes + sector_bytes;
-    // The log counts nothing but its own order.
+    // A log has no clock, only an order.
     let at_ns = recording.events.len() as u64;
     if recording.marks.last().is_some_and(|mark| mark == END) || entry.is_none() {
         return Ok(None);
@@ -163,12 +163,12 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
     Ok(Some(next_bytes))
 }
 
-/// Writes a recording as the kernel would have logged it: what is durable in the order of the flushes, then what never became
-/// durable. What failed is no part of such a log; how many these are is returned. Nor is a power failure: what a device took back
-/// then is a change like any other.
+/// Writes a recording as the kernel would have logged it: durable changes in the order of the flushes, then changes
+/// that never became durable. Failed changes cannot be represented, and their number is returned. Nor can a power
+/// failure: changes by which the device took data back then are written like any other.
 ///
 /// # Errors
-/// A mark is longer than a sector has room for; the file cannot be written.
+/// When a mark is longer than a sector has room for, or the file cannot be written.
 pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
     let sector_bytes = recording.device.block_bytes.max(SECTOR_BYTES_MIN);
     if sector_bytes != recording.device.block_bytes {
@@ -211,7 +211,7 @@ pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
     Ok(failed)
 }
 
-/// What an entry has beside its head.
+/// Contents of an entry besides its header.
 #[derive(Clone, Copy, Debug)]
 enum Carried<'a> {
     Nothing,
@@ -237,7 +237,7 @@ impl Logged<'_> {
     }
 }
 
-/// The entries of a recording, and how many changes failed.
+/// Returns the entries of a recording, and the number of failed changes.
 fn logged(recording: &Recording) -> (Vec<Logged<'_>>, u64) {
     let change = |number: u32, range: Range, more: u64| {
         let change = &recording.changes[number as usize];
@@ -248,7 +248,7 @@ fn logged(recording: &Recording) -> (Vec<Logged<'_>>, u64) {
     let bare = |flags, carried| Logged { range: (0, 0), flags, carried };
     let (mut entries, mut walk) = (Vec::new(), Walk::default());
     for event in &recording.events {
-        // What became durable by its own answer is what the kernel knows as forced.
+        // The kernel logs a change that becomes durable with its own acknowledgement as FUA.
         let forced = if matches!(event, Event::Changed(..)) { FUA } else { 0 };
         walk.step(recording, |number, ranges| {
             entries.extend(ranges.iter().map(|&range| change(number, range, forced)));
@@ -272,7 +272,7 @@ fn padded(mut bytes: Vec<u8>, sector_bytes: u32) -> Vec<u8> {
     bytes
 }
 
-/// Size of a file or a block device, in bytes.
+/// Size of a file or a block device in bytes.
 fn size(mut file: &File) -> std::io::Result<u64> {
     std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0))
 }

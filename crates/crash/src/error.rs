@@ -1,29 +1,29 @@
-//! What is wrong, on one line.
+//! [`CrashError`]: an error on one line.
 
 use std::io;
 use std::path::Path;
 
 use headstack_files::FileError;
 
-/// What is wrong with a recording or what is to be made of it, and why.
+/// An error of a recording or of its output, with the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {message}")]
 pub struct CrashError {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The reason.
     pub message: String,
-    /// The number of the kernel's refusal; nothing where it was not asked.
+    /// Error number of the kernel; `None` if no system call failed.
     pub number: Option<i32>,
 }
 
 impl CrashError {
-    /// A file that says something impossible.
+    /// The error of a file with invalid contents.
     pub(crate) fn of(file: &Path, message: impl Into<String>) -> CrashError {
         CrashError { file: file.display().to_string(), message: message.into(), number: None }
     }
 
-    /// A file that the kernel refuses.
+    /// The error of a file for which a system call failed.
     pub(crate) fn io(file: &Path) -> impl Fn(io::Error) -> CrashError + use<> {
         let file = file.display().to_string();
         move |error| CrashError {
@@ -40,7 +40,7 @@ impl From<CrashError> for io::Error {
     }
 }
 
-/// What is written cannot be.
+/// The error of a file that cannot be written.
 pub(crate) fn refused(error: FileError) -> CrashError {
     CrashError { file: error.path, message: error.message, number: error.number }
 }

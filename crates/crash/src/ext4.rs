@@ -1,4 +1,5 @@
-//! Files of an ext4 file system, read from its image without mounting it: the journal is taken into account, not replayed.
+//! Reads files of an ext4 file system from its image without mounting it; the journal is taken into account, but not
+//! replayed.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -12,28 +13,28 @@ use ext4_view::{Ext4, Ext4Error, Ext4Read};
 
 use crate::CrashError;
 
-/// What is there of what was asked for.
+/// Result of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<T> {
     /// It was read.
     Read(T),
     /// The file system is damaged, or is none.
     Damaged(String),
-    /// It has what this does not know, such as an escaped block of its journal.
+    /// It has a feature that this does not support, such as an escaped block of its journal.
     Unknown(String),
 }
 
-/// Why something is not read.
+/// Why something cannot be read.
 enum Failure {
     /// An error of this file, or of the whole file system if the name is empty.
     OfSystem(String, Ext4Error),
     OfCopy(io::Error),
 }
 
-/// Reads files of the file system in an image, in the order in which they are named; nothing for those that are not there.
+/// Reads files of the file system in an image, in the order of `paths`; `None` for files that do not exist.
 ///
 /// # Errors
-/// The image cannot be read.
+/// When the image cannot be read.
 pub fn read_files(image: &Path, paths: &[String]) -> Result<Found<Vec<Option<Vec<u8>>>>, CrashError> {
     let read = |system: &Ext4, path: &String| match system.read(path.as_str()) {
         Ok(data) => Ok(Some(data)),
@@ -43,11 +44,11 @@ pub fn read_files(image: &Path, paths: &[String]) -> Result<Found<Vec<Option<Vec
     found(image, image, |system| paths.iter().map(|path| read(system, path)).collect())
 }
 
-/// Copies the files and folders below a folder of the file system in an image to `to`, which is made; links and whatever else
-/// is there are left out. False where there is no such folder.
+/// Copies the files and folders below a folder of the file system in an image to `to`, which is created; links and
+/// special files are omitted. Returns false if the folder does not exist.
 ///
 /// # Errors
-/// The image cannot be read, or the copy not written.
+/// When the image cannot be read, or the copy cannot be written.
 pub fn copy_folder(image: &Path, folder: &str, to: &Path) -> Result<Found<bool>, CrashError> {
     found(image, to, |system| match system.metadata(folder) {
         Ok(metadata) if metadata.is_dir() => copied(system, folder, to).map(|()| true),
@@ -62,7 +63,7 @@ fn copied(system: &Ext4, folder: &str, to: &Path) -> Result<(), Failure> {
     for entry in system.read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        // A name that is no text is none that anybody asks for.
+        // Names that are not UTF-8 are skipped, since they cannot be requested.
         let Ok(name) = name.as_str() else { continue };
         if matches!(name, "." | "..") {
             continue;
@@ -91,10 +92,10 @@ fn copied_file(system: &Ext4, from: &str, to: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What is copied at a time.
+/// Bytes copied at a time.
 const PART_BYTES: usize = 256 << 10;
 
-/// What a look at the file system in an image comes to.
+/// Classifies the result of accessing the file system in an image.
 fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failure>) -> Result<Found<T>, CrashError> {
     let file = File::open(image).map_err(CrashError::io(image))?;
     let saw_unwritten = Rc::new(Cell::new(false));
@@ -114,8 +115,8 @@ fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failu
     }
 }
 
-/// An image that is read, with an eye on extents that were given room and never written: they read as zeros, which the crate
-/// ext4-view (1.0) does not know. It reads what was in their blocks before.
+/// Reads an image and watches for extents that were allocated and never written: they read as zeros, which the crate
+/// ext4-view (1.0) does not know. It returns the previous contents of their blocks.
 struct Watching {
     file: File,
     saw_unwritten: Rc<Cell<bool>>,
@@ -131,14 +132,14 @@ impl Ext4Read for Watching {
     }
 }
 
-/// A node of an extent tree begins with this (`EXT4_EXT_MAGIC`); it has a head and entries of twelve bytes each.
+/// Magic number of an extent tree node (`EXT4_EXT_MAGIC`), which has a header and entries of twelve bytes each.
 const NODE_MAGIC: u16 = 0xf30a;
 const ENTRY_BYTES: usize = 12;
-/// Lengths above this are of extents that were never written (`EXT_INIT_MAX_LEN`).
+/// Lengths above this mark extents that were never written (`EXT_INIT_MAX_LEN`).
 const WRITTEN_BLOCKS_MAX: u16 = 32_768;
 
-/// Whether any leaf of an extent tree in these blocks has such an extent. What only looks like a leaf counts too: the file
-/// system is then read by the programs of e2fsprogs, which takes longer and is right.
+/// Whether any leaf of an extent tree in these blocks has such an extent. Data that only look like a leaf count too:
+/// the file system is then read by the programs of e2fsprogs, which is slower and correct.
 fn has_unwritten(bytes: &[u8]) -> bool {
     let number = |at: usize| bytes.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
     let leaf = |at: &usize| number(*at) == NODE_MAGIC && number(at + 6) == 0 && number(at + 2) <= number(at + 4);

@@ -1,7 +1,7 @@
-//! A file that holds what a device holds after a crash.
+//! [`Image`]: a file with the contents of a device after a crash.
 //!
-//! One file goes from state to state: only what differs is written. What it should hold is in a second file beside it, so that
-//! what a check writes there can be taken back, which its time of change betrays.
+//! One file goes from state to state: only differences are written. A second file holds the expected contents, so that
+//! a check's writes can be undone, which the modification time reveals.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -18,31 +18,32 @@ use crate::recording::{Recording, Stored};
 use crate::states::extents::{Extents, Range, Version};
 use crate::states::{CrashState, Rules};
 
-/// What is copied and compared at a time.
+/// Bytes copied and compared at a time.
 const PART_BYTES: u64 = 256 << 10;
-/// What is written has this time, a second after the beginning of all: a check that writes changes it, however soon it comes.
+/// Modification time of our own writes, one second after the epoch: a check that writes changes it, however soon it
+/// runs.
 const WRITTEN_AT: Duration = Duration::from_secs(1);
-/// Memory as a file system.
+/// A file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// The image of a device that power failed on.
+/// The image of a device after a power failure.
 #[derive(Debug)]
 pub struct Image {
     layers: Layers,
     path: PathBuf,
-    /// What checks see, and may write to.
+    /// The file that checks read, and may write.
     shown: File,
-    /// What it should hold.
+    /// The file with the expected contents.
     kept: File,
-    /// What the files hold.
+    /// Present contents of the files.
     held: Extents,
 }
 
 impl Image {
-    /// An image in a folder that others do not use, of what the device held at the start.
+    /// Creates an image of the initial contents, in a folder that no one else uses.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn create(folder: &Path, recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Image, CrashError> {
         let (path, kept_path) = (folder.join("image"), folder.join("kept"));
         let new = |path: &Path| {
@@ -50,7 +51,7 @@ impl Image {
             options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(CrashError::io(path))
         };
         let (shown, kept) = (new(&path)?, new(&kept_path)?);
-        // It has no name that anybody could find.
+        // It has no name by which others could find it.
         std::fs::remove_file(&kept_path).map_err(CrashError::io(&kept_path))?;
         let layers = Layers::new(recording, base, rules)?;
         let image = Image { layers, path, shown, kept, held: Extents::default() };
@@ -65,20 +66,20 @@ impl Image {
         Ok(image)
     }
 
-    /// Where it is.
+    /// Path of the image.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it goes through.
+    /// The recording.
     pub(crate) fn recording(&self) -> Arc<Recording> {
         Arc::clone(&self.layers.recording)
     }
 
-    /// Brings it into a state.
+    /// Changes to a state.
     ///
     /// # Errors
-    /// The recording has no such moment; what the file system says.
+    /// When the recording has no such moment; the file system's error.
     pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
         for range in self.layers.take(state)? {
             self.renew(range)?;
@@ -86,10 +87,10 @@ impl Image {
         self.date()
     }
 
-    /// Puts back what a check has changed; false where it has changed nothing.
+    /// Undoes a check's changes; returns false if there are none.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn restore(&mut self) -> Result<bool, CrashError> {
         let failed = CrashError::io(&self.path);
         let capacity_bytes = self.layers.capacity_bytes();
@@ -102,7 +103,7 @@ impl Image {
         Ok(true)
     }
 
-    /// Compares all that either file holds, and writes what should be there.
+    /// Compares all data of both files, and restores the expected ones.
     fn put_back(&self) -> Result<(), CrashError> {
         let failed = CrashError::io(&self.path);
         let capacity_bytes = self.layers.capacity_bytes();
@@ -123,17 +124,17 @@ impl Image {
         self.date()
     }
 
-    /// Where it holds data, of the state that it was brought into.
+    /// The extents with data in the current state.
     pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
         data_of(&self.kept, (0, self.layers.capacity_bytes())).map_err(CrashError::io(&self.path))
     }
 
-    /// Reads from the state that it was brought into, whatever a check has done to it since.
+    /// Reads from the current state, without a check's changes.
     pub(crate) fn read(&self, at_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
         self.kept.read_exact_at(into, at_bytes).map_err(CrashError::io(&self.path))
     }
 
-    /// Writes what a range should hold where it holds something else.
+    /// Updates a range where its contents differ.
     fn renew(&mut self, range: Range) -> Result<(), CrashError> {
         for (part, version) in self.layers.versions(range) {
             for (part, held) in self.held.parts(part) {
@@ -182,7 +183,7 @@ impl Drop for Image {
     }
 }
 
-/// Where so many images are kept: in memory if they have room there.
+/// Folder for that many images: in memory if there is room.
 pub fn folder_for(recording: &Recording, base: &Base, images: u64) -> Result<PathBuf, CrashError> {
     let mut written = Extents::default();
     for (number, change) in recording.changes.iter().enumerate() {
@@ -193,7 +194,7 @@ pub fn folder_for(recording: &Recording, base: &Base, images: u64) -> Result<Pat
     let sum = |ranges: &mut dyn Iterator<Item = Range>| -> u64 { ranges.map(|(start, end)| end - start).sum() };
     let of_one = sum(&mut written.iter().map(|(range, _)| range)) + sum(&mut base.data()?.into_iter());
     let room = statvfs(MEMORY).map_or(0, |memory| memory.f_bavail * memory.f_frsize);
-    // Both files of an image, and as much again for what checks copy; half of the room is left to others.
+    // Both files of an image, and the same again for copies by checks; half of the room is left to others.
     let is_in_memory = 3 * images * of_one < room / 2;
     Ok(if is_in_memory { MEMORY.into() } else { std::env::temp_dir() })
 }

@@ -1,5 +1,5 @@
-//! What a device holds after a crash, layer upon layer: what it held at the start, what is durable by then, and what is there of
-//! the rest. Nothing is copied: whoever reads a range is told which change it is of.
+//! [`Layers`]: the contents of a device after a crash in layers: the initial contents, the durable changes, and the
+//! surviving part of the others. Nothing is copied: a range is resolved to the change that provides it.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ pub(crate) struct Layers {
     atom_bytes: u64,
     walk: Walk,
     durable: Extents,
-    /// What lies over what is durable.
+    /// Changes above the durable ones.
     over: Extents,
 }
 
 impl Layers {
-    /// Before anything has happened.
+    /// Creates the layers of the initial state.
     pub(crate) fn new(recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Layers, CrashError> {
         Ok(Layers {
             atom_bytes: rules.atom(&recording),
@@ -39,7 +39,7 @@ impl Layers {
         self.recording.device.capacity_bytes
     }
 
-    /// Goes to a state, and returns where it may hold something else than the one before, in order.
+    /// Changes to a state, and returns the ranges that may differ from the previous one, in order.
     pub(crate) fn take(&mut self, state: &CrashState) -> Result<Vec<Range>, CrashError> {
         let events = self.recording.events.len();
         if state.events > events {
@@ -66,7 +66,7 @@ impl Layers {
         Ok(merged(touched))
     }
 
-    /// The parts of a range with the change that each is of, in order and without gaps.
+    /// The parts of a range with the change that provides each, in order and without gaps.
     pub(crate) fn versions(&self, range: Range) -> Vec<(Range, Version)> {
         let mut versions = Vec::new();
         for (part, over) in self.over.parts(range) {
@@ -78,7 +78,7 @@ impl Layers {
         versions
     }
 
-    /// A range of this version is known to be zeros.
+    /// Whether a range of this version is known to be zeros.
     pub(crate) fn is_zeros(&self, start: u64, version: Version) -> bool {
         match version {
             None => self.base.size_bytes() <= start,
@@ -86,7 +86,7 @@ impl Layers {
         }
     }
 
-    /// What a version has at a place.
+    /// Reads the data of a version.
     pub(crate) fn read(&self, at_bytes: u64, version: Version, into: &mut [u8]) -> Result<(), CrashError> {
         match version {
             None => self.base.read(at_bytes, into),
@@ -98,7 +98,7 @@ impl Layers {
     }
 }
 
-/// Ranges without overlaps, in order.
+/// Merges ranges into ones without overlaps, in order.
 pub(crate) fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
     let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());

@@ -1,8 +1,8 @@
-//! What a crash may leave of what was written.
+//! Possible contents of a device after a crash. See docs/design/crash.md.
 //!
-//! A [`Recording`] holds what a device was sent and when it answered: a journal of a live export ([`journal`]) or a log of
-//! dm-log-writes ([`dmlog`]). This crate knows which contents the device may have after power fails at any moment of it,
-//! and brings an image into such a state. It does not know models, clocks or clients.
+//! A [`Recording`] contains a device's requests and its answers: a journal of a live export ([`journal`]) or a log of
+//! dm-log-writes ([`dmlog`]). This crate knows which contents the device may have after power fails at any moment of
+//! it, and puts an image into such a state. It does not know models, clocks or clients.
 
 mod base;
 mod copies;

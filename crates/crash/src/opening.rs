@@ -1,4 +1,4 @@
-//! Recordings in either of their forms.
+//! Opens recordings in any format.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,5 +1,5 @@
-//! A device in a state, without a file of it: what is read is looked up in the layers, and what a check writes is kept apart, in
-//! memory. To go to another state costs what is looked up for it, however large the device is.
+//! [`Overlay`]: a device in a state, without a file: reads are resolved in the layers, and a check's writes are kept
+//! separately in memory. Changing to another state is fast for devices of any size.
 
 use std::fs::File;
 use std::io;
@@ -15,24 +15,24 @@ use crate::recording::Recording;
 use crate::states::extents::{Extents, Range};
 use crate::states::{CrashState, Rules};
 
-/// What a check has written, by what it is, which takes the place of the number of a change.
+/// Type of data that a check has written, in place of the number of a change.
 const DATA: u32 = 0;
 const ZEROS: u32 = 1;
 
-/// The contents of a device that power failed on, and what was written to them since.
+/// The contents of a device after a power failure, and later writes.
 #[derive(Debug)]
 pub struct Overlay {
     layers: Layers,
-    /// What was written, at its own places.
+    /// Written data, at their original offsets.
     own: File,
     written: Extents,
 }
 
 impl Overlay {
-    /// What the device held at the start.
+    /// Creates an overlay of the initial contents.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn new(recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Overlay, CrashError> {
         let failed = CrashError::io(recording.path());
         let own = memfd_create("headstack-overlay", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
@@ -41,29 +41,29 @@ impl Overlay {
         Ok(Overlay { layers: Layers::new(recording, base, rules)?, own, written: Extents::default() })
     }
 
-    /// The size of the device.
+    /// Size of the device in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.layers.capacity_bytes()
     }
 
-    /// A logical block of the device.
+    /// Logical block of the device in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.layers.recording.device.block_bytes
     }
 
-    /// Goes to a state, to which nobody has written.
+    /// Changes to a state, without any writes to it.
     ///
     /// # Errors
-    /// The recording has no such moment; what the file system says.
+    /// When the recording has no such moment; the file system's error.
     pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
         self.restore()?;
         self.layers.take(state).map(drop)
     }
 
-    /// Throws away what was written; false where nothing was.
+    /// Discards all writes; returns false if there were none.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn restore(&mut self) -> Result<bool, CrashError> {
         if self.written.iter().next().is_none() {
             return Ok(false);
@@ -76,10 +76,10 @@ impl Overlay {
         Ok(true)
     }
 
-    /// Fills `into` with what is at a place.
+    /// Reads the data at an offset.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn read(&self, at_bytes: u64, into: &mut [u8]) -> io::Result<()> {
         let part_of = |range: Range| (range.0 - at_bytes) as usize..(range.1 - at_bytes) as usize;
         for (part, own) in self.written.parts((at_bytes, at_bytes + into.len() as u64)) {
@@ -96,20 +96,20 @@ impl Overlay {
         Ok(())
     }
 
-    /// Stores data at a place.
+    /// Writes data at an offset.
     ///
     /// # Errors
-    /// There is no more memory.
+    /// When there is no more memory.
     pub fn write(&mut self, at_bytes: u64, data: &[u8]) -> io::Result<()> {
         self.own.write_all_at(data, at_bytes)?;
         self.written.put((at_bytes, at_bytes + data.len() as u64), DATA);
         Ok(())
     }
 
-    /// Has a range read as zeros.
+    /// Makes a range read as zeros.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn zero(&mut self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         let range = (at_bytes, at_bytes + length_bytes);
         self.free(range)?;
@@ -117,10 +117,10 @@ impl Overlay {
         Ok(())
     }
 
-    /// The parts of a range, in order, and whether each is known to be zeros.
+    /// The parts of a range in order, each with whether it is known to be zeros.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn runs(&self, range: Range) -> io::Result<Vec<(Range, bool)>> {
         let mut runs: Vec<(Range, bool)> = Vec::new();
         let mut add = |(start, end): Range, is_zeros: bool| match runs.last_mut() {

@@ -1,4 +1,4 @@
-//! A recording in memory: its events. The data stay in the file.
+//! [`Recording`]: the events of a recording in memory. The data stay in the file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,47 +6,47 @@ use std::path::{Path, PathBuf};
 
 use crate::CrashError;
 
-/// The device that was recorded.
+/// The recorded device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its size.
+    /// Size in bytes.
     pub capacity_bytes: u64,
-    /// A logical block, of which every change is a multiple.
+    /// Logical block in bytes; every change is a multiple of it.
     pub block_bytes: u32,
-    /// A write of up to so many bytes that crosses no multiple of them is there as a whole after a power failure, or not
-    /// at all: NVMe's AWUPF. 0 where the device promises no more than a block.
+    /// Writes up to this length that do not cross a multiple of it are atomic in a power failure (NVMe's AWUPF). 0 if
+    /// the device guarantees only single blocks.
     pub atomic_bytes: u32,
-    /// What it acknowledges may be in a volatile cache.
+    /// Whether acknowledged data may be in a volatile cache.
     pub has_volatile_cache: bool,
-    /// What it held when the recording began.
+    /// Contents at the start of the recording.
     pub start: Start,
 }
 
-/// What a device held when its recording began.
+/// Contents of a device at the start of its recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// Zeros.
     Zeros,
-    /// What is in the file of this name.
+    /// The contents of the file with this name.
     Image(String),
 }
 
-/// What a change puts in its place.
+/// Contents of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Data, which are so far from the start of the recording's file.
+    /// Data in the recording's file.
     Data {
-        /// Their place in the file.
+        /// Offset in the file.
         at_bytes: u64,
     },
     /// Zeros that were written.
     Zeros,
-    /// Nothing more: a trim, after which the range reads as zeros.
+    /// A trim, after which the range reads as zeros.
     Trim,
 }
 
 impl Stored {
-    /// Afterwards there are zeros.
+    /// Whether the range reads as zeros afterwards.
     pub(crate) fn is_zeros(self) -> bool {
         match self {
             Stored::Data { .. } => false,
@@ -58,79 +58,79 @@ impl Stored {
 /// A change of the contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What it stores.
+    /// New contents.
     pub stored: Stored,
-    /// Where.
+    /// Offset in bytes.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length in bytes.
     pub length_bytes: u64,
-    /// It is durable when it is acknowledged (FUA).
+    /// Whether it is durable when it is acknowledged (FUA).
     pub is_forced: bool,
-    /// The file system said that it is its own (`REQ_META`).
+    /// Whether the file system marked it as its own metadata (`REQ_META`).
     pub is_metadata: bool,
-    /// When it was sent.
+    /// Time at which it was sent.
     pub submitted_ns: u64,
 }
 
-/// How a change or a flush ended.
+/// Outcome of a change or a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was acknowledged.
     Acknowledged,
-    /// It failed, with the number of the error.
+    /// It failed, with this error number.
     Failed(u16),
 }
 
-/// What happened, in the order in which the device saw it: a client that waits for an answer before it goes on sends its
-/// next request behind that in the list, whatever the clocks say.
+/// An event, in the order that the device saw: a client that waits for an answer sends its next request after that in
+/// the list, whatever the clocks show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A change was sent: its place in [`Recording::changes`].
+    /// A change was sent: its index in [`Recording::changes`].
     Change(u32),
     /// A change was answered.
     Changed(u32, Fate),
-    /// A flush was sent: its place among the flushes.
+    /// A flush was sent: its number among the flushes.
     Flush(u32),
     /// A flush was answered.
     Flushed(u32, Fate),
-    /// Somebody noted what it had come to: the place in [`Recording::marks`].
+    /// A mark was set: its index in [`Recording::marks`].
     Mark(u32),
-    /// Power failed. What changes until it is back is what the device itself took back.
+    /// Power failed. Changes until it is back are data that the device itself took back.
     PowerOff,
-    /// Power is back: what is there has survived.
+    /// Power is back: the present data have survived.
     PowerOn,
 }
 
 /// How a recording ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As it was finished.
+    /// It was finished.
     Whole,
-    /// Between two records: whoever wrote it was ended before it was finished.
+    /// Between two records: the writer ended before finishing it.
     Unfinished,
-    /// Within a record, which is left out with whatever follows.
+    /// Within a record, which is dropped with everything after it.
     CutOff {
-        /// Where the last whole record ends.
+        /// End of the last whole record.
         at_bytes: u64,
-        /// How much follows.
+        /// Bytes after it.
         left_bytes: u64,
     },
 }
 
-/// What a device was sent, and how it answered.
+/// The requests that a device received, and its answers.
 #[derive(Debug)]
 pub struct Recording {
     /// The device.
     pub device: Device,
-    /// What happened, in order.
+    /// Events in order.
     pub events: Vec<Event>,
-    /// When, for each event.
+    /// Time of each event.
     pub times_ns: Vec<u64>,
-    /// Changes in the order in which they were sent, which is the one in which the contents saw them.
+    /// Changes in the order in which they were sent and applied to the contents.
     pub changes: Vec<Change>,
-    /// Flushes that were sent.
+    /// Number of flushes.
     pub flushes: u32,
-    /// Notes, in order.
+    /// Marks in order.
     pub marks: Vec<String>,
     /// How it ends.
     pub ending: Ending,
@@ -178,7 +178,7 @@ impl Recording {
         self.happened(at_ns, Event::Mark(self.marks.len() as u32 - 1));
     }
 
-    /// The device is as large as the image that it held at the start, where the recording does not say how large it is.
+    /// Sets the device's capacity to that of its initial image, if the recording does not state one.
     pub fn grow_to(&mut self, capacity_bytes: u64) {
         self.device.capacity_bytes = self.device.capacity_bytes.max(capacity_bytes);
     }
@@ -188,15 +188,15 @@ impl Recording {
         self.file.read_exact_at(into, at_bytes).map_err(CrashError::io(&self.path))
     }
 
-    /// The file that it was read from.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what a change stores, from so many bytes behind its start on.
+    /// Reads the contents of a change from an offset on.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn read(&self, change: u32, from_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
         match self.changes[change as usize].stored {
             Stored::Data { at_bytes } => {

@@ -54,7 +54,7 @@ const QUEUE_REASONS: [Reason; 12] = [
     reason("Priority scheduling", None, "commands have no priority"),
 ];
 
-/// The drive that a `disksim_disk` describes.
+/// The drive described by a `disksim_disk`.
 pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> Result<DriveDescription, InputError> {
     let mut disk = Fields::new(block, "");
     let model = disk.block(ledger, "Model", "geometry", "dm_disk")?.clone();
@@ -68,8 +68,9 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     let mut costs = Costs { disk: &mut disk, ledger, scale };
     drive.overheads = overheads(&mut costs)?;
     if drive.buffer.write_cache != WriteCache::Off {
-        // A seek curve extracted through the interface hides part of the firmware's time in its seeks, and the read
-        // overheads beside it lack it. A write that ends in the buffer shows all of it: nothing mechanical is in it.
+        // A seek curve extracted through the interface hides part of the firmware's time in its seeks, which is missing
+        // in the read overheads beside it. A write that ends in the buffer shows all of it, since nothing mechanical is
+        // involved.
         drive.overheads.read_settled_min_ns = drive.overheads.write_hit_ns;
         let why = "no read without arm movement is quicker than the firmware takes a write into the buffer";
         costs.ledger.assume("overheads.read_settled_min_ns", why);
@@ -93,8 +94,8 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     Ok(drive)
 }
 
-/// The drive that a `dm_disk` alone describes: geometry and mechanics; one command at a time, no buffer, no overheads,
-/// an interface without limits.
+/// The drive described by a `dm_disk` alone: geometry and mechanics; one command at a time, no buffer, no overheads, an
+/// interface without limits.
 pub(super) fn bare_drive(
     block: &Rc<Block>,
     path: &str,
@@ -173,7 +174,7 @@ pub(super) fn scheduler(fields: &mut Fields, to: &str, ledger: &mut Ledger) -> R
     Ok(policy)
 }
 
-/// The policy of a DiskSim number, and whether it is the same one: weighted, aged and mixed ones are not.
+/// The policy with a DiskSim number, and whether it is exactly the same: weighted, aged and mixed ones are not.
 fn policy(number: u64) -> (Policy, bool) {
     match number {
         1 => (Policy::Fcfs, true),

@@ -1,4 +1,4 @@
-//! Typed reading of a block's parameters, with a record of where each figure went.
+//! Typed reading of a block's parameters, with a record of where each figure was used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -15,13 +15,13 @@ pub struct Unmapped {
     pub file: String,
     /// Line of its name.
     pub line: usize,
-    /// Name of its block, or the block's type where it has none.
+    /// Name of its block, or the block's type if it has no name.
     pub block: String,
     /// Its name.
     pub parameter: String,
     /// Its value, shortened.
     pub value: String,
-    /// Why it is left out.
+    /// The reason for leaving it out.
     pub why: String,
 }
 
@@ -35,7 +35,7 @@ const SETTLE_MS_MAX: f64 = 999.0;
 const LISTED_MAX: f64 = 1e6;
 pub(super) const NS_PER_MS: f64 = 1e6;
 
-/// Where the figures of a description came from, and which parameters went nowhere.
+/// Sources of the figures of a description, and unused parameters.
 #[derive(Default)]
 pub(super) struct Ledger {
     pub(super) sources: BTreeMap<String, String>,
@@ -67,15 +67,15 @@ impl Ledger {
 /// Why parameters of a block have no counterpart.
 pub(super) struct Reason {
     pub(super) parameter: &'static str,
-    /// The value at which the parameter changes nothing; absent where none does.
+    /// The value at which the parameter has no effect; absent if there is none.
     pub(super) neutral: Option<f64>,
     pub(super) why: &'static str,
 }
 
-/// The parameters of one block; those that nobody read end up in the ledger's `unmapped`.
+/// The parameters of one block; unread ones end up in the ledger's `unmapped`.
 pub(super) struct Fields<'b> {
     pub(super) block: &'b Block,
-    /// Where the block stands, for messages: `Layout Model.Zones[3]`.
+    /// Path of the block, for messages: `Layout Model.Zones[3]`.
     path: String,
     read: BTreeSet<String>,
 }
@@ -89,7 +89,7 @@ impl<'b> Fields<'b> {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// The error that a parameter's value is not what is `allowed`.
+    /// The error for a parameter whose value is not `allowed`.
     pub(super) fn error(&self, name: &str, message: impl Into<String>) -> InputError {
         let place = self.block.get(name).map_or(&self.block.place, |found| &found.value.place);
         place.error(&self.key(name), message)
@@ -203,7 +203,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// As [`Fields::word`], if the parameter is there.
+    /// As [`Fields::word`], if the parameter is present.
     pub(super) fn optional_word(
         &mut self,
         ledger: &mut Ledger,
@@ -309,8 +309,8 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// Enters every parameter that was not read as unmapped: with its reason, or as unknown to the importer. Those that
-    /// make the real drive behave otherwise than the model at their value are warned about.
+    /// Enters every unread parameter as unmapped: with its reason, or as unknown to the importer. Warns about those
+    /// that make the real drive behave differently from the model at their value.
     pub(super) fn finish(&mut self, ledger: &mut Ledger, reasons: &[Reason]) {
         for name in self.block.names() {
             if self.read.contains(name) {

@@ -1,4 +1,4 @@
-//! What a `.parv` says about the way between host and drive: driver, buses, controllers, topology.
+//! The path between host and drive in a `.parv`: driver, buses, controllers, topology.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub struct Host {
     pub buses: Vec<Bus>,
     /// Controllers that are instantiated.
     pub controllers: Vec<Controller>,
-    /// The device driver; the first one, where there are several.
+    /// The device driver; the first one if there are several.
     pub driver: Option<Driver>,
     /// Key path of each figure above, such as `buses[0].read_ns_per_block`, and its source `A FILE:LINE`.
     pub sources: BTreeMap<String, String>,
@@ -139,8 +139,8 @@ impl Host {
         bus_times.chain(controller_times)
     }
 
-    /// Applies the host to the drive of `block`: its transfers run at the speed of the slowest component on their way
-    /// (of the slowest way, where several drives of this description hang on different buses).
+    /// Applies the host to the drive of `block`: its transfers run at the speed of the slowest component on their path
+    /// (of the slowest path, if drives of this description are attached to different buses).
     pub(super) fn apply(
         &self,
         program: &Program,

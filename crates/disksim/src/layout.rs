@@ -75,7 +75,7 @@ pub(super) fn geometry(model: &mut Fields, ledger: &mut Ledger) -> Result<Geomet
     Ok(geometry)
 }
 
-/// What the zones hold. A stated block count that differs is replaced by it, as DiskSim does in silence.
+/// Number of blocks in the zones. It replaces a different stated block count, as DiskSim does silently.
 fn logical_blocks(model: &mut Fields, held: u64, ledger: &mut Ledger) -> Result<u64, InputError> {
     const NAME: &str = "Block count";
     const KEY: &str = "geometry.logical_blocks";
@@ -210,7 +210,7 @@ impl Track {
         Ok(fields.number(ledger, name, to, -TURNS_MAX * a_turn..=TURNS_MAX * a_turn)? / a_turn)
     }
 
-    /// As `turns`; DiskSim cuts skews in sectors down to whole ones.
+    /// As `turns`; DiskSim rounds skews in sectors down to whole ones.
     fn skew(&self, fields: &mut Fields, ledger: &mut Ledger, name: &str, to: &str) -> Result<f64, InputError> {
         match self.units {
             SkewUnits::Turns => self.turns(fields, ledger, name, to),

@@ -11,7 +11,7 @@ pub(super) enum Token<'t> {
     Word(&'t str),
     /// One of `{ } [ ] , = ; : ?`.
     Symbol(char),
-    /// `..` standing alone.
+    /// `..` on its own.
     Range,
 }
 
@@ -63,7 +63,7 @@ fn is_symbol(c: char) -> bool {
     matches!(c, '{' | '}' | '[' | ']' | ',' | '=' | ';' | ':' | '?')
 }
 
-/// The symbols of a run of characters without blanks, and what stands between them.
+/// Splits a run of characters without blanks into symbols and the text between them.
 fn pieces(run: &str) -> impl Iterator<Item = &str> {
     run.split_inclusive(is_symbol).flat_map(|part| {
         let symbol_start = part.trim_end_matches(is_symbol).len();
@@ -109,7 +109,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Digits on both sides of the point, and an exponent only with its sign: what DiskSim's lexer takes for a float.
+/// Digits on both sides of the point, and an exponent only with its sign: the floats of DiskSim's lexer.
 fn is_float(unsigned: &str) -> bool {
     let Some((whole, rest)) = unsigned.split_once('.') else {
         return false;

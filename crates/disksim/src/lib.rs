@@ -41,7 +41,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// The drives, each description once: those instantiated, or all where the file instantiates none.
+    /// The drives, each description once: those instantiated, or all if the file instantiates none.
     pub drives: Vec<ImportedDrive>,
     /// Drives that cannot be imported, by the names of their blocks: others of the file are not lost by them.
     pub refused: Vec<(String, InputError)>,
@@ -56,12 +56,12 @@ pub struct Imported {
 pub struct ImportedDrive {
     /// Name of its block.
     pub name: String,
-    /// Names under which it is instantiated.
+    /// Names of its instances.
     pub instances: Vec<String>,
     /// The drive.
     pub description: DriveDescription,
-    /// Key path in the description, and where the value is from: `A FILE:LINE` of each parameter that had a part in it,
-    /// or `I` and why it was inferred.
+    /// For each key path in the description, the source of its value: `A FILE:LINE` of each parameter that contributed
+    /// to it, or `I` and the reason why it was inferred.
     pub sources: BTreeMap<String, String>,
     /// Parameters that the description does not hold.
     pub unmapped: Vec<Unmapped>,
@@ -79,7 +79,7 @@ pub fn import(path: &Path) -> Result<Imported, InputError> {
 /// As [`import`], with files read by `read`.
 ///
 /// # Errors
-/// As [`import`].
+/// As for [`import`].
 pub fn import_with(path: &Path, read: &mut dyn FnMut(&Path) -> io::Result<String>) -> Result<Imported, InputError> {
     let text = read(path).map_err(|error| InputError {
         file: path.display().to_string(),
@@ -90,10 +90,10 @@ pub fn import_with(path: &Path, read: &mut dyn FnMut(&Path) -> io::Result<String
     import_text(path, &text, read)
 }
 
-/// Imports from `text` alone, which came from `file`; it may not name other files.
+/// Imports from `text` alone, the content of `file`; it may not refer to other files.
 ///
 /// # Errors
-/// As [`import`].
+/// As for [`import`].
 pub fn parse_str(file: &str, text: &str) -> Result<Imported, InputError> {
     let refuse = &mut |_: &Path| Err(io::Error::other("other files are not read here"));
     import_text(Path::new(file), text, refuse)

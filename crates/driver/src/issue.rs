@@ -5,7 +5,7 @@ use headstack_workload::Request;
 /// A request of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopIssue {
-    /// When it is due, in nanoseconds since the start.
+    /// When the request is due, in nanoseconds since the start.
     pub due_ns: u64,
     /// The request.
     pub request: Request,

@@ -37,7 +37,7 @@ impl Loop {
     /// arrive each at its own rate, in place of the workload's common one; closed loops have none.
     ///
     /// # Errors
-    /// A rate that no clock can have.
+    /// If a rate is beyond what the clock can represent.
     pub fn new(
         workload: &Workload,
         generator: Generator,

@@ -14,7 +14,7 @@ pub enum Pace {
         /// Time of each request after the completion that makes room for it; 0 for omitted ones at the end.
         think_ns: Vec<u64>,
     },
-    /// Each at its time since the first, ascending, whether or not the device keeps up.
+    /// Each request at its time since the first, ascending, whether or not the device keeps up.
     Times(Vec<u64>),
 }
 

@@ -1,4 +1,4 @@
-//! A file that has its name when it is whole.
+//! [`AtomicFile`]: a file that gets its name when it is complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,34 +13,35 @@ use crate::FileError;
 use crate::inputs::check_no_input;
 use crate::place::{Place, duplicate};
 
-/// Permissions beyond those of the mode.
+/// Extended attribute of permissions beyond those of the mode.
 const ACCESS_LIST: &str = "system.posix_acl_access";
-/// The largest list that file systems keep.
+/// Largest access list of file systems.
 const ACCESS_LIST_BYTES: usize = 64 << 10;
 /// Longest suffix of a name that the draft keeps: writers may choose their format by it.
 const SUFFIX_MAX: usize = 16;
 
-/// A file that is written: a regular one has another name beside its own until it is finished, and is removed when this is
-/// dropped before; whatever else there is at its place is written through.
+/// A file being written: a regular one has a temporary name in the same folder until it is finished, and is removed if
+/// this is dropped before; anything else at its path is written directly.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
     file: File,
     draft: Option<Draft>,
-    /// Where a draft goes that cannot be renamed there.
+    /// Destination of a draft that cannot be renamed.
     through: Option<File>,
 }
 
 impl AtomicFile {
-    /// Begins what will be at `path`; `-` is standard output. A named pipe waits here for its reader.
+    /// Starts writing `path`; `-` is standard output. A named pipe waits here for its reader.
     ///
     /// # Errors
-    /// A place where no file can be, that this user may not write, or that a command under way reads.
+    /// When the path cannot be a file, this user may not write it, or the current command reads it.
     pub fn create(path: &Path) -> Result<AtomicFile, FileError> {
         AtomicFile::begin(path, false)
     }
 
-    /// The same of what can be written through only when it is whole: until then it is a file of its own.
+    /// Like [`create`](AtomicFile::create), but a pipe or device is only written when the file is complete: until then
+    /// it is a temporary file.
     ///
     /// # Errors
     /// As for [`AtomicFile::create`].
@@ -70,15 +71,15 @@ impl AtomicFile {
         Ok(AtomicFile { path: path.to_owned(), file, draft: Some(draft), through: Some(through) })
     }
 
-    /// Where the file is until it is finished; nothing where it is written through.
+    /// Path of the file until it is finished; `None` if it is written directly.
     pub fn draft(&self) -> Option<&Path> {
         self.draft.as_ref().map(|draft| draft.at.as_path())
     }
 
-    /// Gives the file its name, and the owner and permissions of what was there before.
+    /// Gives the file its name, and the owner and permissions of the replaced file.
     ///
     /// # Errors
-    /// What the file system says, or who reads what is written through.
+    /// The file system's error, or that of the reader of a pipe.
     pub fn finish(self) -> Result<(), FileError> {
         let AtomicFile { path, file, draft, through } = self;
         drop(file);
@@ -92,10 +93,10 @@ impl AtomicFile {
         finished.map_err(|error| FileError::of(&path, &error))
     }
 
-    /// Keeps the draft of a regular file as it is, for another to be made of it: removed when that is dropped.
+    /// Keeps the draft of a regular file, from which another file is to be made: removed when dropped.
     ///
     /// # Panics
-    /// What is written through is in nobody's hands any more.
+    /// When the file is written directly.
     pub fn into_draft(self) -> Draft {
         self.draft.expect("only what was begun as a file is a part of another")
     }
@@ -111,7 +112,7 @@ impl Write for AtomicFile {
     }
 }
 
-/// A regular file under a name that is not its own yet; removed when dropped.
+/// A regular file with a temporary name; removed when dropped.
 #[derive(Debug)]
 pub struct Draft {
     at: PathBuf,
@@ -121,12 +122,12 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Where it is.
+    /// Path of the draft.
     pub fn path(&self) -> &Path {
         &self.at
     }
 
-    /// Makes an empty one, which nobody may read who might not read what was there before.
+    /// Creates an empty draft, readable only by users who could read the replaced file.
     pub(crate) fn create(folder: &Path, name: OsString, before: Option<Metadata>) -> io::Result<(Draft, File)> {
         let place = folder.join(&name);
         let suffix = place.extension().filter(|suffix| suffix.len() <= SUFFIX_MAX);
@@ -140,24 +141,24 @@ impl Draft {
             let at = folder.join(named);
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&at) {
                 Ok(file) => return Ok((Draft { at, place, before, is_renamed: false }, file)),
-                // Of a process of this number that was killed, or in another view of processes.
+                // Left by a killed process with this ID, or created in another PID namespace.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Gives it its name, as [`AtomicFile::finish`] does: of many files all when all are whole.
+    /// Gives it its name, as [`AtomicFile::finish`] does: call it for many files when all are complete.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn finish(self) -> Result<(), FileError> {
         let place = self.place.clone();
         self.rename().map_err(|error| FileError::of(&place, &error))
     }
 
     fn rename(mut self) -> io::Result<()> {
-        // What was found there when this began may be another thing by now.
+        // The path may lead to something else by now.
         if fs::symlink_metadata(&self.place).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(io::Error::other("became something else while it was written; nothing is replaced"));
         }
@@ -173,23 +174,24 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_renamed {
-            // Nothing can be done about it here, and what led here is told.
+            // Nothing can be done about it here, and the original failure is reported.
             let _ = fs::remove_file(&self.at);
         }
     }
 }
 
-/// Gives `at` the owner, the mode and the access list of what is to be replaced.
+/// Gives `at` the owner, the mode and the access list of the file to be replaced.
 fn keep_permissions(at: &Path, place: &Path, before: &Metadata) -> io::Result<()> {
     let file = OpenOptions::new().read(true).open(at)?;
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
         let (owner, group) = (rustix::fs::Uid::from_raw(before.uid()), rustix::fs::Gid::from_raw(before.gid()));
-        // Only root gives files away; anybody else's file becomes that of who replaces it, as with other programs.
+        // Only root can change the owner; otherwise the file belongs to the user who replaces it, as with other
+        // programs.
         let _ = fchown(&file, Some(owner), Some(group)).or_else(|_| fchown(&file, None, Some(group)));
     }
     let mut list = vec![0; ACCESS_LIST_BYTES];
-    // Whatever it has become at the last moment, a pipe say, opening it waits for nobody.
+    // If it has just become a pipe, opening it does not block.
     let old = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(place);
     let length = old.ok().and_then(|old| fgetxattr(old, ACCESS_LIST, &mut list[..]).ok());
     if let Some(length) = length {
@@ -198,14 +200,14 @@ fn keep_permissions(at: &Path, place: &Path, before: &Metadata) -> io::Result<()
     file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o7777))
 }
 
-/// How a pipe or a device is opened: no terminal becomes this process's own by it.
+/// Options for opening a pipe or a device: it never becomes the controlling terminal.
 fn through() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(OFlags::NOCTTY.bits().cast_signed());
     options
 }
 
-/// Another number at each call in this process.
+/// Returns a different number at each call in this process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The files of the commands under way: outputs do not meet each other, and none replaces an input.
+//! [`Files`] of the current commands: outputs do not collide, and none replaces an input.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -12,25 +12,25 @@ use crate::place::{Identity, Place, stdout};
 pub(crate) struct Files {
     pub(crate) written: Vec<Output>,
     pub(crate) read: Vec<Input>,
-    /// Folders all of whose files are read, as they were named and without links.
+    /// Folders all of whose files are read, as named and with links resolved.
     pub(crate) searched: Vec<(PathBuf, PathBuf)>,
     pub(crate) is_closed: bool,
-    /// The files of one reader, not of a command: files that others read are not noted.
+    /// Whether these are the files of a reader, not of a command: files that others read are not added.
     pub(crate) is_of_reader: bool,
 }
 
 /// A file that is read or measured.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// As it was named.
+    /// Path as given.
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
-    /// True if the path leads to the file itself, not to a device that the file is behind.
+    /// Whether the path leads to the file itself, not to a device backed by the file.
     pub(crate) is_direct: bool,
 }
 
 impl Input {
-    /// Returns true if the file has this identity and still exists: a new file may reuse the inode of a removed one.
+    /// Whether the file has this identity and still exists: a new file may reuse the inode of a removed one.
     fn is(&self, identity: &Identity) -> bool {
         let is_there = || {
             let found = fs::metadata(&self.path).map(|metadata| Identity::there(metadata.dev(), metadata.ino()));
@@ -43,30 +43,30 @@ impl Input {
 
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// As it was named.
+    /// Path as given.
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
     pub(crate) written: Written,
-    /// Its place without links, where a file is there already.
+    /// Path of the existing file, with links resolved.
     pub(crate) replaces: Option<PathBuf>,
 }
 
 /// How an output is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// It is replaced by a new file.
+    /// Replaced by a new file.
     Whole,
-    /// It is read and continued in place, which its own writer checks.
+    /// Read and continued in place, with checks by its own writer.
     Kept,
-    /// It is a folder that gets files.
+    /// A folder that receives files.
     Folder,
 }
 
-/// The commands under way in this process, usually one.
+/// Current commands of this process, usually one.
 pub(crate) static OPEN: Mutex<Vec<Weak<Mutex<Files>>>> = Mutex::new(Vec::new());
 
 impl Files {
-    /// The input of that identity.
+    /// The input with that identity.
     pub(crate) fn input(&self, identity: &Identity) -> Option<&Input> {
         self.read.iter().find(|input| input.is(identity))
     }
@@ -113,11 +113,11 @@ impl Files {
     }
 }
 
-/// Tells the commands under way that `path` is read, such as a file that another one names or one in a folder, so that no
-/// output replaces it. Without a command it does nothing; a path that leads nowhere is left to the reader.
+/// Registers `path` as read with the current commands, such as a file that another one names or one in a folder, so
+/// that no output replaces it. Without a command it does nothing; a dangling path is left to the reader.
 ///
 /// # Errors
-/// An output goes there.
+/// When it is an output.
 pub fn note_input(path: &Path) -> Result<(), FileError> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     if !metadata.is_file() {
@@ -130,7 +130,7 @@ pub fn note_input(path: &Path) -> Result<(), FileError> {
     })
 }
 
-/// Refuses to replace what a command under way reads or measures.
+/// Refuses to replace a file that a current command reads or measures.
 pub(crate) fn check_no_input(path: &Path, before: &Metadata) -> Result<(), FileError> {
     let identity = Identity::there(before.dev(), before.ino());
     open_files().iter().try_for_each(|files| {

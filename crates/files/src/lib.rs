@@ -1,5 +1,6 @@
-//! What is written by commands: files that appear whole or not at all, at the place that links lead to, and only where
-//! files belong. Pipes, terminals and the like are written through; block devices are not written.
+//! Output files of commands ([`AtomicFile`], [`Outputs`]): they appear complete or not at all, at the destination of
+//! links, and only where files belong. Pipes, terminals and the like are written directly; block devices are not
+//! written.
 
 mod atomic_file;
 mod inputs;
@@ -18,21 +19,21 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct FileError {
-    /// The file as it was named.
+    /// Path as given.
     pub path: String,
     /// Why it cannot be written.
     pub message: String,
-    /// The number of the kernel's refusal; nothing where it was not asked.
+    /// Error number of the kernel; `None` if no system call failed.
     pub number: Option<i32>,
 }
 
 impl FileError {
-    /// A file that was refused before the kernel was asked.
+    /// The error of a file that was refused before any system call.
     fn refused(path: &Path, message: impl Into<String>) -> FileError {
         FileError { path: path.display().to_string(), message: message.into(), number: None }
     }
 
-    /// A file that the kernel refuses.
+    /// The error of a file for which a system call failed.
     pub fn of(path: &Path, error: &io::Error) -> FileError {
         FileError { path: path.display().to_string(), message: words(error), number: error.raw_os_error() }
     }

@@ -1,4 +1,4 @@
-//! The files of one command, inputs and outputs, looked at before it does anything.
+//! [`Outputs`]: the files of one command, inputs and outputs, checked before it does anything.
 
 use std::ffi::CString;
 use std::fs::{self, Metadata};
@@ -14,12 +14,12 @@ use crate::atomic_file::Draft;
 use crate::inputs::{Files, Input, OPEN, Output, Written, below, measured};
 use crate::place::{Identity, Place, stdout};
 
-/// The sticky bit: in such a folder a file is its owner's alone to replace.
+/// The sticky bit: in such a folder only its owner may replace a file.
 const STICKY: u32 = 0o1000;
 
-/// The files of a command: its outputs, each of which can be written to a place of its own, and its inputs, which no output
-/// replaces. While it is open, [`note_input`] adds the files that the command reads later, and no [`crate::AtomicFile`]
-/// replaces an input.
+/// The files of a command: its outputs, each of which has its own place and can be written, and its inputs, which no
+/// output replaces. While it is open, [`note_input`](crate::note_input) adds files that the command reads later, and no
+/// [`crate::AtomicFile`] replaces an input.
 #[derive(Clone, Debug)]
 pub struct Outputs(Arc<Mutex<Files>>);
 
@@ -30,8 +30,8 @@ impl Default for Outputs {
 }
 
 impl Outputs {
-    /// The files of one reader: no output replaces those that it measures. A program may read another file meanwhile and
-    /// then replace that one.
+    /// The files of one reader: no output replaces the files that it measures. A program may read another file
+    /// meanwhile and then replace that one.
     pub fn of_reader() -> Outputs {
         Outputs::of(Files { is_of_reader: true, ..Files::default() })
     }
@@ -47,7 +47,7 @@ impl Outputs {
     /// Adds an output.
     ///
     /// # Errors
-    /// No file can be written there, another output goes there, or the command reads or measures it.
+    /// When no file can be written there, another output has the path, or the command reads or measures it.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         let place = Place::of(path)?;
         if let Place::File { folder, name, before } = &place {
@@ -55,17 +55,18 @@ impl Outputs {
             if let Some(before) = before {
                 check_replaceable(path, folder, &folder.join(name), before)?;
             }
-            // Only making one tells of a file system that is read-only, full, or has no files of ours.
+            // Only creating a file reveals a file system that is read-only, full, or denies access.
             let tried = Draft::create(folder, name.clone(), None);
             tried.map_err(|error| in_folder(path, folder, &crate::words(&error)))?;
         }
         self.lock().add(path, &place, Written::Whole)
     }
 
-    /// Adds a file that is kept open and written in place, such as a log: a regular one, or none yet.
+    /// Adds a file that is kept open and written in place, such as a log: a regular one, or one that does not exist
+    /// yet.
     ///
     /// # Errors
-    /// As for [`Outputs::write`]; and a pipe or a device.
+    /// As for [`Outputs::write`]; for a pipe or a device.
     pub fn keep(&self, path: &Path) -> Result<(), FileError> {
         let place = Place::of(path)?;
         match &place {
@@ -78,10 +79,10 @@ impl Outputs {
         self.lock().add(path, &place, Written::Kept)
     }
 
-    /// Adds a folder that gets files; one that does not exist yet has no conflicts.
+    /// Adds a folder that receives files; one that does not exist yet has no conflicts.
     ///
     /// # Errors
-    /// The command reads or measures it.
+    /// When the command reads or measures it.
     pub fn fill(&self, folder: &Path) -> Result<(), FileError> {
         let Ok(metadata) = fs::metadata(folder) else { return Ok(()) };
         let identity = Identity::there(metadata.dev(), metadata.ino());
@@ -93,22 +94,22 @@ impl Outputs {
         Ok(())
     }
 
-    /// Adds a file, a folder or a device that the command reads or measures; `below` are the files of which it is made, by
-    /// device and inode.
+    /// Adds a file, a folder or a device that the command reads or measures; `below` are its backing files, by device
+    /// and inode.
     ///
     /// # Errors
-    /// An output goes there.
+    /// When it is an output.
     pub fn measure(&self, path: &Path, below: &[(u64, u64)]) -> Result<(), FileError> {
         let below = below.iter().map(|&(device, inode)| (Identity::there(device, inode), false));
         let mut made_of: Vec<(Identity, bool)> = below.collect();
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() || metadata.is_dir() => {
-                // Found as itself already where nothing is behind it.
+                // Already found by its own identity if it has no backing.
                 made_of = vec![(Identity::there(metadata.dev(), metadata.ino()), true)];
             }
-            // A device consists of what is below it; a pipe is not replaced.
+            // A device consists of its backing files; a pipe is not replaced.
             Ok(_) => {}
-            // A file that is yet to be created.
+            // A file that is still to be created.
             Err(_) => {
                 if let Ok(place @ Place::File { before: None, .. }) = Place::of(path) {
                     made_of.extend(place.identity().map(|identity| (identity, true)));
@@ -128,10 +129,10 @@ impl Outputs {
         Ok(())
     }
 
-    /// Adds a folder all of whose files are read, in the folders below it as well.
+    /// Adds a folder all of whose files are read, including subfolders.
     ///
     /// # Errors
-    /// An output replaces one of these files.
+    /// When an output replaces one of these files.
     pub fn search(&self, folder: &Path) -> Result<(), FileError> {
         let Ok(canonical) = fs::canonicalize(folder) else { return Ok(()) };
         let mut files = self.lock();
@@ -175,7 +176,7 @@ fn check_replaceable(path: &Path, folder: &Path, at: &Path, before: &Metadata) -
     Ok(())
 }
 
-/// Whether this user may do with it as its owner does.
+/// Whether this user has the owner's rights.
 fn is_mine(metadata: &Metadata) -> bool {
     let user = rustix::process::geteuid();
     user.is_root() || user.as_raw() == metadata.uid()

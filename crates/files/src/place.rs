@@ -1,4 +1,4 @@
-//! What a path leads to.
+//! [`Place`]: the destination of a path.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
@@ -12,37 +12,37 @@ use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
 use crate::FileError;
 
-/// As many as the kernel follows.
+/// The kernel's limit of links.
 const LINKS_MAX: usize = 40;
 /// The path that means standard output.
 const STDOUT: &str = "-";
 
-/// The target of a path, through all links.
+/// The destination of a path, through all links.
 #[derive(Debug)]
 pub enum Place {
-    /// A regular file, there or to be.
+    /// A regular file, existing or not.
     File {
         /// Its folder, without links.
         folder: PathBuf,
         /// Its name there.
         name: OsString,
-        /// The file that exists already.
+        /// The existing file.
         before: Option<Metadata>,
     },
-    /// A named pipe or a character device, which is opened and written through.
+    /// A named pipe or a character device, which is opened and written directly.
     Special(PathBuf),
-    /// A descriptor that this process has: a pipe, a socket, a terminal, a file that a shell has opened.
+    /// An open descriptor of this process: a pipe, a socket, a terminal, a file opened by a shell.
     Descriptor(RawFd),
 }
 
-/// The identity of a file, independent of its names.
+/// Identity of a file, independent of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// A file or pipe that is there, by the device of its file system and its inode.
+    /// An existing file or pipe, by the device of its file system and its inode.
     There { device: u64, inode: u64 },
-    /// One that is to be, by its folder and its name there.
+    /// A future file, by its folder and name.
     ToBe { device: u64, inode: u64, name: OsString },
-    /// A character device: as many outputs as there are may go to one.
+    /// A character device: any number of outputs may go to one.
     Device,
 }
 
@@ -50,7 +50,7 @@ impl Place {
     /// Follows `path`; `-` is standard output.
     ///
     /// # Errors
-    /// It leads to a folder, a block device or a socket, to a folder that does not exist, or round in a circle.
+    /// When it leads to a folder, a block device or a socket, to a folder that does not exist, or in a circle.
     pub fn of(path: &Path) -> Result<Place, FileError> {
         if path == Path::new(STDOUT) {
             return descriptor(path, 1);
@@ -66,7 +66,7 @@ impl Place {
             }
             at = folder.join(&name);
             match fs::symlink_metadata(&at) {
-                // The links of /proc are no paths: what they lead to is asked of the kernel.
+                // The links of /proc are no paths: the kernel is asked for their destination.
                 Ok(metadata) if metadata.is_symlink() && folder.starts_with("/proc") => {
                     let metadata = fs::metadata(&at).map_err(|error| FileError::of(path, &error))?;
                     return match found(path, folder, name, &at, metadata)? {
@@ -80,7 +80,7 @@ impl Place {
                 }
                 Ok(metadata) => return found(path, folder, name, &at, metadata),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // A device that is not plugged in must not become a file of its name.
+                    // A device that is not plugged in must not become a regular file.
                     if folder.starts_with("/dev") && !folder.starts_with("/dev/shm") {
                         let message = "there is no such device, and no file is made among devices";
                         return Err(FileError::refused(path, message));
@@ -93,17 +93,17 @@ impl Place {
         Err(FileError::refused(path, "its links lead round in a circle"))
     }
 
-    /// Whether it is standard output, by whatever name.
+    /// Whether it is standard output, by any name.
     pub fn is_stdout(&self) -> bool {
         match self {
             Place::File { .. } => false,
             Place::Descriptor(1) => true,
-            // Many things lead to /dev/null, and nobody waits behind it.
+            // Many descriptors lead to /dev/null, which has no reader.
             _ => self.identity().is_some_and(|one| one != Identity::Device && Some(one) == stdout()),
         }
     }
 
-    /// Its identity; `None` if it cannot be found out.
+    /// Its identity; `None` if unknown.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match self {
             Place::File { before: Some(metadata), .. } => Some(Identity::there(metadata.dev(), metadata.ino())),
@@ -135,12 +135,12 @@ impl Identity {
     }
 }
 
-/// The identity of standard output, if it is open.
+/// Identity of standard output, if it is open.
 pub(crate) fn stdout() -> Option<Identity> {
     Place::Descriptor(1).identity()
 }
 
-/// The folder of `at`, which exists, and the name in it.
+/// The existing folder of `at`, and the name in it.
 fn parts(path: &Path, at: &Path) -> Result<(PathBuf, OsString), FileError> {
     let is_folder = || FileError::refused(path, "this is a folder; name a file in it");
     let (Some(name), false) = (at.file_name(), ends_as_folder(at)) else { return Err(is_folder()) };
@@ -154,7 +154,7 @@ fn parts(path: &Path, at: &Path) -> Result<(PathBuf, OsString), FileError> {
     }
 }
 
-/// A path that ends in a slash or in dots.
+/// Whether a path ends in a slash or in dots.
 fn ends_as_folder(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     let last = bytes.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
@@ -177,7 +177,7 @@ fn found(path: &Path, folder: PathBuf, name: OsString, at: &Path, before: Metada
 }
 
 fn descriptor(path: &Path, number: RawFd) -> Result<Place, FileError> {
-    // Of a number that is not open the kernel says so.
+    // The kernel reports a number that is not open.
     let flags = fcntl_getfl(borrowed(number)).map_err(|error| FileError::of(path, &error.into()))?;
     if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
         return Err(FileError::refused(path, "is not open for writing"));
@@ -194,7 +194,7 @@ fn is_character_device(mode: u32) -> bool {
     FileType::from_raw_mode(mode) == FileType::CharacterDevice
 }
 
-/// Another descriptor for the same, at the same position.
+/// Duplicates a descriptor, with the same file position.
 pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(borrowed(number), 3)?)
 }
@@ -202,11 +202,11 @@ pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
 #[allow(unsafe_code)]
 fn borrowed<'a>(number: RawFd) -> BorrowedFd<'a> {
     assert!(number >= 0, "no descriptor is negative");
-    // SAFETY: used for one system call each, which says so where the number is not open.
+    // SAFETY: used for a single system call, which fails if the number is not open.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 
-/// Whether a folder, all of whose links are followed, is where devices are: below `/dev`, or the same file system bound
+/// Whether a folder, with all links resolved, is where devices are: below `/dev`, or the same file system mounted
 /// elsewhere. `/dev/shm` is memory.
 pub fn is_among_devices(folder: &Path) -> bool {
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());

@@ -1,17 +1,17 @@
-//! Copies of jobs: what results call each, and what its random choices begin with.
+//! Copies of jobs: their names in results, and their seeds.
 
 use std::collections::HashSet;
 
 use super::{Job, Phase};
 
 impl Phase {
-    /// What results call each job's copies, in the order of the jobs: by their group where they have one, else by the
-    /// job's name, with the copy's number behind it where several bear the name.
+    /// Names of each job's copies in results, in the order of the jobs: that of their group if they have one, else the
+    /// job's name, followed by the copy's number if several have the name.
     pub fn stream_names(&self) -> Vec<Vec<String>> {
         self.names_of_first(u32::MAX)
     }
 
-    /// The same of the first `most` copies of each job.
+    /// Like [`stream_names`](Self::stream_names) for the first `most` copies of each job.
     pub(super) fn names_of_first(&self, most: u32) -> Vec<Vec<String>> {
         let mut taken = HashSet::new();
         let mut groups: Vec<(u32, String)> = Vec::new();
@@ -34,7 +34,7 @@ impl Phase {
         names
     }
 
-    /// The words that the names of a group's jobs begin with; where they share none, that of its first job.
+    /// The common prefix, in words, of the names of a group's jobs; the name of its first job if they share none.
     fn group_name(&self, group: u32, first: &str) -> String {
         let others = self.jobs.iter().filter(|job| job.group == Some(group)).map(|job| job.name.as_str());
         let mut words: Vec<&str> = first.split(' ').collect();
@@ -58,12 +58,12 @@ impl Phase {
 }
 
 impl Job {
-    /// The seed of a copy, from 0: the same for the same job, copy and seed, and unlike those of all others. The job's
-    /// own seed goes before that of the run.
+    /// Seed of a copy, numbered from 0: reproducible for a job, copy and run seed, and different from all others. The
+    /// job's own seed takes precedence over the run's.
     pub fn seed_of(&self, copy: u32, run_seed: u64) -> u64 {
         let number = u64::from(self.first_copy) + u64::from(copy);
         let bytes = self.name.bytes().chain(number.to_le_bytes());
-        // FNV-1a tells names apart, and the finisher of SplitMix64 spreads that over all bits.
+        // FNV-1a distinguishes names, and the finalizer of SplitMix64 spreads that over all bits.
         let mut hash =
             bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         hash ^= self.seed.unwrap_or(run_seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -73,7 +73,7 @@ impl Job {
     }
 }
 
-/// A name that nothing else of the phase bears.
+/// Makes a name unique within the phase.
 pub(super) fn unlike(names: &mut HashSet<String>, name: String) -> String {
     let mut unlike = name.clone();
     for number in 2.. {

@@ -1,30 +1,30 @@
-//! Points of a saturation curve, whose rates are percentages of what a run without a limit has reached.
+//! [`CurvePoint`]: points of a saturation curve, whose rates are percentages of the rate of a run without a limit.
 
 use headstack_workload::{ArrivalProcess, Arrivals};
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
 
-/// What vdbench takes for the rate of a run of which it has seen nothing (`Vdb/Reporter.java`, 5.04.06).
+/// Rate that vdbench assumes for a run without observations (`Vdb/Reporter.java`, 5.04.06).
 const UNSEEN_RATE_PER_S: f64 = 10_000.0;
 
-/// A phase whose rate is a percentage of what another has reached.
+/// A phase whose rate is a percentage of that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// The phase that ran before without a limit: its index in the file.
+    /// Index in the file of the earlier phase without a limit.
     pub max_phase: usize,
-    /// The rate, in percent of that phase's.
+    /// Rate in percent of that phase's.
     pub percent: f64,
-    /// How arrivals are spread.
+    /// Distribution of arrivals.
     pub process: ArrivalProcess,
-    /// The curve ends, and the file's phases with it, after a point whose mean response time exceeds this.
+    /// Mean response time above which the curve ends after the current point, and the file's phases with it.
     pub stop_response_ns: Option<u64>,
 }
 
-/// The rate of a point of a curve as vdbench chooses it (`For_loop.for_add_curve`): in whole requests a second, rounded
-/// up to a multiple of 100 where it exceeds 1000, else of 10; 0 where there is nothing to run.
+/// Rate of a point of a curve as vdbench chooses it (`For_loop.for_add_curve`): in whole requests per second, rounded
+/// up to a multiple of 100 if above 1000, else of 10; 0 if there is nothing to run.
 ///
-/// `observed_per_s` is the rate of the run without a limit; 0 stands for one that observed nothing.
+/// `observed_per_s` is the rate of the run without a limit; 0 means that it observed nothing.
 pub fn curve_rate_per_s(observed_per_s: f64, percent: f64) -> f64 {
     let observed = if observed_per_s > 0.0 { observed_per_s } else { UNSEEN_RATE_PER_S };
     let rate = (observed.round() * percent.trunc() / 100.0).max(0.0).floor();
@@ -33,11 +33,11 @@ pub fn curve_rate_per_s(observed_per_s: f64, percent: f64) -> f64 {
 }
 
 impl Phase {
-    /// The phase of a curve's point with its rates, given what each job of the phase without a limit has reached, in
-    /// requests a second and in the order of the jobs; other phases as they are.
+    /// Returns the phase of a curve's point with its rates, given the observed rate of each job of the phase without a
+    /// limit, in requests per second and in the order of the jobs; other phases are returned unchanged.
     ///
-    /// The rate is split as it was observed, not as it was asked for, which is vdbench's rule; where nothing was
-    /// observed by shares, else evenly. A job that would get nothing is left out.
+    /// The rate is split in proportion to the observed rates, not to the requested ones, as in vdbench; if nothing was
+    /// observed, by shares, else evenly. A job with a rate of 0 is omitted.
     #[must_use]
     pub fn at_observed(&self, observed_per_s: &[f64]) -> Phase {
         let Some(point) = self.curve_point else {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn rates_are_rounded_up_as_vdbench_does() {
-        // Worked by hand from `(int) max * (int) pct / 100`, then up to hundreds above 1000, else to tens.
+        // Computed by hand from `(int) max * (int) pct / 100`, rounded up to hundreds above 1000, else to tens.
         for (observed, percent, expected) in [
             (12_345.4, 10.0, 1_300.0),
             (12_345.4, 50.0, 6_200.0),

@@ -1,4 +1,4 @@
-//! A phase as a simulation: the workload or scenario that puts the same load on a simulated system.
+//! [`Demand`]: a phase as a simulation, by the workload or scenario that puts the same load on a simulated system.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,26 @@ use super::copies::unlike;
 use super::layout::Layout;
 use super::{Job, JobEngine, Limits, Phase, Remark, Sync, Verify};
 
-/// Streams of a simulation; more are a mistake in a file.
+/// Largest number of streams of a simulation; more indicate a mistake in a file.
 const STREAMS_MAX: usize = 4_096;
 
-/// What a system is put under.
+/// The load on a system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
     /// One job on the whole system.
     Workload(Workload),
-    /// Several at once, or one on a part of it.
+    /// Several concurrent jobs, or one on a part of it.
     Scenario(Scenario),
 }
 
-/// A phase as it can be simulated.
+/// A phase in the form of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// The load.
     pub demand: Demand,
-    /// What a measurement of the phase would do and the simulation does not; no line of a file is meant.
+    /// Differences between the simulation and a measurement of the phase; they refer to no line of a file.
     pub remarks: Vec<Remark>,
-    /// Under what name results tell of each stream of the scenario ([`Phase::stream_names`]); none of a workload.
+    /// Name of each stream of the scenario in results ([`Phase::stream_names`]); empty for a workload.
     pub streams: Vec<String>,
 }
 
@@ -40,16 +40,16 @@ fn error<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Wor
 }
 
 impl Phase {
-    /// The load of this phase on a system of `capacity_bytes`, as a simulation does it.
+    /// Returns the load of this phase on a simulated system of `capacity_bytes`.
     ///
-    /// A run lasts as long as the longest time limit of its jobs, or the shortest where the first to end ends all of
-    /// them; where none has one, as many requests as their other limits come to, or one pass over their parts. The
-    /// warm-up is the longest of the jobs'. Files and devices lie one after another in the system: each as long as its
-    /// file is to be, and those of which that is not known share what is left evenly.
+    /// A run lasts as long as the longest time limit of its jobs, or the shortest if the first to end ends all; if none
+    /// has one, as many requests as their other limits allow, or one pass over their parts. The warm-up is the longest
+    /// of the jobs'. Files and devices follow one another in the system: each with the intended length of its file, and
+    /// those of unknown length share the rest evenly.
     ///
     /// # Errors
-    /// When the phase has no job, is a point of a curve ([`Phase::at_observed`] comes first), its files and parts do
-    /// not fit into the system, or a job's workload is not valid; the key names the job by its index.
+    /// When the phase has no job, is a point of a curve (call [`Phase::at_observed`] first), its files and parts do not
+    /// fit into the system, or a job's workload is not valid; the key names the job by its index.
     pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
         if self.jobs.is_empty() {
             return error("jobs", "the phase has none; at least one is needed");
@@ -84,12 +84,12 @@ impl Phase {
         Ok(Simulation { demand, remarks, streams })
     }
 
-    /// The clients that put the same load on real targets, where the jobs share a pool: `spans` are the jobs' parts of an
-    /// address space of `capacity_bytes`. Also under what name results tell of each of their streams, and what is done
-    /// otherwise.
+    /// Returns the clients that put the same load on real targets, if the jobs share a pool: `spans` are the jobs'
+    /// parts of an address space of `capacity_bytes`. Includes the names of their streams in results, and the
+    /// differences.
     ///
     /// # Errors
-    /// As those of [`demand`](Self::demand).
+    /// As for [`demand`](Self::demand).
     pub fn clients(
         &self,
         spans: &[Span],
@@ -116,7 +116,7 @@ impl Phase {
                 to: Mark::Bytes(span.start_bytes + span.length_bytes),
             });
             let pooled = self.pool.and(job.share_percent);
-            // A pool counts the requests of all its jobs, whatever their copies.
+            // A pool counts the requests of all its jobs, for any number of copies.
             let (count, arrivals) = match (pooled, merged(job)) {
                 (Some(_), _) => (1, job.workload.arrivals),
                 (None, Some(arrivals)) => (1, arrivals),
@@ -132,7 +132,7 @@ impl Phase {
                 let name = if count == 1 { job.name.clone() } else { format!("{}.{copy}", job.name) };
                 let load = pooled.map_or(Load::Own(arrivals), Load::SharePercent);
                 let kind = StreamKind::Access(access(job, load));
-                // Several copies in one stream are told of by the name that they have in common.
+                // Several copies in one stream are reported by their common name.
                 let is_merged = count == 1 && job.copies > 1 && job.group.is_none();
                 reports.push(if is_merged { job.name.clone() } else { reported[index][copy as usize].clone() });
                 streams.push(Stream { name: unlike(&mut names, name), lun: None, range, kind });
@@ -159,7 +159,7 @@ impl Phase {
         if self.name.is_empty() { self.jobs[0].name.clone() } else { self.name.clone() }
     }
 
-    /// How long all jobs run together.
+    /// Common run length of all jobs.
     fn length(&self, spans: &[Span], remarks: &mut Vec<Remark>) -> Result<ScenarioLength, WorkloadError> {
         let times = || self.jobs.iter().map(|job| job.limits.time_ns);
         if let Some(shortest_ns) = times().flatten().min().filter(|_| self.ends_with_first) {
@@ -184,7 +184,7 @@ impl Phase {
         Ok(ScenarioLength::Requests(requests))
     }
 
-    /// What only a measurement does, once a kind.
+    /// Remarks on settings that apply only to measurements, one per kind.
     fn leave_out(&self, remarks: &mut Vec<Remark>) {
         let mut tell = |option: &str, is_left_out: &dyn Fn(&Job) -> bool, message: &str| {
             let jobs: Vec<&str> =
@@ -245,7 +245,7 @@ fn access(job: &Job, load: Load) -> Access {
     }
 }
 
-/// A simulated flush is of data and metadata alike.
+/// A simulated flush always includes data and metadata.
 fn flush_every(workload: &Workload) -> u64 {
     match (workload.flush_every, workload.sync_every) {
         (0, every) | (every, 0) => every,
@@ -253,8 +253,8 @@ fn flush_every(workload: &Workload) -> u64 {
     }
 }
 
-/// The arrivals that make one stream of all copies, where that is the same load; `None` where each copy needs a stream
-/// of its own: for its sequential pointer, its popular blocks, its count of writes to a flush, its even distances.
+/// The arrivals of one stream for all copies, if that is the same load; `None` if each copy needs its own stream: for
+/// its sequential pointer, its popular blocks, its count of writes before a flush, its even distances.
 fn merged(job: &Job) -> Option<Arrivals> {
     if job.copies <= 1 {
         return Some(job.workload.arrivals);
@@ -280,7 +280,7 @@ fn merged(job: &Job) -> Option<Arrivals> {
             let outstanding = outstanding.checked_mul(job.copies).filter(|all| *all <= OUTSTANDING_MAX)?;
             Some(Arrivals::Closed { outstanding, think })
         }
-        // Poisson processes add up to one; others do not.
+        // The sum of Poisson processes is one; others have no such property.
         Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson } => {
             let rate_per_s = rate_per_s * f64::from(job.copies);
             (rate_per_s <= 1e9).then_some(Arrivals::Open { rate_per_s, process: ArrivalProcess::Poisson })
@@ -289,7 +289,7 @@ fn merged(job: &Job) -> Option<Arrivals> {
     }
 }
 
-/// A job on the whole system, its copies in one.
+/// A job on the whole system, with all copies in one.
 fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
     let requests = requests_of(job, span).saturating_mul(u64::from(job.copies.max(1)));
     let workload = Workload {
@@ -302,7 +302,7 @@ fn workload(job: &Job, span: Span) -> Result<Workload, WorkloadError> {
     Ok(workload)
 }
 
-/// The requests of one copy: as its limits say, else one pass over its part.
+/// Number of requests of one copy: as its limits say, else one pass over its part.
 fn requests_of(job: &Job, span: Span) -> u64 {
     let lines = &job.workload.specification.lines;
     let mean_bytes: f64 = lines.iter().map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();

@@ -1,13 +1,11 @@
 //! fio's job files and command lines.
 //!
-//! [`read`] and [`from_arguments`] understand every option that fio knows. Those that matter become part of the model;
-//! each of the others that asks for something leaves a [`Remark`](super::Remark); a word that fio does not know is
-//! refused with the nearest that it does, and so is a value that does not look as it should, whether the option is done
-//! or not.
+//! [`read`] and [`from_arguments`] accept every option of fio. Supported ones become part of the model; each of the
+//! others leaves a [`Remark`](super::Remark) if it would have an effect; a word unknown to fio is refused with the
+//! nearest known one, and so is a malformed value, whether the option is supported or not.
 //!
-//! What fio does without being asked holds here too: requests of 4 KiB, sequential reads, one at a time, through the
-//! page cache, by pread(2); random requests touch every block once before any twice; `size` is that of each copy of a
-//! job.
+//! fio's defaults apply here too: requests of 4 KiB, sequential reads, queue depth 1, through the page cache, by
+//! pread(2); random requests touch every block once before any twice; `size` is that of each copy of a job.
 
 mod direction;
 mod distribution;
@@ -35,14 +33,14 @@ use syntax::{Section, Setting};
 
 /// Reads a job file; `file` is its name in errors.
 ///
-/// `environment` tells the values of variables and of the [`KEYWORDS`], as [`surroundings`] does; `include` the text of
-/// the file that a line `include NAME` names. Only jobs whose section is among `chosen` are taken, all where that is
-/// empty (fio's `--section`).
+/// `environment` returns the values of variables and of the [`KEYWORDS`], as [`surroundings`] does; `include` returns
+/// the text of the file that a line `include NAME` names. Only jobs whose section is in `chosen` are read, or all if
+/// that is empty (fio's `--section`).
 ///
 /// # Errors
-/// When a section that is chosen does not exist, the text is not a job file, a section or an option asks for what
-/// cannot be measured (an engine for neither files nor block devices, a replay), an option is unknown, or a value is not
-/// allowed. The error names file, line and option.
+/// When a chosen section does not exist, the text is not a job file, a section or an option cannot be measured (an
+/// engine for neither files nor block devices, a replay), an option is unknown, or a value is not allowed. The error
+/// names file, line and option.
 pub fn read(
     file: &str,
     text: &str,
@@ -61,11 +59,11 @@ pub fn read(
     translate(sections, file, Remarks::default())
 }
 
-/// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` begins a job,
-/// and what stands before the first holds for all. Remarks count arguments where those of files count lines.
+/// Reads the arguments of fio's command line, with or without the word `fio` before them: each `--name` starts a job,
+/// and options before the first one apply to all. Remarks count arguments instead of lines.
 ///
 /// # Errors
-/// As those of [`read`], naming the option.
+/// As for [`read`], naming the option.
 pub fn from_arguments(arguments: &[String]) -> Result<JobFile, InputError> {
     let line = syntax::read_arguments(arguments, &surroundings)?;
     let mut remarks = Remarks::default();
@@ -75,8 +73,7 @@ pub fn from_arguments(arguments: &[String]) -> Result<JobFile, InputError> {
     translate(line.sections, "fio", remarks)
 }
 
-/// What the process's environment and the machine say of a variable or one of the [`KEYWORDS`]; `None` where they do
-/// not.
+/// Returns the value of an environment variable or of one of the [`KEYWORDS`] on this machine; `None` if there is none.
 pub fn surroundings(name: &str) -> Option<String> {
     match name {
         "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
@@ -86,7 +83,8 @@ pub fn surroundings(name: &str) -> Option<String> {
     }
 }
 
-/// From the auxiliary vector that the kernel hands to each process: pairs of words, of which 6 (`AT_PAGESZ`) is ours.
+/// Reads the auxiliary vector that the kernel passes to each process: pairs of words, of which 6 (`AT_PAGESZ`) is the
+/// page size.
 fn page_bytes() -> Option<usize> {
     const WORD_BYTES: usize = size_of::<usize>();
     let vector = std::fs::read("/proc/self/auxv").ok()?;
@@ -133,7 +131,8 @@ fn translate(sections: Vec<Section>, source: &str, mut remarks: Remarks) -> Resu
     Ok(JobFile { phases, remarks: remarks.list, global, ..JobFile::default() })
 }
 
-/// Jobs that verify each of their loops before the next: one loop of them, and how many there are; else all as they are.
+/// Jobs that verify each of their loops before the next: one loop of them, and the number of loops; else all jobs
+/// unchanged.
 fn verified_loops(planned: Vec<Planned>) -> (Vec<Job>, u64) {
     let loops = planned.first().map_or(1, |first| first.verified_loops);
     let is_looped = loops > 1 && planned.iter().all(|one| one.verified_loops == loops);
@@ -150,7 +149,7 @@ fn verified_loops(planned: Vec<Planned>) -> (Vec<Job>, u64) {
     (jobs, loops)
 }
 
-/// Keeps a setting as written; one that is stated again replaces the first.
+/// Stores a setting as written; a repeated one replaces the first.
 fn state(written: &mut Vec<(String, String)>, setting: &Setting) {
     let (name, value) = (setting.option.name, setting.written.clone());
     match written.iter_mut().find(|(known, _)| known == name) {
@@ -159,25 +158,25 @@ fn state(written: &mut Vec<(String, String)>, setting: &Setting) {
     }
 }
 
-/// A job and how often it goes through its part, reading what it wrote before it writes again; 1 where it does not.
+/// A job and the number of its loops that are verified before the next; 1 if they are not.
 #[derive(Clone)]
 struct Planned {
     job: Job,
     verified_loops: u64,
 }
 
-/// Which job runs when.
+/// Assignment of jobs to phases.
 #[derive(Default)]
 struct Plan {
     phases: Vec<Vec<Planned>>,
-    /// The phase of jobs that wait for none: the one behind the last barrier.
+    /// Phase of jobs that wait for none: the one after the last barrier.
     current: usize,
-    /// The phase of each job.
+    /// Phase of each job.
     phase_of: BTreeMap<String, usize>,
     group: u32,
     jobs: u64,
     files: u64,
-    /// fio's `exitall` is one switch for all jobs of a file.
+    /// fio's `exitall` is a single switch for all jobs of a file.
     ends_with_first: bool,
 }
 
@@ -191,7 +190,7 @@ impl Plan {
     ) -> Result<(), InputError> {
         let mut settings = globals.clone();
         section.settings.iter().for_each(|setting| settings.add(setting));
-        // As in fio, a `name` among the globals names no job, and that of a job its report and not its files.
+        // As in fio, a `name` among the globals names no job, and that of a job names its report and not its files.
         let own_name = section.settings.iter().rfind(|setting| setting.option.name == "name");
         let name = own_name.map(|setting| setting.value.trim()).filter(|name| !name.is_empty());
         let name = name.unwrap_or(&section.name).to_owned();
@@ -233,7 +232,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The phase of a job: the current one, or the one behind that of the job which it waits for.
+    /// Phase of a job: the current one, or the one after that of the job which it waits for.
     fn phase(&self, settings: &Settings, remarks: &mut Remarks) -> Result<usize, InputError> {
         let Some(setting) = settings.get("wait_for").filter(|setting| !matches!(setting.value.as_str(), "" | "none"))
         else {

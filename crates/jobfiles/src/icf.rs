@@ -1,12 +1,12 @@
 //! Iometer's configuration files (`.icf`).
 //!
 //! Iometer runs the first access specification of every worker at the same time, then the second, and so on, each as
-//! often as its cycling of workers, targets and outstanding requests asks for: each of these tests is a
-//! [`Phase`]. A worker keeps so many requests outstanding on *each* of its targets, which have a sequential pointer of
-//! their own; so each target of a worker is a [`Job`], and the jobs of a worker are a group.
+//! often as its cycling of workers, targets and queue depth requires: each of these tests is a [`Phase`]. A worker has
+//! a queue depth on *each* of its targets, which have separate sequential pointers; so each target of a worker is a
+//! [`Job`], and the jobs of a worker are a group.
 //!
-//! What concerns Iometer's window alone (results display, which results are saved, how many workers to create) changes
-//! nothing of the load and is passed over.
+//! Settings that only concern Iometer's window (results display, which results are saved, how many workers to create)
+//! do not change the load and are ignored.
 
 mod cycling;
 mod manager;
@@ -23,25 +23,24 @@ use self::specifications::Specifications;
 use self::text::{Entries, Entry, remark};
 use super::{Bounds, Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Remark, Sync, Verify};
 
-/// Iometer counts disks in sectors of 512 bytes.
+/// Sector size in which Iometer counts.
 const SECTOR_BYTES: u64 = 512;
 
-/// The longest run that a file may ask for, in each of its hours, minutes and seconds: ten years in hours.
+/// Longest run, for each of its hours, minutes and seconds: ten years in hours.
 const TIME_MAX: u64 = 87_600;
 
-/// Jobs of all tests; more are a mistake in a file.
+/// Largest number of jobs of all tests; more indicate a mistake in a file.
 const JOBS_MAX: usize = 50_000;
 
 const END_SETUP: &str = "END test setup";
 
 /// Reads an `.icf` file of any version of Iometer.
 ///
-/// Targets are named as in the file (`C:`, `PHYSICALDRIVE:1`, `sda`): what they are on this machine is for the caller
-/// to say. Where no worker of the file has a target, all of them run on whatever the caller chooses: their jobs name
-/// none.
+/// Targets are named as in the file (`C:`, `PHYSICALDRIVE:1`, `sda`): the caller maps them to this machine. If no
+/// worker of the file has a target, all of them run on the caller's choice: their jobs name none.
 ///
 /// # Errors
-/// The first line that Iometer would not accept either, with what is allowed there.
+/// The first line that Iometer would not accept either, with the permitted values.
 pub fn read(file: &str, text: &str) -> Result<JobFile, InputError> {
     let mut entries = Entries::new(file, text)?;
     let mut remarks = Vec::new();
@@ -130,7 +129,7 @@ impl Setup {
         self.check_cycles(entries)
     }
 
-    /// Only the cycles that the test's kind uses mean anything.
+    /// Only the cycles that the test's kind uses are checked.
     fn check_cycles(&self, entries: &Entries) -> Result<(), InputError> {
         let Cycles { kind, workers, targets, depths, .. } = self.cycles;
         let used: &[(&str, Cycle)] = match kind {
@@ -151,7 +150,7 @@ impl Setup {
     }
 }
 
-/// The fields of a value that may be separated by blanks, as Iometer writes times and cycles.
+/// Fields of a value that may be separated by blanks, as Iometer writes times and cycles.
 fn whole<'t>(entries: &Entries<'t>, entry: &Entry<'t>) -> Result<text::Fields<'t>, InputError> {
     let value =
         entry.values.first().copied().ok_or_else(|| entries.error(entry.line, entry.key, "no value follows"))?;
@@ -167,7 +166,7 @@ fn run_time_ns(entries: &Entries, entry: &Entry) -> Result<u64, InputError> {
     Ok(seconds * 1_000_000_000)
 }
 
-/// Start, step and kind of step; of queue depths, an end comes second.
+/// Start, step and kind of step; for queue depths, an end comes second.
 fn cycle(entries: &Entries, entry: &Entry) -> Result<(Cycle, u32), InputError> {
     let mut fields = whole(entries, entry)?;
     let start = fields.number_u32("start", 0..=OUTSTANDING_MAX)?;
@@ -176,7 +175,7 @@ fn cycle(entries: &Entries, entry: &Entry) -> Result<(Cycle, u32), InputError> {
         false => start,
     };
     let step = fields.number_u32("step", 0..=OUTSTANDING_MAX)?;
-    // Once they were numbers.
+    // Old files have numbers.
     let kinds = [("LINEAR", false), ("EXPONENTIAL", true), ("0", false), ("1", true)];
     let exponential = fields.word("step type", &kinds)?;
     Ok((Cycle { start, step, exponential, line: fields.line() }, end))
@@ -193,7 +192,7 @@ fn test_kind(entries: &Entries, entry: &Entry) -> Result<TestKind, InputError> {
 struct Phases<'s> {
     setup: &'s Setup,
     phases: Vec<Phase>,
-    /// How many jobs they have.
+    /// Number of jobs so far.
     jobs: usize,
 }
 
@@ -238,7 +237,7 @@ impl Phases<'_> {
         Ok(())
     }
 
-    /// Iometer runs no worker that has no target.
+    /// Iometer runs no worker without a target.
     fn assign_targets(&self, workers: &mut Vec<Worker>, remarks: &mut Vec<Remark>) {
         if workers.iter().all(|worker| worker.targets.is_empty()) {
             workers.iter_mut().for_each(|worker| worker.targets.push(String::new()));
@@ -254,7 +253,7 @@ impl Phases<'_> {
         workers.retain(|worker| !worker.targets.is_empty());
     }
 
-    /// The tests of the specifications that workers have at the same time.
+    /// Adds the tests of the specifications that workers run at the same time.
     fn add(&mut self, entries: &Entries, active: &[(&Worker, &AccessSpecification)]) -> Result<(), InputError> {
         if active.is_empty() {
             return Ok(());
@@ -318,7 +317,7 @@ impl Phases<'_> {
                 length: (length_bytes > 0).then_some(Extent::Bytes(length_bytes)),
             },
             engine: JobEngine::Ring,
-            // Iometer opens disks without the cache of the system (`IOTargetDisk.cpp`).
+            // Iometer opens disks without the system's cache (`IOTargetDisk.cpp`).
             direct: true,
             sync: Sync::No,
             workload: Workload {
@@ -361,7 +360,7 @@ impl Phases<'_> {
     }
 }
 
-/// The specifications of a worker, in order.
+/// Specifications of a worker, in order.
 fn assigned(
     entries: &Entries,
     specifications: &Specifications,

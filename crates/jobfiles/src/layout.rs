@@ -1,23 +1,23 @@
-//! Where files and devices lie in a simulated system, which has one address space for all of them.
+//! [`Layout`]: addresses of files and devices in a simulated system, which has one address space for all of them.
 
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{Span, WorkloadError};
 
 use super::{Job, Remark};
 
-/// Files and parts begin at multiples of this, which suits every sector.
+/// Alignment of files and parts, which suits every sector size.
 const GRAIN_BYTES: u64 = 4_096;
 
 /// The files and devices of a phase, one after another.
 pub(super) struct Layout {
-    /// In the order in which jobs name them first.
+    /// In order of first mention by jobs.
     targets: Vec<(String, Span)>,
     capacity_bytes: u64,
-    /// Whether some share what others leave.
+    /// Whether some share the space that others leave.
     is_shared: bool,
 }
 
-/// Parts of a simulated system begin and end on these.
+/// Alignment of the parts of a simulated system.
 const SECTOR_BYTES: u64 = 512;
 
 fn wrong(index: usize, key: &str, message: String) -> WorkloadError {
@@ -25,7 +25,7 @@ fn wrong(index: usize, key: &str, message: String) -> WorkloadError {
 }
 
 impl Layout {
-    /// Jobs that name no target use the system as it is, whatever else lies there.
+    /// Jobs without targets use the system as it is, independently of the others.
     pub(super) fn new(jobs: &[Job], capacity_bytes: u64) -> Result<Layout, WorkloadError> {
         if capacity_bytes < GRAIN_BYTES {
             let message = format!("{capacity_bytes} bytes hold nothing; at least {GRAIN_BYTES} are needed");
@@ -69,7 +69,7 @@ impl Layout {
         if self.is_shared { vec![remark()] } else { Vec::new() }
     }
 
-    /// The bytes of the system that a job goes to.
+    /// The span of the system that a job uses.
     pub(super) fn span(&self, index: usize, job: &Job, remarks: &mut Vec<Remark>) -> Result<Span, WorkloadError> {
         let whole = self.targets_of(job);
         let (span, is_cut) =
@@ -82,7 +82,7 @@ impl Layout {
         Ok(Span { start_bytes: whole.start_bytes + span.start_bytes, ..span })
     }
 
-    /// From the first to the last of a job's targets.
+    /// The span from the first to the last of a job's targets.
     fn targets_of(&self, job: &Job) -> Span {
         let own = || self.targets.iter().filter(|(name, _)| job.targets.contains(name)).map(|(_, span)| span);
         let start_bytes = own().map(|span| span.start_bytes).min();

@@ -1,4 +1,4 @@
-//! Loads on files in folders: trees of files, and which operations are done on them.
+//! Loads on files in folders: [`Tree`]s of files, and operations on them.
 
 use headstack_workload::ArrivalProcess;
 use serde::{Deserialize, Serialize};
@@ -10,26 +10,26 @@ use crate::Sync;
 pub struct Tree {
     /// Its name.
     pub name: String,
-    /// The folder that it grows in.
+    /// The folder that contains it.
     pub anchor: String,
-    /// Levels of folders below the anchor; 0 has the files in the anchor itself.
+    /// Levels of folders below the anchor; 0 means that the files are in the anchor itself.
     pub depth: u32,
-    /// Folders in each folder.
+    /// Number of folders per folder.
     pub width: u32,
-    /// Files in each folder that has files.
+    /// Number of files per folder that has files.
     pub files: u32,
     /// Whether every folder has files, or only those of the last level.
     pub has_files_everywhere: bool,
     /// Sizes of files in bytes, with their shares in percent.
     pub sizes: Vec<(u64, f64)>,
-    /// Files are made and used until they come to so many bytes.
+    /// Files are created and used up to this total size.
     pub total_bytes: Option<u64>,
-    /// Files are used, not made, until they come to so many bytes.
+    /// Files are used, not created, up to this total size.
     pub used_bytes: Option<u64>,
 }
 
 impl Tree {
-    /// Folders below the anchor; `None` where they are more than can be counted.
+    /// Number of folders below the anchor; `None` on overflow.
     pub fn folders(&self) -> Option<u64> {
         let (mut sum, mut level) = (0u64, 1u64);
         for _ in 0..self.depth {
@@ -39,7 +39,7 @@ impl Tree {
         Some(sum)
     }
 
-    /// Folders that have files.
+    /// Number of folders with files; `None` on overflow.
     pub fn folders_with_files(&self) -> Option<u64> {
         match (self.depth, self.has_files_everywhere) {
             (0, _) => Some(1),
@@ -48,34 +48,34 @@ impl Tree {
         }
     }
 
-    /// Folders and files; `None` where they are more than can be counted.
+    /// Number of folders and files; `None` on overflow.
     pub fn members(&self) -> Option<u64> {
         let files = self.folders_with_files()?.checked_mul(u64::from(self.files))?;
         self.folders()?.checked_add(files)
     }
 }
 
-/// What is done to a file or folder.
+/// An operation on a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Makes a folder.
+    /// Creates a folder.
     Mkdir,
     /// Removes an empty folder.
     Rmdir,
-    /// Makes an empty file.
+    /// Creates an empty file.
     Create,
-    /// Opens a file and closes it again, as does a close.
+    /// Opens a file and closes it again, like a close.
     Open,
     /// Reads a file, request by request.
     Read,
     /// Writes a file, request by request.
     Write,
-    /// Asks for a file's attributes (`stat`).
+    /// Queries a file's attributes (`stat`).
     Getattr,
     /// Sets a file's times.
     Setattr,
-    /// Asks whether a file may be read.
+    /// Queries whether a file may be read.
     Access,
     /// Removes a file.
     Delete,
@@ -86,7 +86,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every operation with vdbench's word for it.
+    /// All operations with vdbench's names.
     pub const NAMES: [(&'static str, Operation); 13] = [
         ("mkdir", Operation::Mkdir),
         ("rmdir", Operation::Rmdir),
@@ -103,12 +103,12 @@ impl Operation {
         ("move", Operation::Move),
     ];
 
-    /// What it is called.
+    /// Name of the operation.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, operation)| *operation == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether it changes something.
+    /// Whether it modifies the tree.
     pub fn writes(self) -> bool {
         match self {
             Operation::Open | Operation::Read | Operation::Getattr | Operation::Access => false,
@@ -124,16 +124,16 @@ impl Operation {
     }
 }
 
-/// In which order something is taken.
+/// Order of selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// One after another, and again from the first.
+    /// One after another, repeatedly.
     #[default]
     Sequential,
-    /// One after another; the load is done when all had their turn.
+    /// One after another; the load ends when all had their turn.
     Once,
-    /// Any, each as likely.
+    /// Random, uniformly distributed.
     Random,
 }
 
@@ -142,39 +142,40 @@ pub enum Order {
 pub struct TreeLoad {
     /// Its name.
     pub name: String,
-    /// Which of the phase's trees.
+    /// Index among the phase's trees.
     pub tree: usize,
-    /// Where files are copied or moved to.
+    /// Destination tree of copies or moves.
     pub to_tree: Option<usize>,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// Share of reads in a mix of reads and writes, in percent.
     pub read_percent: Option<f64>,
-    /// Which file or folder is next.
+    /// Order of files or folders.
     pub files: Order,
-    /// Where in a file the next request goes.
+    /// Order of requests within a file.
     pub requests: Order,
     /// Lengths of requests in bytes, with their shares in percent.
     pub sizes: Vec<(u32, f64)>,
     /// Threads, each of which works on one file at a time.
     pub threads: u32,
-    /// Its part of the phase's operations, in percent; absent, an even part of what the others leave.
+    /// Its share of the phase's operations, in percent; if absent, an even part of the rest.
     pub share_percent: Option<f64>,
-    /// Requests to a file before the next one is taken; absent, as many as it takes to go through it once.
+    /// Requests to a file before the next one is taken; if absent, as many as one pass takes.
     pub requests_per_file: Option<u64>,
-    /// True if the page cache is bypassed.
+    /// Whether the page cache is bypassed.
     pub direct: bool,
-    /// When a write is complete.
+    /// When a write completes.
     pub sync: Sync,
-    /// Whether a file that was written is flushed before it is closed.
+    /// Whether a written file is flushed before it is closed.
     pub flushes_at_close: bool,
 }
 
 impl TreeLoad {
-    /// What it cannot be, in words.
+    /// Checks for an impossible combination.
     ///
     /// # Errors
-    /// No tree to copy or move to; a mix of reads and writes of something else.
+    /// When there is no tree to copy or move to, or a mix of reads and writes is defined for another operation; in
+    /// words.
     pub fn check(&self) -> Result<(), String> {
         let (operation, name) = (self.operation, self.operation.name());
         let needs_other = matches!(operation, Operation::Copy | Operation::Move);
@@ -188,51 +189,51 @@ impl TreeLoad {
     }
 }
 
-/// What becomes of the trees before a phase.
+/// Preparation of the trees before a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// They are used as they are found.
+    /// Used as they are.
     #[default]
     No,
-    /// They are removed and made anew.
+    /// Removed and created again.
     Anew,
-    /// What they lack is made.
+    /// Missing members are created.
     Restart,
-    /// They are removed and their folders alone are made.
+    /// Removed, and only their folders created.
     Folders,
-    /// They are removed.
+    /// Removed.
     Clean,
 }
 
 impl Format {
-    /// This one, or `other` where it is [`Format::No`].
+    /// This one, or `other` if it is [`Format::No`].
     pub fn or(self, other: Format) -> Format {
         if self == Format::No { other } else { self }
     }
 }
 
-/// Loads on trees at the same time.
+/// Concurrent loads on trees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreePhase {
     /// Its name.
     pub name: String,
     /// The trees.
     pub trees: Vec<Tree>,
-    /// What is done to them; empty where a phase does no more than format.
+    /// The loads; empty if a phase only formats.
     pub loads: Vec<TreeLoad>,
-    /// What comes before.
+    /// Preparation of the trees.
     pub format: Format,
-    /// Operations a second of all loads together; absent, as many as can be done.
+    /// Operations per second of all loads together; as many as possible if absent.
     pub rate_per_s: Option<f64>,
-    /// How operations of a rate follow each other.
+    /// Distribution of the arrivals of a rate.
     pub process: ArrivalProcess,
-    /// How long it lasts after the warm-up.
+    /// Duration after the warm-up.
     pub time_ns: u64,
-    /// What is not counted at its begin.
+    /// Duration of the warm-up, which is not counted.
     pub warm_up_ns: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: u64,
-    /// Whether what is written is stamped, and what is read is checked.
+    /// Whether writes are stamped, and reads checked.
     pub verify: bool,
 }

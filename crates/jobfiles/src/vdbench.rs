@@ -1,11 +1,11 @@
 //! vdbench's parameter files: storage, workload and run definitions (`sd`, `wd`, `rd`), and those of files in folders
 //! (`fsd`, `fwd`: [`trees`]).
 //!
-//! A run definition becomes a [`Phase`](super::Phase) for each of the runs it stands for: its `for...` lists from the
-//! outermost to the innermost, then its rates, and for `iorate=curve` a run without a limit and the points of the
-//! curve. A workload has a job for each of its storage definitions, as vdbench has a generator for each.
+//! A run definition becomes a [`Phase`](super::Phase) for each of its runs: its `for...` lists from the outermost to
+//! the innermost, then its rates, and for `iorate=curve` a run without a limit and the points of the curve. A workload
+//! has a job for each of its storage definitions, as vdbench has a generator for each.
 //!
-//! What decides is vdbench 5.04.06; where its users' guide and its sources differ, the sources.
+//! The reference is vdbench 5.04.06; where its users' guide and its sources differ, the sources.
 
 mod defined;
 mod definitions;
@@ -23,7 +23,7 @@ use self::definitions::{Load, RunDefinition, Storage};
 use self::scan::Parameter;
 use super::{JobFile, Remark, Verify};
 
-/// General parameters, at the beginning of a file; a keyword may be cut short as in definitions.
+/// General parameters, at the beginning of a file; a keyword may be abbreviated as in definitions.
 const GENERAL: &[(&str, General)] = &[
     ("compression", General::Contents),
     ("compratio", General::Contents),
@@ -60,10 +60,10 @@ const GENERAL: &[(&str, General)] = &[
     ("loop", General::Loop),
 ];
 
-/// What becomes of a general parameter.
+/// Treatment of a general parameter.
 #[derive(Clone, Copy, PartialEq)]
 enum General {
-    /// It concerns vdbench's reports and its own processes.
+    /// Ignored: it concerns vdbench's reports and its own processes.
     Nothing,
     Contents,
     Validate,
@@ -74,7 +74,7 @@ enum General {
     Loop,
 }
 
-/// Which definitions are being read; vdbench takes them in this order.
+/// The current kind of definitions, in the order that vdbench requires.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Section {
     General,
@@ -84,7 +84,7 @@ enum Section {
     Run,
 }
 
-/// What a file defines.
+/// Definitions of a file.
 struct Definitions {
     storages: Defined<Storage>,
     loads: Defined<Load>,
@@ -95,12 +95,12 @@ struct Definitions {
 
 /// Reads a parameter file.
 ///
-/// `substitutes` are the values of variables, as vdbench takes them from its command line: `("size", "10g")` stands for
+/// `substitutes` are the values of variables, as vdbench takes them from its command line: `("size", "10g")` replaces
 /// `$size`. `include` reads a file that the file includes, given its name as written.
 ///
 /// # Errors
-/// The first parameter that vdbench would not accept, or that asks for something else than a load on storage or on files
-/// in folders (replays), with what is allowed.
+/// The first parameter that vdbench would not accept, or that is for anything except a load on storage or on files in
+/// folders (replays), with the permitted values.
 pub fn read(
     file: &str,
     text: &str,
@@ -135,11 +135,11 @@ pub fn read(
     Ok(JobFile { phases, remarks: definitions.general.in_order(), ..JobFile::default() })
 }
 
-/// What general parameters state, and what is not done as a file asks.
+/// General parameters, and remarks on unsupported settings.
 #[derive(Default)]
 struct Generals {
     is_concatenated: bool,
-    /// Whether loads of this kind check what they read, and not at the end of a run alone.
+    /// Whether loads of this kind check what they read during the run, not only at its end.
     checks_reads: bool,
     verify: Verify,
     remarks: Vec<Remark>,
@@ -190,7 +190,7 @@ impl Generals {
         });
     }
 
-    /// What is not done as the file asks, in order of lines.
+    /// Remarks in line order.
     fn in_order(mut self) -> Vec<Remark> {
         self.remarks.sort_by_key(|remark| remark.line);
         self.remarks
@@ -238,7 +238,7 @@ impl Definitions {
         }
     }
 
-    /// `count=(start,count)` stands for as many storage definitions, numbered in name and lun.
+    /// Expands `count=(start,count)` to that many storage definitions, numbered in name and lun.
     fn repeat_storages(&mut self) -> Result<(), InputError> {
         let mut storages: Vec<Storage> = Vec::new();
         for storage in std::mem::take(&mut self.storages.all) {
@@ -270,7 +270,7 @@ impl Definitions {
     }
 }
 
-/// A name with a number in the place of its asterisk, or behind it.
+/// Replaces the asterisk in a name by a number, or appends it.
 fn numbered(name: &str, number: u32) -> String {
     match name.contains('*') {
         true => name.replace('*', &number.to_string()),

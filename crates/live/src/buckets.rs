@@ -1,4 +1,5 @@
-//! Times in buckets, small enough to be told every second: twenty to a decade, at preferred numbers.
+//! [`Buckets`]: a histogram of times, small enough to be reported every second: twenty buckets per decade, at preferred
+//! numbers.
 
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -10,14 +11,14 @@ const STEPS: [u64; 20] =
 const DECADES: usize = 8;
 const BOUNDS: usize = STEPS.len() * DECADES + 1;
 
-/// How many times were as long as a bound at most, and longer than the one before.
+/// Counts of times per bucket: at most as long as its bound, and longer than the previous one.
 #[derive(Clone, Debug)]
 pub struct Buckets {
     counts: [u64; BOUNDS + 1],
     sum_ns: u128,
 }
 
-/// Upper bounds of the buckets, which are included, in nanoseconds; the last bucket has none.
+/// Upper bounds of the buckets, inclusive, in nanoseconds; the last bucket has none.
 pub const BOUNDS_NS: [u64; BOUNDS] = bounds_ns();
 
 const fn bounds_ns() -> [u64; BOUNDS] {
@@ -35,29 +36,29 @@ const fn bounds_ns() -> [u64; BOUNDS] {
 }
 
 impl Buckets {
-    /// Nothing yet.
+    /// Creates an empty histogram.
     pub fn new() -> Buckets {
         Buckets { counts: [0; BOUNDS + 1], sum_ns: 0 }
     }
 
-    /// Counts one.
+    /// Counts a time.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.counts[BOUNDS_NS.partition_point(|&bound| bound < ns)] += 1;
         self.sum_ns += u128::from(ns);
     }
 
-    /// How many were counted.
+    /// Number of recorded times.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// All of them, added up.
+    /// Sum of the recorded times.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// How many were at most as long as the bound of this number.
+    /// Number of times up to the bound with this index.
     pub fn at_most(&self, bound: usize) -> u64 {
         self.counts[..=bound].iter().sum()
     }
@@ -69,7 +70,7 @@ impl Default for Buckets {
     }
 }
 
-/// As a list: how many there are in each bucket, up to the last that has any.
+/// Serialised as a list of the counts per bucket, up to the last non-empty one.
 impl Serialize for Buckets {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let used = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);

@@ -1,10 +1,10 @@
-//! One budget of memory for a process: what connections take by being there, payloads while they come, replies until they
-//! are read, and what a power cut would put back.
+//! [`Budget`]: the memory budget of a process, for connections, payloads while they arrive, replies until they are
+//! read, and data that a power cut would restore.
 //!
-//! Memory is taken before it is used, and given to those who wait for it in the order in which they came. Who holds a part
-//! of what he needs could wait for others who do the same, for ever; so a part of the budget as large as any one request
-//! needs is kept back, and granted as a whole to the one who has waited longest. He waits for nobody after that, and the
-//! next one gets it when he is done.
+//! Memory is taken before it is used, and granted to waiting requests in order of arrival. Requests that hold a part of
+//! their memory could wait for each other forever; so a reserve as large as any one request needs is kept, and granted
+//! as a whole to the one that has waited longest. That request then waits for no other, and the next one gets the
+//! reserve when it is done.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,29 +16,29 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-/// The most that one request takes: a payload, and what was there before; or a trim of 64 MiB, and what was there before.
+/// Largest memory of a request: a payload and the previous contents; or a trim of 64 MiB and the previous contents.
 pub const REQUEST_BYTES_MAX: u64 = 65 << 20;
-/// What a connection takes by being there: the stacks of its threads, and what it reads into.
+/// Memory of an idle connection: the stacks of its threads, and its read buffer.
 pub const CONNECTION_BYTES: u64 = 32 << 10;
-/// The least that a process can do with.
+/// Smallest budget of a process.
 pub const BUDGET_BYTES_MIN: u64 = 128 << 20;
-/// The most that it takes where nobody says how much.
+/// Largest default budget.
 const BUDGET_BYTES_DEFAULT: u64 = 1 << 30;
-/// More connections than this are not served: each has a thread.
+/// Largest number of connections, each of which has a thread.
 const CONNECTIONS_MAX: usize = 4096;
-/// Buffers from which on the system has them back at once.
+/// Length of buffers above which the allocator returns them to the system at once.
 const LONG_BYTES: i32 = 128 << 10;
-/// The share of a budget that connections may take by being there: one in so many.
+/// Share of the budget for idle connections: one in so many.
 const CONNECTIONS_SHARE: u64 = 4;
 
-/// Memory that may be taken. A clone is the same budget.
+/// A memory budget. A clone refers to the same budget.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     limit_bytes: u64,
-    /// What is left for requests once all connections that may be there are.
+    /// Memory for requests when all possible connections exist.
     requests_bytes: u64,
     state: Mutex<State>,
     waiting: AtomicUsize,
@@ -48,35 +48,35 @@ struct Shared {
 struct State {
     used_bytes: u64,
     peak_bytes: u64,
-    /// Who waits, the longest first.
+    /// Waiting requests, the longest first.
     queue: VecDeque<(u64, Thread)>,
     next_ticket: u64,
-    /// What is kept back has been granted.
+    /// Whether the reserve has been granted.
     reserve_is_granted: bool,
-    /// Requests that had to wait, and for how long in all.
+    /// Number of requests that had to wait, and their total wait.
     waited: u64,
     waited_ns: u64,
 }
 
-/// What a budget says of itself.
+/// State of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryGauge {
-    /// All that may be taken.
+    /// Limit in bytes.
     pub limit_bytes: u64,
-    /// What requests have taken, and what is kept for taking theirs back.
+    /// Memory held by requests, and by the data for undoing them.
     pub used_bytes: u64,
-    /// The most that it ever was.
+    /// Highest use so far.
     pub peak_bytes: u64,
-    /// Who waits for more.
+    /// Number of waiting requests.
     pub waiting: u64,
-    /// Times that somebody had to wait.
+    /// Number of waits so far.
     pub waited: u64,
-    /// Sum of these times, in nanoseconds of the wall.
+    /// Sum of the waits, in nanoseconds of wall-clock time.
     pub waited_ns: u64,
 }
 
 impl Budget {
-    /// So much and not more, but no less than a process can do with.
+    /// Creates a budget of `limit_bytes`, but at least the smallest possible one.
     pub fn new(limit_bytes: u64) -> Budget {
         give_back_at_once();
         let limit_bytes = limit_bytes.max(BUDGET_BYTES_MIN);
@@ -86,40 +86,40 @@ impl Budget {
         Budget(Arc::new(Shared { limit_bytes, requests_bytes, state: Mutex::default(), waiting: AtomicUsize::new(0) }))
     }
 
-    /// A quarter of the memory that is free, at most 1 GiB.
+    /// Creates a budget of 25 % of the free memory, at most 1 GiB.
     pub fn of_this_machine() -> Budget {
         Budget::new((free_bytes().unwrap_or(BUDGET_BYTES_DEFAULT) / 4).min(BUDGET_BYTES_DEFAULT))
     }
 
-    /// Connections for which there is room.
+    /// Number of connections for which there is memory.
     pub fn connections_max(&self) -> usize {
         connections_of(self.0.limit_bytes)
     }
 
-    /// How many acknowledged bytes may be kept for being taken back: what is left has room for requests under way.
+    /// Limit of the acknowledged bytes kept for undoing: the rest suffices for requests under way.
     pub fn exposed_bytes_max(&self) -> u64 {
         (self.0.requests_bytes - REQUEST_BYTES_MAX) / 2
     }
 
-    /// Somebody waits.
+    /// Whether a request is waiting.
     pub fn is_wanted(&self) -> bool {
         self.0.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Nothing of it, to begin with.
+    /// Returns an empty share of the budget.
     pub fn share(&self) -> Share {
         Share { budget: self.clone(), bytes: 0, has_reserve: false }
     }
 
-    /// Whoever has waited longest looks again: others have given up memory that nobody has freed yet, or nobody waits for
-    /// his answer any more.
+    /// Wakes the longest-waiting request, because memory that others no longer need can now be freed, or because its
+    /// answer is no longer needed.
     pub fn tell(&self) {
         if self.is_wanted() {
             self.state().wake_first();
         }
     }
 
-    /// What it says of itself.
+    /// Current state of the budget.
     pub fn gauge(&self) -> MemoryGauge {
         let state = self.state();
         MemoryGauge {
@@ -136,7 +136,7 @@ impl Budget {
         self.0.state.lock().expect("nobody panics with it")
     }
 
-    /// What anybody may take without the reserve.
+    /// Memory that is available without the reserve.
     fn common_bytes(&self) -> u64 {
         self.0.requests_bytes - REQUEST_BYTES_MAX
     }
@@ -152,7 +152,7 @@ impl State {
         self.peak_bytes = self.peak_bytes.max(self.used_bytes);
     }
 
-    /// Only who has waited longest can be served: the others need not look.
+    /// Only the longest-waiting request can be served, so the others need not check.
     fn wake_first(&self) {
         if let Some((_, first)) = self.queue.front() {
             first.unpark();
@@ -160,7 +160,7 @@ impl State {
     }
 }
 
-/// A part of a budget, which is given back with it.
+/// A share of a budget, returned to it on drop.
 #[derive(Debug)]
 pub struct Share {
     budget: Budget,
@@ -169,21 +169,22 @@ pub struct Share {
 }
 
 impl Share {
-    /// Another one of its budget, with nothing yet.
+    /// Returns another empty share of its budget.
     pub fn of_the_same(&self) -> Share {
         self.budget.share()
     }
 
-    /// How much it is.
+    /// Size of the share in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Has `bytes` in all, or waits for them. While it waits, `tidy` is called whenever others might have given up memory
-    /// that nobody has freed yet; it returns false when there is no more use in waiting, and so does this then.
+    /// Grows the share to `bytes` in all, waiting if necessary. While it waits, `tidy` is called whenever memory that
+    /// others no longer need might be freed; it returns false when waiting is no longer useful, and then this function
+    /// returns false too.
     ///
     /// # Panics
-    /// No request takes so much.
+    /// When no request may take so much.
     pub fn grow(&mut self, bytes: u64, tidy: &mut dyn FnMut() -> bool) -> bool {
         assert!(bytes <= REQUEST_BYTES_MAX, "{bytes} B for one request");
         let more = bytes.saturating_sub(self.bytes);
@@ -217,7 +218,7 @@ impl Share {
             let mut state = budget.state();
             let is_first = state.queue.front().is_some_and(|(first, _)| *first == ticket);
             let fits = state.used_bytes + more <= budget.common_bytes();
-            // The reserve is granted where nobody can take it away from under him who gets it.
+            // The reserve is granted only while no other request can take it from its new holder.
             let may_have_reserve = !state.reserve_is_granted && state.used_bytes - self.bytes <= budget.common_bytes();
             if !is_wanted || (is_first && (fits || may_have_reserve)) {
                 state.queue.retain(|(other, _)| *other != ticket);
@@ -235,7 +236,7 @@ impl Share {
         }
     }
 
-    /// Has `bytes` in all, if nobody has to be waited for; false if somebody would.
+    /// Grows the share to `bytes` in all without waiting; returns false if it would have to wait.
     pub fn grow_now(&mut self, bytes: u64) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let budget = self.budget.clone();
@@ -248,24 +249,24 @@ impl Share {
         fits
     }
 
-    /// Gives back all but `bytes`.
+    /// Returns all but `bytes` to the budget.
     pub fn shrink(&mut self, bytes: u64) {
         self.give_back(self.bytes.saturating_sub(bytes));
     }
 
-    /// Takes over `bytes` of another share; it may become larger than any one request's.
+    /// Takes over `bytes` of another share; the result may be larger than the share of any one request.
     pub fn take_over(&mut self, other: &mut Share, bytes: u64) {
         let moved = bytes.min(other.bytes);
         other.bytes -= moved;
         self.bytes += moved;
         if bytes > moved {
-            // What is there already is counted, whoever asked for it.
+            // Memory that already exists is counted, whichever request it was for.
             self.budget.clone().state().take(bytes - moved);
             self.bytes += bytes - moved;
         }
     }
 
-    /// Has no more than `bytes`, of which it had more.
+    /// Returns the excess over `less` bytes to the budget.
     fn give_back(&mut self, less: u64) {
         if less == 0 {
             return;
@@ -290,8 +291,8 @@ impl Drop for Share {
     }
 }
 
-/// Has the allocator give long buffers back to the system when they are freed. By default, after the first long one, glibc
-/// keeps up to 64 MiB of them for each of its arenas, which nobody would have asked for.
+/// Makes the allocator return long buffers to the system when they are freed. By default, after the first long one,
+/// glibc keeps up to 64 MiB of them per arena, which would exceed the budget.
 #[allow(unsafe_code)]
 fn give_back_at_once() {
     #[cfg(target_env = "gnu")]
@@ -304,7 +305,7 @@ fn give_back_at_once() {
     }
 }
 
-/// Memory that is free: of the machine, or of the group of processes that this one is limited with.
+/// Free memory of the machine, or of this process's control group.
 fn free_bytes() -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -312,7 +313,7 @@ fn free_bytes() -> Option<u64> {
     Some(available_bytes.min(group_bytes().unwrap_or(u64::MAX)))
 }
 
-/// What is left to this process's control group, where it has a limit.
+/// Memory left to this process's control group, if it has a limit.
 fn group_bytes() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -335,7 +336,7 @@ mod tests {
 
     #[test]
     fn partial_holders_are_served_in_turn() {
-        // Everybody takes half, then wants the other half: together they need ten times what there is.
+        // Each takes half, then wants the other half: together they need ten times the budget.
         let budget = Budget::new(BUDGET_BYTES_MIN);
         let (clients, each) = (40, 32 * MIB);
         let halves = std::sync::Barrier::new(clients);
@@ -385,7 +386,7 @@ mod tests {
                 }
             }
             assert!(told.try_recv().is_err(), "nobody is served before there is room");
-            // One after the other has the reserve.
+            // They hold the reserve one after another.
             drop(whole);
             for wanted in 0..3 {
                 let (number, share) = told.recv().expect("one of them");

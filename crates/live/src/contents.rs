@@ -1,8 +1,8 @@
-//! What an exported system holds: bytes in memory, in a sparse file that survives restarts, or nowhere; or what a crash has left
-//! of a recording.
+//! [`Contents`]: the data of an exported system, in memory, in a sparse file that survives restarts, or discarded; or
+//! the state that a crash left of a recording.
 //!
-//! Memory is an anonymous file, so that both it and a file are read and written by the same system calls, know their holes, and give
-//! pages back when a range is trimmed.
+//! Memory is an anonymous file, so that memory and files are accessed by the same system calls, have holes, and return
+//! pages when a range is trimmed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -18,64 +18,66 @@ use rustix::fs::{
 
 use crate::LiveError;
 
-/// What says of a file that it is a server's own: its size, so that a file that became another one is not taken for it.
+/// Extended attribute that marks a file as a server's own; its value is the size, so that a file with other contents is
+/// not mistaken for one.
 const MARK: &str = "user.headstack.contents";
 
-/// Where the bytes are. A clone has the same ones.
+/// Storage of the data. A clone refers to the same data.
 #[derive(Clone, Debug)]
 pub enum Contents {
-    /// In memory, gone with the process, or in a file.
+    /// In memory, for the lifetime of the process, or in a file.
     Kept(Arc<File>),
-    /// Nowhere, but for some ranges: the rest reads as zeros.
+    /// Discarded, except for some ranges: the rest reads as zeros.
     Discarded {
-        /// What is kept all the same, in memory.
+        /// Ranges that are kept in memory.
         kept: Vec<Span>,
-        /// Its bytes, at their own places.
+        /// Their bytes, at their original offsets.
         memory: Arc<File>,
     },
-    /// What a crash has left, and what was written since.
+    /// The state after a crash, with later writes.
     AfterCrash(Arc<RwLock<Overlay>>),
 }
 
-/// A run of bytes that were written, or never were.
+/// A run of bytes that were written, or of bytes that were not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its length.
+    /// Length in bytes.
     pub length_bytes: u64,
-    /// Nothing was written there: it reads as zeros.
+    /// Whether nothing was written there, so that it reads as zeros.
     pub is_hole: bool,
 }
 
 impl Contents {
-    /// `capacity_bytes` of zeros in memory, which takes what is written of them.
+    /// Creates `capacity_bytes` of zeros in memory, which is allocated as it is written.
     ///
     /// # Errors
-    /// The machine has no such memory.
+    /// When the memory is not available.
     pub fn in_memory(capacity_bytes: u64) -> Result<Contents, LiveError> {
         Ok(Contents::Kept(memory(capacity_bytes)?))
     }
 
-    /// Nothing is kept but the ranges of `kept`.
+    /// Creates contents that discard everything but the ranges of `kept`.
     ///
     /// # Errors
-    /// The machine has no such memory.
+    /// When the memory is not available.
     pub fn discarded(capacity_bytes: u64, kept: Vec<Span>) -> Result<Contents, LiveError> {
         Ok(Contents::Discarded { kept, memory: memory(capacity_bytes)? })
     }
 
-    /// The file at `path`: a new or an empty one, sparse, or one of exactly this size that an earlier session left.
+    /// Opens the file at `path`: a new or empty one, which becomes sparse, or one of exactly this size that an earlier
+    /// session left.
     ///
     /// # Errors
-    /// Another size, somebody else's file, something that is not a regular file, a file that another server has open, a full
-    /// file system.
+    /// When the file has another size, was not created by a server, is not a regular file, or is open in another
+    /// server; when the file system is full.
     pub fn in_file(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
         Contents::of_file(path, capacity_bytes, false)
     }
 
-    /// As [`in_file`](Self::in_file), of whoever's file it is: it is a server's own from now on.
+    /// Like [`in_file`](Self::in_file) for a file of any origin, which is marked as a server's own.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`in_file`](Self::in_file).
     pub fn adopted(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
         Contents::of_file(path, capacity_bytes, true)
     }
@@ -85,9 +87,9 @@ impl Contents {
         let no_file =
             || LiveError::Asked(format!("{}: contents are kept in a regular file, which this is not", name()));
         let existed = path.symlink_metadata().is_ok();
-        // By whatever links and dots it is reached, and no further: a link to nothing makes no file elsewhere.
+        // Links and dots are resolved; a dangling link does not create a file elsewhere.
         let place = resolved(path, existed).map_err(LiveError::io(name()))?;
-        // A device that is not plugged in must not become a file of its name.
+        // A device that is not plugged in must not become a regular file.
         if place.parent().is_some_and(is_among_devices) || (existed && !place.is_file()) {
             return Err(no_file());
         }
@@ -117,15 +119,15 @@ impl Contents {
             )));
         }
         file.set_len(capacity_bytes).map_err(LiveError::io(name()))?;
-        // Where a file cannot be marked, it is adopted again the next time.
+        // If a file cannot be marked, it is adopted again the next time.
         let _ = fsetxattr(&file, MARK, mark.as_bytes(), XattrFlags::empty());
         Ok(Contents::Kept(Arc::new(file)))
     }
 
-    /// Fills `into` with what is at `offset_bytes`.
+    /// Reads the data at `offset_bytes` into `into`.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn read(&self, offset_bytes: u64, into: &mut [u8]) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.read_exact_at(into, offset_bytes),
@@ -139,10 +141,10 @@ impl Contents {
         }
     }
 
-    /// Stores `data` at `offset_bytes`.
+    /// Writes `data` at `offset_bytes`.
     ///
     /// # Errors
-    /// What the file system says, of which a full one is the usual.
+    /// The file system's error, usually that it is full.
     pub fn write(&self, offset_bytes: u64, data: &[u8]) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.write_all_at(data, offset_bytes),
@@ -155,10 +157,10 @@ impl Contents {
         }
     }
 
-    /// Has a range read as zeros, and gives back what it took.
+    /// Makes a range read as zeros, and frees its space.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn zero(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
         if length_bytes == 0 {
             return Ok(());
@@ -169,16 +171,16 @@ impl Contents {
         };
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(file, hole, offset_bytes, length_bytes) {
-            // A file system without holes is written.
+            // A file system without holes is filled with zeros.
             Err(rustix::io::Errno::OPNOTSUPP) => self.fill(offset_bytes, length_bytes),
             other => other.map_err(Into::into),
         }
     }
 
-    /// Writes zeros that take their place.
+    /// Writes zeros that occupy space.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn fill(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
         let zeros = vec![0; length_bytes.min(1 << 20) as usize];
         let mut done = 0;
@@ -190,10 +192,10 @@ impl Contents {
         Ok(())
     }
 
-    /// What of a range was written: extents that follow each other, at most `extents_max` of them, from its start on.
+    /// Returns consecutive extents of a range, written or not, from its start on, at most `extents_max`.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn extents(&self, offset_bytes: u64, length_bytes: u64, extents_max: usize) -> std::io::Result<Vec<Extent>> {
         let end_bytes = offset_bytes + length_bytes;
         let file = match self {
@@ -215,10 +217,10 @@ impl Contents {
         Ok(extents)
     }
 
-    /// First byte from `at_bytes` on that was written; `end_bytes` where none was before it.
+    /// Returns the first written byte from `at_bytes` on; `end_bytes` if there is none before it.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn next_data(&self, at_bytes: u64, end_bytes: u64) -> std::io::Result<u64> {
         let file = match self {
             Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
@@ -234,17 +236,17 @@ impl Contents {
         }
     }
 
-    /// Nothing was written in a range.
+    /// Whether nothing was written in a range.
     pub fn is_hole(&self, offset_bytes: u64, length_bytes: u64) -> bool {
-        // The end of the data would be looked for to the end of the file: only their start is wanted.
+        // A search for the end of the data would continue to the end of the file; only the start is needed.
         let end_bytes = offset_bytes + length_bytes;
         self.next_data(offset_bytes, end_bytes).is_ok_and(|data_bytes| data_bytes == end_bytes)
     }
 
-    /// Has a file's bytes on its own disk.
+    /// Flushes a file to its disk.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn sync(&self) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.sync_data(),
@@ -261,13 +263,13 @@ fn changed(overlay: &RwLock<Overlay>) -> RwLockWriteGuard<'_, Overlay> {
     overlay.write().expect("nobody panics with it")
 }
 
-/// Whether a server has left this file.
+/// Whether a server created this file.
 fn is_marked(file: &File, mark: &str) -> bool {
     let mut found = [0; 32];
     fgetxattr(file, MARK, &mut found).is_ok_and(|length| found[..length] == *mark.as_bytes())
 }
 
-/// The path without links and dots; of what does not exist, the folder's and its name.
+/// The path without links and dots; for a missing file, that of its folder with its name.
 fn resolved(path: &Path, exists: bool) -> std::io::Result<PathBuf> {
     if exists {
         return path.canonicalize();
@@ -284,7 +286,7 @@ fn memory(capacity_bytes: u64) -> Result<Arc<File>, LiveError> {
     Ok(Arc::new(file))
 }
 
-/// Calls `each` for every part of a range that is kept: its place, and which bytes of the range it is.
+/// Calls `each` for every part of a range that is kept, with its place and the bytes of the range.
 fn each_kept(
     kept: &[Span],
     offset_bytes: u64,
@@ -320,7 +322,7 @@ mod tests {
         for path in [dots, folder.join("devices/headstack-none"), "/dev/./headstack-none".into()] {
             assert!(refused(&path).contains("contents are kept in a regular file"), "{}", path.display());
         }
-        // A link to nothing makes no file elsewhere, and one to a file leads to it.
+        // A dangling link does not create a file elsewhere, and a link to a file leads to it.
         refused(&folder.join("link"));
         refused(&folder.join("good"));
         assert!(!Path::new("/dev/headstack-none").exists() && !folder.join("file").exists());

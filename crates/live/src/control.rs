@@ -1,4 +1,4 @@
-//! The control socket: an order a line as JSON, an answer a line; and Prometheus' text for whoever asks by HTTP.
+//! [`Control`]: the control socket, with one JSON order and one answer per line; and Prometheus metrics over HTTP.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use crate::pacer::Commander;
 use crate::stream::Stream;
 use crate::telemetry::prometheus;
 
-/// Orders are short: a line that is longer is none.
+/// Longest line; orders are short.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// A request by HTTP that is longer is none.
+/// Longest HTTP request.
 const HTTP_BYTES_MAX: usize = 64 << 10;
-/// Who may give orders is the socket's owner: he may have so many connections, silent ones among them.
+/// Connections of the socket's owner, the only user who may give orders, including silent ones.
 const COMMANDERS_MAX: usize = 64;
-/// Scrapers at a time.
+/// Concurrent scrapers.
 const SCRAPERS_MAX: usize = 256;
-/// A request by HTTP, from its first byte to the last of its answer.
+/// Time limit of an HTTP request, from its first byte to the last of its answer.
 pub const HTTP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What the socket takes: orders to the clock, and what concerns the server itself.
+/// A line on the socket: an order to the clock, or a command for the server itself.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -39,14 +39,14 @@ enum Line {
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 enum ServerOrder {
-    /// Prometheus' text.
+    /// Returns the Prometheus metrics.
     Metrics,
-    /// A line of text for the journal; the answer is given when it is in the file.
+    /// Adds a line of text to the journal; answered when it is in the file.
     Mark {
-        /// It.
+        /// The text.
         text: String,
     },
-    /// The end.
+    /// Ends the server.
     Stop,
 }
 
@@ -56,15 +56,15 @@ pub struct Control {
     stop_was_asked: Arc<AtomicBool>,
     event_loops: Vec<EventLoop>,
     socket: Option<PathBuf>,
-    /// The port of the metrics, as the system gave it.
+    /// Port of the metrics, as assigned by the system.
     pub metrics: Option<SocketAddr>,
 }
 
 impl Control {
-    /// Listens on a socket that only its owner may use, and on a port for metrics, where a request may take so long.
+    /// Listens on a socket that only its owner may use, and on a port for metrics with a time limit per request.
     ///
     /// # Errors
-    /// One that is in use or cannot be had.
+    /// When one is in use or not available.
     pub fn start(
         commander: &Commander,
         socket: Option<&Path>,
@@ -95,22 +95,22 @@ impl Control {
         Ok(control)
     }
 
-    /// Somebody asked for the end.
+    /// Whether an order requested the end.
     pub fn stop_was_asked(&self) -> bool {
         self.stop_was_asked.load(Ordering::Relaxed)
     }
 
-    /// Listens no more, and hangs up on everybody.
+    /// Stops listening, and closes all connections.
     pub fn stop(self) {
         self.event_loops.into_iter().for_each(EventLoop::close);
         if let Some(path) = self.socket {
-            // Somebody may have removed it.
+            // The user may have removed it.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Orders, a line each.
+/// Orders, one per line.
 struct Orders {
     commander: Commander,
     stop_was_asked: Arc<AtomicBool>,
@@ -130,7 +130,7 @@ impl Protocol for Orders {
             };
             say.extend_from_slice(format!("{told}\n").as_bytes());
         }
-        // A client that goes in the middle of a line has given no order.
+        // A client that leaves in the middle of a line has given no order.
         if received.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
     }
 
@@ -139,7 +139,7 @@ impl Protocol for Orders {
 
 fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Result<Value, LiveError> {
     let order = serde_json::from_slice::<Line>(line);
-    // An untagged enum says nothing of what was wrong: the orders to the clock do.
+    // Errors of an untagged enum have no details; those of clock orders do.
     let order = order.or_else(|_| serde_json::from_slice::<Order>(line).map(Line::Clock));
     match order.map_err(|error| LiveError::Asked(format!("order: {error}")))? {
         Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.figures()?))),
@@ -152,7 +152,7 @@ fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Resu
     }
 }
 
-/// As much of HTTP/1.0 as a scraper needs: whatever is asked for, the metrics are the answer.
+/// The part of HTTP/1.0 that a scraper needs: the metrics are the answer to any request.
 struct Metrics {
     commander: Commander,
 }

@@ -1,4 +1,4 @@
-//! A thread that copies long reads to the kernel: on the clock thread that would make other replies late.
+//! [`Courier`]: a thread that copies long reads to the kernel, which on the clock thread would delay other replies.
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -6,10 +6,10 @@ use std::thread::{self, JoinHandle};
 use crate::LiveError;
 use crate::pacer::Submitter;
 
-/// What is no longer is copied on the clock thread: to wake another one would take longer.
+/// Longest read that is copied on the clock thread: waking another thread would take longer.
 pub const AT_ONCE_BYTES: usize = 64 << 10;
 
-/// A reply that knows its way.
+/// A reply that can send itself.
 pub trait Parcel: Send + 'static {
     /// Copies it, on the calling thread.
     fn send(self);
@@ -22,7 +22,7 @@ pub struct Courier<P> {
     thread: JoinHandle<()>,
 }
 
-/// Where it finds what is to be sent.
+/// Queue of replies to send.
 #[derive(Debug)]
 pub struct Bag<P>(mpsc::Sender<Option<P>>);
 
@@ -33,17 +33,17 @@ impl<P> Clone for Bag<P> {
 }
 
 impl<P: Parcel> Bag<P> {
-    /// Has it sent. After the end of an export nobody waits for it.
+    /// Queues a reply. After the end of an export no one waits for it.
     pub fn put(&self, parcel: P) {
         drop(self.0.send(Some(parcel)));
     }
 }
 
 impl<P: Parcel> Courier<P> {
-    /// Waits for work.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// A thread that could not be had.
+    /// When no thread is available.
     pub fn start(submitter: Submitter) -> Result<Courier<P>, LiveError> {
         let (queue, work) = mpsc::channel::<Option<P>>();
         let thread = thread::Builder::new().name("headstack-send".to_owned());
@@ -54,15 +54,15 @@ impl<P: Parcel> Courier<P> {
         Ok(Courier { queue, thread: thread.map_err(LiveError::io("a thread for replies"))? })
     }
 
-    /// Where it finds its work.
+    /// Its queue.
     pub fn bag(&self) -> Bag<P> {
         Bag(self.queue.clone())
     }
 
-    /// Ends the thread: what still is to be sent has nobody who waits for it.
+    /// Ends the thread: queued replies are dropped, since no one waits for them.
     pub fn stop(self) {
         drop(self.queue.send(None));
-        // It panics with the allocator at most, which ends the process.
+        // It only panics with the allocator, which ends the process.
         let _ = self.thread.join();
     }
 }

@@ -1,6 +1,6 @@
-//! States that a crash may leave of a recorded device, one after the other, over NBD or FUSE.
+//! [`CrashedDevice`]: exports possible states of a recorded device after a crash, one after another, over NBD or FUSE.
 //!
-//! The device answers at once, and has no clock to ask. What it holds is looked up when it is read: no state is ever copied.
+//! The device answers at once, without a clock. Its contents are looked up on each read: no state is ever copied.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
@@ -17,12 +17,12 @@ use crate::fuse::Mount;
 use crate::nbd::{Endpoint, Security, Server};
 use crate::pacer::{Session, SessionOptions};
 
-/// A device that power failed on, as clients find it.
+/// A device after a power failure, as clients see it.
 #[derive(Debug)]
 pub struct CrashedDevice {
     overlay: Arc<RwLock<Overlay>>,
     place: PathBuf,
-    /// `None` once it has ended.
+    /// `None` after the end.
     running: Option<(Session, Way)>,
 }
 
@@ -33,10 +33,10 @@ enum Way {
 }
 
 impl CrashedDevice {
-    /// Over NBD, at a socket.
+    /// Exports over NBD at a socket.
     ///
     /// # Errors
-    /// A socket that cannot be had.
+    /// When the socket is not available.
     pub fn over_nbd(overlay: Overlay, socket: &Path) -> Result<CrashedDevice, LiveError> {
         let block_bytes = overlay.block_bytes();
         CrashedDevice::start(overlay, block_bytes, |device| {
@@ -45,12 +45,12 @@ impl CrashedDevice {
         })
     }
 
-    /// As a file in a directory that is empty, or made for it.
+    /// Exports as a file in a directory, which must be empty or is created.
     ///
     /// # Errors
-    /// A machine without FUSE, or one that does not let this user mount.
+    /// When the machine has no FUSE, or this user may not mount.
     pub fn over_fuse(overlay: Overlay, directory: &Path) -> Result<CrashedDevice, LiveError> {
-        // A file is read and written from any byte on.
+        // A file can be read and written at any byte offset.
         CrashedDevice::start(overlay, 1, |device| {
             let mount = Mount::start(device, directory)?;
             Ok((mount.files()[0].clone(), Way::Fuse(mount)))
@@ -89,10 +89,10 @@ impl CrashedDevice {
         &self.place
     }
 
-    /// Goes to a state. Who was connected to the one before is not any more.
+    /// Changes to another state. Clients of the previous state are disconnected.
     ///
     /// # Errors
-    /// The recording has no such moment; what the file system says.
+    /// When the recording has no such moment; the file system's error.
     pub fn take(&self, state: &CrashState) -> Result<(), CrashError> {
         if let Some((_, Way::Nbd(server))) = &self.running {
             server.cut_connections();
@@ -100,10 +100,10 @@ impl CrashedDevice {
         self.overlay().take(state)
     }
 
-    /// Throws away what was written since; false where nothing was.
+    /// Discards all later writes; returns false if there were none.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn restore(&self) -> Result<bool, CrashError> {
         self.overlay().restore()
     }
@@ -118,7 +118,7 @@ impl Drop for CrashedDevice {
         let Some((session, way)) = self.running.take() else { return };
         match way {
             Way::Nbd(server) => server.stop(),
-            // What it leaves behind is cleared by whoever has the directory.
+            // Leftovers are cleared by the owner of the directory.
             Way::Fuse(mount) => drop(mount),
         }
         session.stop();

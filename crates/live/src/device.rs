@@ -1,4 +1,4 @@
-//! What exports share: the address space, the bytes in it, and the way to the clock.
+//! [`Device`]: the common part of all exports, with the address space, the contents and the connection to the clock.
 
 use std::io;
 use std::sync::Arc;
@@ -15,51 +15,52 @@ use crate::power::Change;
 /// A LUN as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// What clients ask for.
+    /// Name by which clients select it.
     pub name: String,
-    /// What it is, for people.
+    /// Description for the user.
     pub description: String,
-    /// Its place in the system's address space.
+    /// Its range in the system's address space.
     pub span: Span,
-    /// Bytes of which every request is a multiple.
+    /// Alignment of requests in bytes.
     pub block_bytes: u32,
-    /// It has spindles.
+    /// Whether it is an HDD.
     pub is_rotational: bool,
 }
 
-/// A system that is exported by one path, as [`of`](Self::of) makes it: a clone with another [`Submitter`] exports
-/// the same bytes by another path.
+/// A system as exported over one path, created by [`of`](Self::of): a clone with another [`Submitter`] exports the same
+/// data over another path.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Its LUNs; the first is what a client gets that names none.
+    /// LUNs; the first is the default.
     pub exports: Vec<Export>,
-    /// Its bytes.
+    /// Data of the system.
     pub contents: Contents,
-    /// The way to the clock.
+    /// Connection to the clock.
     pub submitter: Submitter,
 }
 
 impl Device {
-    /// These LUNs, with these bytes, of which a power cut takes what the session's model says. One a session.
+    /// Creates a device of these LUNs and contents; a power cut affects the contents as the session's model says. One
+    /// per session.
     ///
     /// # Panics
-    /// There is one already.
+    /// When the session already has one.
     pub fn of(session: &Session, exports: Vec<Export>, contents: Contents) -> Arc<Device> {
         session.keeps(contents.clone());
         Arc::new(Device { exports, contents, submitter: session.submitter() })
     }
 
-    /// The export of that name; the first for an empty one.
+    /// The export with that name; the first one for an empty name.
     pub fn export(&self, name: &str) -> Option<&Export> {
         if name.is_empty() { self.exports.first() } else { self.exports.iter().find(|export| export.name == name) }
     }
 
-    /// Changes the bytes as `request` does and hands it to the clock, as one step: a power cut finds both or neither.
-    /// `forced` is a change that must be durable when it is acknowledged (FUA); `answer` is made when all is well, with what
-    /// is left of the memory in `share`.
+    /// Changes the contents as `request` says and submits it to the clock in one step: a power cut affects both or
+    /// neither. With `forced`, the change must be durable when it is acknowledged (FUA); `answer` is created on
+    /// success, with the rest of the memory in `share`.
     ///
     /// # Errors
-    /// What the file system says: nothing is changed then.
+    /// The file system's error; nothing is changed then.
     pub fn change(
         &self,
         at: Instant,
@@ -72,36 +73,35 @@ impl Device {
         self.submitter.submit_change(at, request, (&self.contents, change, forced), share, answer)
     }
 
-    /// Memory that keeping what is there takes, when a request of `length_bytes` changes it.
+    /// Memory for the previous contents when a request of `length_bytes` changes them.
     pub fn undo_bytes(&self, length_bytes: u64) -> u64 {
         let is_kept = self.submitter.gate().keeps_log() && length_bytes <= CHANGE_BYTES_MAX;
         if is_kept { length_bytes } else { 0 }
     }
 
-    /// Has `share` be of so many bytes, once there is room for them; false where `is_wanted` says before that nobody waits
-    /// for it any more.
+    /// Grows `share` to `bytes`, waiting if necessary; returns false if `is_wanted` becomes false before.
     pub fn make_room(&self, share: &mut Share, bytes: u64, is_wanted: &dyn Fn() -> bool) -> bool {
         share.grow(bytes, &mut || {
-            // What cannot be given back to the disk is none of this request's business.
+            // Space that cannot be freed does not concern this request.
             let _ = self.submitter.gate().tidy(&self.contents);
             is_wanted()
         })
     }
 
-    /// What a client reads from an address on.
+    /// Reads the data at an address as a client sees them.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn read(&self, start_bytes: u64, into: &mut [u8]) -> io::Result<()> {
         self.submitter.gate().read(&self.contents, start_bytes, into)
     }
 
-    /// There is power.
+    /// Whether power is on.
     pub fn has_power(&self) -> bool {
         self.submitter.gate().is_on()
     }
 
-    /// How often power failed: connections that were made before the last time are void.
+    /// Number of power cuts: connections from before the last one are void.
     pub fn power_cuts(&self) -> u32 {
         self.submitter.gate().cuts()
     }

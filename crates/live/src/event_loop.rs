@@ -1,7 +1,7 @@
-//! Many connections on one thread, none of which is waited for: handshakes, orders, metrics.
+//! [`EventLoop`]: many connections on one thread, without waiting for any: handshakes, orders, metrics.
 //!
-//! A connection that says nothing costs a descriptor and a line in a table. It has so long to come to its end; where no more can
-//! be let in, the connection that has been there longest makes room for whoever comes.
+//! An idle connection costs a descriptor and a table entry. Its stay is limited; when no more can be accepted, the
+//! oldest connection is closed for a new one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,16 +20,16 @@ use rustix::net::sockopt::set_socket_keepalive;
 
 use crate::stream::Stream;
 
-/// What is read of a connection at a time, so that none keeps the thread from the others.
+/// Bytes read of a connection at a time, so that none blocks the others.
 const PART_BYTES: usize = 16 << 10;
-/// Connections that are let in at a time, likewise.
+/// Connections accepted at a time, for the same reason.
 const ADMITTED: usize = 64;
-/// How long nobody is let in where descriptors are short and no connection can make room.
+/// Pause of accepting when descriptors are exhausted and no connection can be closed.
 const SHORT_OF_FILES: Duration = Duration::from_millis(10);
-/// The end, among what epoll tells: listeners and connections are numbered from 0.
+/// The closing event; in epoll, listeners and connections are numbered from 0.
 const CLOSING: u64 = u64::MAX;
 
-/// Where connections come from.
+/// Source of connections.
 #[derive(Debug)]
 pub(crate) enum Listener {
     /// A socket in the file system.
@@ -44,16 +44,16 @@ impl Listener {
             Listener::Unix(listener) => Ok(listener.accept()?.0.into()),
             Listener::Tcp(listener) => {
                 let (socket, _) = listener.accept()?;
-                // Replies are whole messages: waiting for more of them would be lateness.
+                // Replies are whole messages: waiting for more of them would delay them.
                 socket.set_nodelay(true)?;
-                // A host that vanished would hold its place for ever.
+                // Otherwise a vanished host would keep its place forever.
                 set_socket_keepalive(&socket, true)?;
                 Ok(socket.into())
             }
         }
     }
 
-    /// A client that has gone again before it was accepted must not be waited for.
+    /// A client that has left before it was accepted must not block the thread.
     fn never_wait(&self) -> io::Result<()> {
         match self {
             Listener::Unix(listener) => listener.set_nonblocking(true),
@@ -71,26 +71,26 @@ impl AsFd for Listener {
     }
 }
 
-/// How it goes on with a connection.
+/// How a connection continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// More has to come.
+    /// Wait for more data.
     More,
-    /// It is told what there is to tell, and is hung up on.
+    /// Send the pending reply, then close.
     Over,
-    /// It goes on elsewhere, and is told there what there is to tell.
+    /// Another thread takes over the connection, with the pending reply.
     Leaves,
 }
 
-/// What connections are for. Everything happens on the thread of the event loop: nothing here may wait for a connection.
+/// Handler of connections. Everything runs on the event loop's thread: nothing here may wait for a connection.
 pub(crate) trait Protocol: Send + 'static {
-    /// What is known of a connection.
+    /// State of a connection.
     type State: Send;
-    /// A connection is there; `reply` takes a greeting.
+    /// Called for a new connection; `reply` takes a greeting.
     fn greet(&self, reply: &mut Vec<u8>) -> Self::State;
-    /// Takes what is understood off the front of `received`, and appends to `reply`.
+    /// Removes complete messages from the front of `received`, and appends to `reply`.
     fn on_bytes(&self, connection: &mut Self::State, received: &mut Vec<u8>, reply: &mut Vec<u8>) -> Next;
-    /// A connection leaves for elsewhere, with what it has said already and what it is to be told.
+    /// Hands over a connection, with the data received and the pending reply.
     fn hand_over(
         &self,
         connection: Self::State,
@@ -101,21 +101,21 @@ pub(crate) trait Protocol: Send + 'static {
     );
 }
 
-/// How many may be there, and for how long.
+/// Limits of number and duration of connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
-    /// Connections at a time.
+    /// Concurrent connections.
     pub connections_max: usize,
-    /// How long each may stay; as long as it likes, if absent.
+    /// Longest stay; unlimited if absent.
     pub stay: Option<Duration>,
 }
 
-/// A connection that is there, as long as somebody has this.
+/// Counts an open connection as long as it exists.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
 impl ConnectionSlot {
-    /// One more of those that `taken` counts.
+    /// Adds a connection to the counter `taken`.
     pub fn new(taken: &Arc<AtomicUsize>) -> ConnectionSlot {
         taken.fetch_add(1, Ordering::AcqRel);
         ConnectionSlot(Arc::clone(taken))
@@ -128,7 +128,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// A thread that lets connections in and talks with them.
+/// A thread that accepts and serves connections.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
     closing: OwnedFd,
@@ -139,7 +139,7 @@ impl EventLoop {
     /// Opens the listeners; `taken` counts connections.
     ///
     /// # Errors
-    /// What the system says that has no more descriptors or threads.
+    /// The system's error when it has no more descriptors or threads.
     pub fn open<H: Protocol>(
         name: &str,
         listeners: Vec<Listener>,
@@ -161,9 +161,9 @@ impl EventLoop {
         Ok(EventLoop { closing, thread })
     }
 
-    /// Closes the listeners and hangs up on every connection.
+    /// Closes the listeners and all connections.
     pub fn close(self) {
-        // A counter that is 0 has room for 1.
+        // A counter at 0 has room for 1.
         let _ = rustix::io::write(&self.closing, &1u64.to_ne_bytes());
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
@@ -175,7 +175,7 @@ struct Connection<G> {
     came: Instant,
     known: G,
     received: Vec<u8>,
-    /// What it has still to be told.
+    /// Pending output.
     reply: Vec<u8>,
     next: Next,
 }
@@ -185,7 +185,7 @@ struct Loop<H: Protocol> {
     listeners: Vec<Listener>,
     limits: ConnectionLimits,
     protocol: H,
-    /// By number, and so in the order in which they came.
+    /// By number, and so in order of arrival.
     connections: BTreeMap<u64, Connection<H::State>>,
     next: u64,
     taken: Arc<AtomicUsize>,
@@ -199,7 +199,7 @@ impl<H: Protocol> Loop<H> {
             let timeout = left.map(|left| Timespec::try_from(left).expect("no years"));
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
-                // A signal is none of its business.
+                // Signals do not concern it.
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => panic!("epoll: {error}"),
             }
@@ -217,13 +217,13 @@ impl<H: Protocol> Loop<H> {
         }
     }
 
-    /// When the connection that has been there longest has been there too long.
+    /// Time at which the oldest connection reaches its limit.
     fn first_ends(&self) -> Option<Instant> {
         let (_, first) = self.connections.first_key_value()?;
         Some(first.came + self.limits.stay?)
     }
 
-    /// Hangs up on the connection that has been there longest; false if there is none.
+    /// Closes the oldest connection; returns false if there is none.
     fn dismiss_first(&mut self) -> bool {
         let first = self.connections.first_key_value().map(|(&number, _)| number);
         first.is_some_and(|number| self.take_off(number).is_some())
@@ -231,7 +231,7 @@ impl<H: Protocol> Loop<H> {
 
     fn take_off(&mut self, number: u64) -> Option<Connection<H::State>> {
         let connection = self.connections.remove(&number)?;
-        // It would be told of for as long as anybody has the connection.
+        // Otherwise epoll would report it as long as another process has the connection.
         let _ = epoll::delete(&self.epoll, connection.stream.ends().0);
         Some(connection)
     }
@@ -242,11 +242,11 @@ impl<H: Protocol> Loop<H> {
                 Ok(socket) => self.welcome(Stream::socket_of(socket)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => match Errno::from_io_error(&error) {
-                    // Others wait in the queue of the listener, where nobody can make room for them.
+                    // Others wait in the listener's queue, where no place can be made.
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !self.dismiss_first() => {
                         return thread::sleep(SHORT_OF_FILES);
                     }
-                    // It has gone again.
+                    // It has already left.
                     _ => {}
                 },
             }
@@ -271,7 +271,7 @@ impl<H: Protocol> Loop<H> {
         self.attend(number);
     }
 
-    /// Goes on with a connection as far as that goes without waiting.
+    /// Serves a connection as far as possible without waiting.
     fn attend(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         match connection.go_on(&self.protocol) {
@@ -292,7 +292,7 @@ impl<H: Protocol> Loop<H> {
             }
         }
         if let Some(connection) = self.connections.get(&number) {
-            // Who does not listen is not received.
+            // No more is received from a client that does not read.
             let wanted = if connection.reply.is_empty() { epoll::EventFlags::IN } else { epoll::EventFlags::OUT };
             let data = epoll::EventData::new_u64(number);
             if epoll::modify(&self.epoll, connection.stream.ends().0, data, wanted).is_err() {
@@ -303,7 +303,7 @@ impl<H: Protocol> Loop<H> {
 }
 
 impl<G> Connection<G> {
-    /// Says what is to be said, hears what has come, and answers it. Returns whether it stays.
+    /// Sends, receives and answers as far as possible. Returns whether the connection stays.
     fn go_on<H: Protocol<State = G>>(&mut self, protocol: &H) -> io::Result<bool> {
         if !self.tell()? {
             return Ok(true);
@@ -329,7 +329,7 @@ impl<G> Connection<G> {
         })
     }
 
-    /// Whether everything has been said.
+    /// Sends pending output; returns whether all was sent.
     fn tell(&mut self) -> io::Result<bool> {
         let sent = if self.reply.is_empty() { 0 } else { self.stream.write_at_once(&self.reply)? };
         self.reply.drain(..sent);

@@ -1,4 +1,4 @@
-//! How true a live session was to its model: what was counted and witnessed, and what is said of it.
+//! [`Fidelity`]: how closely a live session followed its model, from counters and observations.
 
 use serde::Serialize;
 
@@ -6,26 +6,27 @@ use crate::ledger::Path;
 use crate::verdict::judge;
 use crate::witness::Seen;
 
-/// What a session measured of itself.
+/// Accuracy of a session as measured by itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fidelity {
-    /// What the path to the clock and back was like.
+    /// Statistics of the path to the clock and back.
     #[serde(flatten)]
     pub path: Path,
-    /// Who else was there.
+    /// Observations of clients and scheduler.
     #[serde(flatten)]
     pub seen: Seen,
-    /// What clients measured beyond the model, at p99 and in the mean, is at most so much, in nanoseconds of the wall;
-    /// `None` where that cannot be said.
+    /// Upper bound of the latency that clients measured in excess of the model, at p99 and in the mean, in nanoseconds
+    /// of wall-clock time; `None` if undecided.
     pub error_ns: Option<u64>,
-    /// Latencies of the model from which on the session is valid, in nanoseconds of the model; `None` where it is not.
+    /// Smallest latency of the model from which the session is valid, in nanoseconds of model time; `None` if it is
+    /// not.
     pub valid_above_ns: Option<u64>,
     /// The verdict in words.
     pub verdict: String,
 }
 
 impl Fidelity {
-    /// What is to be said of what was measured and witnessed.
+    /// Evaluates statistics and observations.
     pub fn new(path: Path, seen: Seen) -> Fidelity {
         let verdict = judge(&path, &seen);
         let (error_ns, valid_above_ns) = (verdict.error_ns, verdict.valid_above_ns);

@@ -1,4 +1,4 @@
-//! What the way to the clock and back costs, measured when a server starts: that much is not a drive's latency.
+//! Measures the cost of the path to the clock and back when a server starts: this part of a latency is not the drive's.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -23,35 +23,34 @@ use crate::pacer::{Session, SessionOptions};
 use crate::stream::Stream;
 use crate::ublk::BlockDevices;
 
-/// So long a probe takes at most, whatever the device of it.
+/// Longest duration of a probe, for any device.
 const PROBED_FOR_NS: u64 = 250_000_000;
 const PROBES_MAX: usize = 100;
-/// The first few wake caches and threads.
+/// The first requests, which warm up caches and threads, are ignored.
 const WARM_UP: usize = 4;
 const BLOCK_BYTES: u32 = 4096;
 
-/// What a read of 4 KiB takes over a unix socket beside what the model says, in nanoseconds of the wall: of many reads of a
-/// device that takes `service_ns`, what nine in ten took more than. Who sleeps longer takes longer to wake, a halted virtual
-/// processor most of all: a floor is that of devices about as fast.
+/// Measures the time of a read of 4 KiB over a unix socket in excess of the model, in nanoseconds of wall-clock time:
+/// the 10 % quantile of many reads of a device that takes `service_ns`. A thread that sleeps longer takes longer to
+/// wake, most of all on a halted virtual processor, so the floor applies to devices of about that speed.
 ///
 /// # Errors
-/// A machine that has no sockets or threads.
+/// When sockets or threads are not available.
 pub fn measure_nbd(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     let (session, device) = probed(realtime, service_ns)?;
     let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
     let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), &Security::None));
     let latencies = probe(Stream::socket_of(ours), probes_of(service_ns));
-    // It ends with its client; how is in the probe's own result.
+    // It ends with its client; errors show in the probe's own result.
     let _ = server.join();
     session.stop();
     floor_of(latencies, service_ns)
 }
 
-/// What a read of 4 KiB takes on a file of a FUSE mount beside what the model says, likewise.
-/// A loop device adds its own.
+/// Measures the same on a file of a FUSE mount. A loop device adds its own cost.
 ///
 /// # Errors
-/// A machine that does not let this user mount.
+/// When this user may not mount.
 pub fn measure_fuse(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -66,10 +65,10 @@ pub fn measure_fuse(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     floor_of(latencies?, service_ns)
 }
 
-/// What a read of 4 KiB takes on a ublk device beside what the model says, likewise.
+/// Measures the same on a ublk device.
 ///
 /// # Errors
-/// A machine that has none.
+/// When the machine has no ublk.
 pub fn measure_ublk(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     let (session, device) = probed(realtime, service_ns)?;
     let latencies = BlockDevices::start(&device).and_then(|devices| {
@@ -81,7 +80,7 @@ pub fn measure_ublk(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     floor_of(latencies?, service_ns)
 }
 
-/// A device whose every request takes as long.
+/// A device with a constant service time.
 fn probed(realtime: bool, service_ns: u64) -> Result<(Session, Arc<Device>), LiveError> {
     let capacity_bytes = 1 << 20;
     let model = Model::Constant(Constant { latency_ns: service_ns, capacity_bytes });
@@ -102,7 +101,7 @@ fn probed(realtime: bool, service_ns: u64) -> Result<(Session, Arc<Device>), Liv
 fn floor_of(latencies: std::io::Result<Vec<u64>>, service_ns: u64) -> Result<u64, LiveError> {
     let mut latencies = latencies.map_err(LiveError::io("the probe of the floor"))?;
     latencies.sort_unstable();
-    // The slower ones waited for a processor too: on a busy machine most of them.
+    // The slower ones also waited for a processor: on a busy machine most of them.
     Ok(latencies[latencies.len() / 10].saturating_sub(service_ns))
 }
 
@@ -133,7 +132,7 @@ fn probe(stream: Stream, probes: usize) -> std::io::Result<Vec<u64>> {
 fn probe_file(path: &Path, probes: usize) -> std::io::Result<Vec<u64>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let file: File = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
-    // Direct I/O wants whole pages.
+    // Direct I/O requires whole pages.
     let block = BLOCK_BYTES as usize;
     let mut pages = vec![0; 2 * block];
     let start = pages.as_ptr().align_offset(block);

@@ -1,8 +1,9 @@
-//! The journal of an export: each change and flush that came, how it ended, and marks, in the order of the contents.
+//! [`Journal`]: the journal of an export, with each change and flush, its outcome, and marks, in the order of the
+//! contents.
 //!
-//! A change is noted in the step that makes it, under the lock of the [gate](crate::power::gate), and its end just before it
-//! is told. What a power cut or a fault makes of contents is noted as changes of the device's own, so that the whole journal,
-//! replayed, is what is there.
+//! A change is recorded in the step that makes it, under the lock of the [gate](crate::power::gate), and its outcome
+//! just before it is reported. Changes of the contents by a power cut or a fault are recorded as changes by the device
+//! itself, so that replaying the whole journal yields the contents.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,40 +22,40 @@ use crate::contents::Contents;
 use crate::power::Change;
 use crate::wall::Wall;
 
-/// Errors as Linux numbers them.
+/// Linux error numbers.
 const EIO: u16 = 5;
 const ENOSPC: u16 = 28;
 const EROFS: u16 = 30;
 const ETIMEDOUT: u16 = 110;
 
-/// Data that are copied at a time.
+/// Bytes copied at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// A journal that is asked for.
+/// A requested journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalPlan {
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// What holds what the contents are at the start; zeros, if nothing does.
+    /// Name of the image with the contents at the start; `None` if they are zeros.
     pub image: Option<String>,
 }
 
-/// A journal of a session. What cannot be written any more is said once, at the end.
+/// The journal of a session. A write error is reported once, at the end.
 #[derive(Debug)]
 pub struct Journal {
     writer: JournalWriter,
     block_bytes: u64,
     wall: Wall,
     is_broken: AtomicBool,
-    /// What it keeps in memory until it is written.
+    /// Its buffer memory.
     _share: Share,
 }
 
 impl Journal {
-    /// Begins one of a session of this model, which may lose acknowledged data with the power.
+    /// Starts the journal of a session of this model, which may lose acknowledged data in a power cut.
     ///
     /// # Errors
-    /// A place where no file can be.
+    /// When the file cannot be created there.
     pub fn create(
         model: &Model,
         may_lose_data: bool,
@@ -78,7 +79,7 @@ impl Journal {
         Ok(Journal { writer, block_bytes, wall, is_broken: AtomicBool::new(false), _share: share })
     }
 
-    /// A change was made; its number.
+    /// Records a change; returns its number.
     pub(crate) fn changed(&self, issued: Instant, span: Span, change: Change<'_>, is_forced: bool) -> Option<u64> {
         let at_ns = self.wall.model_ns(issued);
         let Span { start_bytes, length_bytes } = span;
@@ -89,12 +90,12 @@ impl Journal {
         })
     }
 
-    /// A flush came; its number.
+    /// Records a flush; returns its number.
     pub(crate) fn flush(&self, issued: Instant) -> Option<u64> {
         self.kept(self.writer.flush(self.wall.model_ns(issued)))
     }
 
-    /// A change or a flush ends; who has vanished gets no answer.
+    /// Records the outcome of a change or a flush; a vanished device gives none.
     pub(crate) fn ends(&self, at_ns: u64, number: u64, outcome: Outcome) {
         let fate = match outcome {
             Outcome::Done => Fate::Acknowledged,
@@ -110,14 +111,14 @@ impl Journal {
         self.kept(self.writer.answered(at_ns, number, fate));
     }
 
-    /// Contents are what they are in these places, by the device's own doing.
+    /// Records the contents of these ranges, as changed by the device itself.
     ///
     /// # Errors
-    /// What the file system says of the contents.
+    /// The file system's error on reading the contents.
     pub(crate) fn became(&self, spans: &[Span], contents: &Contents) -> io::Result<()> {
         let at_ns = self.wall.model_ns(Instant::now());
         let mut data = Vec::new();
-        // A device stores blocks, whatever was struck of one.
+        // A device stores whole blocks, even if only a part was hit.
         let whole = |span: &Span| {
             let start_bytes = span.start_bytes / self.block_bytes * self.block_bytes;
             let end_bytes = (span.start_bytes + span.length_bytes).next_multiple_of(self.block_bytes);
@@ -142,35 +143,35 @@ impl Journal {
         Ok(())
     }
 
-    /// Power is there, or is not, from this moment of the model on.
+    /// Records that power is on or off from this moment of the model on.
     pub(crate) fn power(&self, at_ns: u64, is_on: bool) {
         self.kept(if is_on { self.writer.power_on(at_ns) } else { self.writer.power_off(at_ns) });
     }
 
-    /// Notes a line of text, and returns when it is in the file.
+    /// Records a line of text, and returns when it is in the file.
     ///
     /// # Errors
-    /// It is no line, or the file cannot be written.
+    /// When it is no single line, or the file cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let at_ns = self.wall.model_ns(Instant::now());
         self.writer.mark(at_ns, text).map_err(|error| LiveError::Asked(format!("mark: {error}")))?;
         Ok(at_ns)
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
-    /// The file could not be written, now or before.
+    /// When the file could not be written, now or before.
     pub fn finish(self) -> Result<(), LiveError> {
         self.writer.finish().map_err(|error| LiveError::Asked(error.to_string()))
     }
 
-    /// It cannot be written any more.
+    /// Whether writing has failed.
     pub fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Relaxed)
     }
 
-    /// The session goes on without a journal that cannot be written; its end says so.
+    /// Keeps the session running if the journal cannot be written; the error is reported at the end.
     fn kept<T>(&self, written: io::Result<T>) -> Option<T> {
         written.inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed)).ok()
     }

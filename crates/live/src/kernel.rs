@@ -1,4 +1,4 @@
-//! Requests of the kernel's, over FUSE and ublk alike: handed to the clock, or answered at once where nothing takes time.
+//! Requests from the kernel, over FUSE and ublk: submitted to the clock, or answered at once if nothing takes time.
 
 use std::io;
 use std::time::Instant;
@@ -10,15 +10,15 @@ use crate::device::Device;
 use crate::pacer::Answer;
 use crate::power::Change;
 
-/// What the kernel waits for.
+/// A reply that the kernel waits for.
 pub trait KernelReply: Answer + Sized + 'static {
-    /// Says that it is done, from the calling thread.
+    /// Sends success from the calling thread.
     fn send_here(self);
-    /// Says that it cannot be.
+    /// Sends an error.
     fn fail(self, error: &io::Error);
 }
 
-/// Hands in what changes nothing.
+/// Submits a request that does not change contents.
 pub fn submit(device: &Device, at: Instant, request: Request, reply: impl KernelReply) {
     let submitter = &device.submitter;
     if submitter.is_instant() {
@@ -29,7 +29,8 @@ pub fn submit(device: &Device, at: Instant, request: Request, reply: impl Kernel
     }
 }
 
-/// Changes contents, `forced` to the media or not, and hands that in. What is kept of what was there is taken from `share`.
+/// Changes contents, durably with `forced`, and submits the request. Memory for the previous contents is taken from
+/// `share`.
 pub fn change(
     device: &Device,
     at: Instant,

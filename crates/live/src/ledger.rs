@@ -1,4 +1,4 @@
-//! What the clock counts, and what that says of the path to it and back.
+//! [`Ledger`]: counters of the clock, and the resulting statistics of the path to it and back.
 
 use headstack_result::LatencyHistogram;
 use headstack_workload::{Kind, Request};
@@ -7,53 +7,53 @@ use serde::Serialize;
 use crate::buckets::Buckets;
 use crate::wall::Scheduling;
 
-/// What the server knows of the path by itself.
+/// The server's own statistics of the path.
 #[derive(Clone, Debug, Serialize)]
 pub struct Path {
     /// Requests answered.
     pub requests: u64,
-    /// What a request costs on the way in and out, subtracted from what it is made to take; of several paths, the longest
-    /// way. Nanoseconds of the wall.
+    /// Cost of a request on the way in and out, which is subtracted from its service time; with several paths, that of
+    /// the slowest. Nanoseconds of wall-clock time.
     pub floor_ns: u64,
-    /// Answers that left later than the model said: the lateness of all, in nanoseconds of the wall.
+    /// Lateness of answers relative to the model, p50, in nanoseconds of wall-clock time.
     pub lateness_p50_ns: u64,
-    /// As above, of one in a hundred.
+    /// Lateness, p99.
     pub lateness_p99_ns: u64,
-    /// As above, of one in a thousand.
+    /// Lateness, p99.9.
     pub lateness_p999_ns: u64,
-    /// The latest.
+    /// Largest lateness.
     pub lateness_max_ns: u64,
-    /// The mean of it.
+    /// Mean lateness.
     pub lateness_mean_ns: u64,
-    /// Requests whose data were not copied yet when the answer was due: for how long, of one in a hundred. That is no
-    /// lateness of the clock.
+    /// Time after the due time until the data of a request were copied, p99. It does not count as lateness of the
+    /// clock.
     pub copying_p99_ns: u64,
     /// Requests that waited for memory before their data were copied.
     pub memory_waits: u64,
-    /// How long they waited on average.
+    /// Their mean wait.
     pub memory_wait_mean_ns: u64,
-    /// Requests that the model would have answered sooner than the path can.
+    /// Requests with a service time in the model below the cost of the path.
     pub below_floor: u64,
-    /// The most requests under way at a time.
+    /// Highest queue depth.
     pub deepest_queue: usize,
-    /// What the scheduler does for the clock.
+    /// Scheduling class of the clock.
     pub scheduling: Scheduling,
-    /// Nanoseconds of the model in one of the wall.
+    /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
 }
 
-/// Requests of a kind that were answered.
+/// Answered requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct KindCount {
-    /// Their response times, of the model.
+    /// Response times in model time.
     pub responses: Buckets,
-    /// Their bytes.
+    /// Bytes.
     pub bytes: u64,
-    /// How many of them failed.
+    /// Failed requests.
     pub failed: u64,
 }
 
-/// What the clock thread counts.
+/// Counters of the clock thread.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     kinds: [KindCount; Kind::ALL.len()],
@@ -62,12 +62,12 @@ pub struct Ledger {
     copying: LatencyHistogram,
     below_floor: u64,
     deepest_queue: usize,
-    /// What the scheduler does for the clock.
+    /// Scheduling class of the clock.
     pub scheduling: Scheduling,
 }
 
 impl Ledger {
-    /// Nothing yet.
+    /// Creates empty counters.
     pub fn new() -> Ledger {
         Ledger {
             kinds: Default::default(),
@@ -80,10 +80,11 @@ impl Ledger {
         }
     }
 
-    /// An answer left so much later than it was due, or than its data were copied, which was so much after it was due.
+    /// Counts an answer that left `late_ns` after it was due or, if later, after its data were copied, which was
+    /// `copied_ns` after it was due.
     #[inline]
     pub fn answered(&mut self, late_ns: u64, copied_ns: u64, below_floor: bool) {
-        // What the path itself takes is no lateness of the clock.
+        // The cost of the path itself is no lateness of the clock.
         if below_floor {
             self.below_floor += 1;
         }
@@ -92,7 +93,7 @@ impl Ledger {
         self.copying.record(copied_ns);
     }
 
-    /// A request was answered which took so long in the model.
+    /// Counts an answered request with its response time in the model.
     #[inline]
     pub fn served(&mut self, request: &Request, response_ns: u64, failed: bool) {
         let count = &mut self.kinds[request.kind as usize];
@@ -101,12 +102,12 @@ impl Ledger {
         count.failed += u64::from(failed);
     }
 
-    /// What was answered of a kind.
+    /// Answered requests of a kind.
     pub fn kind(&self, kind: Kind) -> &KindCount {
         &self.kinds[kind as usize]
     }
 
-    /// So many are under way.
+    /// Updates the highest queue depth.
     #[inline]
     pub fn outstanding(&mut self, requests: usize) {
         self.deepest_queue = self.deepest_queue.max(requests);
@@ -117,7 +118,7 @@ impl Ledger {
         &self.late
     }
 
-    /// The path as it was until now.
+    /// Statistics of the path so far.
     pub fn path(&self, floor_ns: u64, speed: f64) -> Path {
         let at = |share| self.lateness.quantile_ns(share).unwrap_or_else(|| self.lateness.max_ns());
         Path {

@@ -1,9 +1,10 @@
-//! The simulated system as a live block device: its model in virtual time, paced by the wall clock, behind NBD, FUSE and ublk.
+//! The simulated system as a live block device: its model in virtual time, paced by the wall clock, exported over NBD,
+//! FUSE and ublk. See docs/design/live.md.
 //!
-//! The model keeps a timeline of its own ([`headstack_sim::timeline`]): it is told when requests came and says when they are complete, and
-//! a thread that wakes late computes what it would have computed on time. Lateness is measured and reported
-//! ([`fidelity`]), never fed back. So a recorded session, replayed in virtual time, has the same completions to the
-//! nanosecond.
+//! The model has its own timeline ([`headstack_sim::timeline`]): it receives the arrival times of requests and returns
+//! their completion times, so a thread that wakes late computes the same results as one on time. Lateness is measured
+//! and reported ([`fidelity`]), never fed back. A recorded session therefore replays in virtual time with the same
+//! completions to the nanosecond.
 
 mod buckets;
 pub mod budget;
@@ -42,30 +43,30 @@ pub use service::{Keeping, Service, ServiceOptions};
 
 use std::io;
 
-/// What can be wrong with a live export.
+/// Errors of a live export.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The system or its schedule cannot be.
+    /// The system or its schedule is impossible.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
-    /// A file cannot be accepted: where, which key, and what would be.
+    /// An input file cannot be accepted: file, key, and allowed values.
     #[error("{0}")]
     Input(#[from] headstack_workload::InputError),
-    /// Something that was asked for cannot be done.
+    /// A request of the user that cannot be fulfilled.
     #[error("{0}")]
     Asked(String),
-    /// The machine refused: what was tried, and what it said.
+    /// An error of the machine: the action, and its error.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried, on what.
+        /// The action and its object.
         what: String,
-        /// What the machine said.
+        /// The machine's error.
         error: io::Error,
     },
 }
 
 impl LiveError {
-    /// Names what was tried when the machine refused.
+    /// Returns a function that adds the action to an error of the machine.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> LiveError {
         let what = what.into();
         |error| LiveError::Io { what, error }

@@ -1,46 +1,46 @@
-//! What may be asked of a session while it runs: orders, as the control socket and programs give them, and their answers.
+//! [`Order`]: orders to a running session from the control socket and from programs, and their answers.
 
 use headstack_sim::faults::{Fault, Trigger};
 use headstack_workload::DurationNs;
 use serde::{Deserialize, Serialize};
 
-/// An order to the clock thread, which carries it out between two events.
+/// An order to the clock thread, which executes it between two events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Order {
-    /// What is going on: the system's gauges and the session's own figures.
+    /// Returns the state: the system's gauges and the session's own figures.
     Status,
-    /// Something goes wrong, now. The answer has its number in the log and the time at which it struck.
+    /// Injects a fault now. The answer has its number in the log and the time at which it struck.
     Inject {
-        /// What.
+        /// The fault.
         fault: Fault,
-        /// How long it lasts; until it is ended, where nothing is said.
+        /// Duration; if absent, until it is cleared.
         #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
         lasts: Option<DurationNs>,
-        /// Which requests make it strike, from now on, or meet it; all, where nothing is said.
+        /// Which requests trigger it, from now on, or are affected; all if absent.
         #[serde(default, skip_serializing_if = "is_default")]
         when: Box<Trigger>,
     },
-    /// Every stripe of an array's group is read and compared; as `inject scrub`.
+    /// Reads and compares every stripe of an array's group, like `inject scrub`.
     Scrub {
-        /// Which; the only one, where nothing is said.
+        /// Name of the group; the only one if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// What is redundant is written again from the data where it differs.
+        /// Whether redundancy that differs is rewritten from the data.
         #[serde(default)]
         repair: bool,
     },
-    /// Hangs end: all of them, and what they hold is answered.
+    /// Ends all hangs and answers the requests that they hold.
     Release,
-    /// A fault ends: the one of this number in the log, or all.
+    /// Ends a fault: the one with this number in the log, or all.
     Clear {
-        /// Which.
+        /// Number of the fault.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
     },
-    /// What `smartctl -j -a` would say of each device.
+    /// Returns the output of `smartctl -j -a` for each device.
     Smart,
-    /// What was injected so far, each with its proof, and as a schedule file.
+    /// Returns the injected faults, each with its proof, and as a schedule file.
     Injections,
 }
 

@@ -1,4 +1,4 @@
-//! A whole export: a model, its contents, the clock, and everything that clients and people come by.
+//! [`Service`]: a complete export: a model, its contents, the clock, and all endpoints for clients and users.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,34 +26,34 @@ use crate::pacer::{Commander, Session, SessionOptions};
 use crate::ublk::BlockDevices;
 use crate::witness::Witness;
 
-/// Blocks of a device without mechanics.
+/// Block size of a device without mechanics.
 const CONSTANT_BLOCK_BYTES: u32 = 512;
 
-/// Where the bytes are kept.
+/// Where the data are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keeping {
     /// In memory, while the server runs.
     Memory,
-    /// In a sparse file that survives it.
+    /// In a sparse file that survives the server.
     File(PathBuf),
-    /// Likewise, in a file that no server has left.
+    /// In a file that no server created.
     Adopted(PathBuf),
-    /// Nowhere, but for these ranges (first byte, length).
+    /// Discarded, except for these ranges (first byte, length).
     Discard(Vec<(u64, u64)>),
 }
 
-/// What is asked of an export.
+/// Options of an export.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceOptions {
     /// Unix sockets for NBD.
     pub unix: Vec<PathBuf>,
-    /// Who may connect to them.
+    /// Mode of these sockets.
     pub socket_mode: u32,
     /// Ports for NBD.
     pub tcp: Vec<SocketAddr>,
-    /// Ports for NBD on loopback, of IPv4 and, where the machine has it, of IPv6.
+    /// Loopback ports for NBD, of IPv4 and, if available, of IPv6.
     #[serde(default)]
     pub loopback: Vec<u16>,
     /// NBD on standard input and output.
@@ -62,38 +62,38 @@ pub struct ServiceOptions {
     pub activated: bool,
     /// A directory for FUSE.
     pub fuse: Option<PathBuf>,
-    /// Makes the files there block devices.
+    /// Whether loop devices are attached to its files.
     pub loops: bool,
-    /// Block devices of the kernel's own (ublk).
+    /// Whether to create ublk block devices.
     pub ublk: bool,
-    /// Encrypts connections.
+    /// Encryption of connections.
     pub tls: Option<TlsOptions>,
-    /// Only this part of the system is exported: first byte and length.
+    /// Part of the system to export: first byte and length.
     pub part: Option<(u64, u64)>,
-    /// Where the bytes are.
+    /// Where the data are stored.
     pub keeping: Keeping,
-    /// Nanoseconds of the model in one of the wall.
+    /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
     /// Seed of the system's own random processes.
     pub seed: u64,
-    /// Asks for SCHED_FIFO.
+    /// Whether to request SCHED_FIFO.
     pub realtime: bool,
-    /// Memory for requests and connections; where nothing is said, a quarter of what is free, at most 1 GiB.
+    /// Memory for requests and connections; if absent, 25 % of the free memory, at most 1 GiB.
     pub memory_bytes: Option<u64>,
-    /// What a path costs; measured where it is not said.
+    /// Cost of a path; measured if absent.
     pub floor_ns: Option<u64>,
-    /// A file that says what goes wrong, and when.
+    /// A schedule file of faults.
     pub faults: Option<PathBuf>,
-    /// A file for everything that happens to the contents.
+    /// A journal file of everything that happens to the contents.
     pub journal: Option<PathBuf>,
-    /// A socket for orders.
+    /// A control socket for orders.
     pub control: Option<PathBuf>,
-    /// A port that answers HTTP with Prometheus' text.
+    /// A port for Prometheus metrics over HTTP.
     pub metrics: Option<SocketAddr>,
 }
 
 impl ServiceOptions {
-    /// In real time, nowhere to be found yet.
+    /// Options for real time, without any endpoint.
     pub fn new(keeping: Keeping) -> ServiceOptions {
         ServiceOptions {
             unix: Vec::new(),
@@ -121,17 +121,17 @@ impl ServiceOptions {
     }
 }
 
-/// How connections are encrypted. Files are in PEM form.
+/// Encryption of connections. Files are in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsOptions {
     /// The server's certificate, with its chain.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The certificate's key.
     pub key: PathBuf,
-    /// Clients have to show a certificate of one of these authorities.
+    /// Authorities, one of which must have signed the clients' certificates.
     pub client_ca: Option<PathBuf>,
-    /// Nobody is served in the clear.
+    /// Whether unencrypted clients are refused.
     pub required: bool,
 }
 
@@ -148,7 +148,7 @@ pub struct Service {
     notes: Vec<String>,
 }
 
-/// What a service has mounted, with the loop devices on it.
+/// The mount of a service, with its loop devices.
 #[derive(Debug)]
 struct Mounted {
     mount: Mount,
@@ -156,12 +156,12 @@ struct Mounted {
 }
 
 impl Service {
-    /// Starts it: its floor is measured, SSDs are preconditioned where the model says so, then the clock starts, then
-    /// clients are let in. `listener` hears of each request; `progress` is called with the share of the preconditioning
-    /// that is done, and ends the start where it returns false.
+    /// Starts the export: measures the cost of the path, preconditions SSDs if the model says so, starts the clock,
+    /// then admits clients. `listener` receives each request; `progress` receives the completed share of the
+    /// preconditioning, and stops the start by returning false.
     ///
     /// # Errors
-    /// What is impossible in the model or the options; what the machine refuses.
+    /// When the model or the options are impossible, or the machine refuses a resource.
     pub fn start(
         name: &str,
         model: &Model,
@@ -218,27 +218,27 @@ impl Service {
         Ok(Service { session, device, server, mounted, block_devices, witness, control, notes })
     }
 
-    /// Who gives orders.
+    /// Returns a handle for orders.
     pub fn commander(&self) -> Commander {
         self.session.commander()
     }
 
-    /// What is to be known at the start: faults that can have no effect.
+    /// Notes for the user at the start: faults that can have no effect.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// What it exports.
+    /// The exports.
     pub fn exports(&self) -> &[Export] {
         &self.device.exports
     }
 
-    /// Ports as the system gave them.
+    /// Ports as assigned by the system.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.server.addresses()
     }
 
-    /// The port of the metrics, as the system gave it.
+    /// Port of the metrics, as assigned by the system.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.control.metrics
     }
@@ -248,32 +248,32 @@ impl Service {
         self.mounted.as_ref().map_or(&[], |mounted| mounted.mount.files())
     }
 
-    /// Block devices, of ublk and on loop devices.
+    /// Block devices of ublk and of loop devices.
     pub fn block_devices(&self) -> Vec<PathBuf> {
         let ublk = self.block_devices.iter().flat_map(BlockDevices::paths);
         ublk.chain(self.mounted.iter().flat_map(|mounted| &mounted.loops)).cloned().collect()
     }
 
-    /// Nobody can come any more, or somebody asked for the end.
+    /// Whether no clients can connect any more, or an order requested the end.
     pub fn is_over(&self) -> bool {
         let is_unmounted = self.mounted.as_ref().is_none_or(|mounted| mounted.mount.is_unmounted());
         let is_taken_away = self.block_devices.as_ref().is_none_or(BlockDevices::is_over);
         self.control.stop_was_asked() || (self.server.is_over() && is_unmounted && is_taken_away)
     }
 
-    /// Somebody unmounted the directory from outside.
+    /// Whether the directory was unmounted from outside.
     pub fn was_unmounted(&self) -> bool {
         self.mounted.as_ref().is_some_and(|mounted| mounted.mount.is_unmounted())
     }
 
-    /// Ends it: clients first, then the clock. Bytes in a file are on its disk afterwards.
+    /// Ends the export: clients first, then the clock. Afterwards the data of a file are on its disk.
     ///
     /// # Errors
-    /// A file whose disk is full or gone; a mount or a loop device that does not come off.
+    /// When the disk of a file is full or gone, or a mount or a loop device cannot be removed.
     pub fn stop(self) -> Result<Fidelity, LiveError> {
         self.control.stop();
         self.server.stop();
-        // The clock answers what a block device still writes while it is taken away.
+        // The clock answers the last writes of a block device while it is removed.
         let gone = self.block_devices.map_or(Ok(()), BlockDevices::stop);
         let unmounted = self.mounted.map_or(Ok(()), Mounted::stop);
         let fidelity = self.session.stop();
@@ -303,7 +303,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Loop devices come off first: a mount under them would not let go.
+    /// Loop devices are detached first: a mount with loop devices stays busy.
     fn stop(self) -> Result<(), LiveError> {
         let detached: Result<(), LiveError> = self.loops.iter().try_for_each(|device| detach_loop(device));
         self.mount.stop()?;
@@ -311,13 +311,13 @@ impl Mounted {
     }
 }
 
-/// What a path costs, as somebody says or as it is measured with a device about as fast.
+/// Cost of a path, as given or as measured with a device of about the same speed.
 fn floor_of(
     model: &Model,
     options: &ServiceOptions,
     measure: fn(bool, u64) -> Result<u64, LiveError>,
 ) -> Result<u64, LiveError> {
-    /// A seek and half a turn, a read of a cell: orders of magnitude, of the model's time.
+    /// Model times to within an order of magnitude: a seek and half a revolution, or a read of a flash cell.
     const DISK_NS: u64 = 6_000_000;
     const FLASH_NS: u64 = 100_000;
     let model_ns = match model {
@@ -329,7 +329,7 @@ fn floor_of(
     options.floor_ns.map_or_else(|| measure(options.realtime, wall_ns.clamp(FLASH_NS, 10_000_000)), Ok)
 }
 
-/// What the journal says of contents at the start: that they are zeros, or where they are.
+/// Plan of a journal with the contents at the start: zeros, or an image.
 fn journal_plan(
     path: &Path,
     options: &ServiceOptions,
@@ -369,7 +369,7 @@ fn security_of(options: &ServiceOptions) -> Result<Security, LiveError> {
     Ok(if asked.required { Security::Required(tls) } else { Security::Offered(tls) })
 }
 
-/// One export a LUN.
+/// Creates one export per LUN.
 fn exports_of(name: &str, model: &Model) -> Vec<Export> {
     match model {
         Model::Constant(constant) => vec![Export {

@@ -1,8 +1,8 @@
-//! What `smartctl -j -a` would say of each device: counters that follow what was injected.
+//! SMART data of each device in the format of `smartctl -j -a`, with counters that follow the injected faults.
 //!
-//! Hours are those of the model. Normalised values fall by one a count, which is what many drives do; the temperature is
-//! that of a case without work, where the description knows what warms and cools it. A disk announces that it will fail
-//! where what it repeats or reallocates has used up its allowance, which is before anything is lost if these come first.
+//! Hours are model time. Normalised values fall by one per count, as on many drives; the temperature is that of an idle
+//! case if the description has the thermal data. An HDD predicts its failure when the number of its re-reads or
+//! reallocations passes the threshold, which is before data are lost if these come first.
 
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::InterfaceKind;
@@ -12,25 +12,25 @@ use headstack_sim::{Model, SystemDescription};
 use serde_json::{Value, json};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// A data unit of NVMe's health log: 1,000 blocks of 512 bytes, whatever the block size.
+/// A data unit of NVMe's health log: 1,000 blocks of 512 bytes, for any block size.
 const NVME_UNIT_BYTES: u64 = 512_000;
-/// Above what SAS at 12 Gb/s carries (1.2 GB/s, 0.83 ns a byte), a solid-state drive has PCI Express.
+/// Faster than SAS at 12 Gb/s (1.2 GB/s, 0.83 ns per byte), an SSD is assumed to use PCI Express.
 const NVME_BELOW_NS_PER_BYTE: f64 = 0.8;
 
-/// Normalised values at or below which a disk announces its failure: re-reads, and sectors in spares. Those of ATA drives
-/// are common ones; what SCSI drives go by is not public, and taken to be the same.
+/// Normalised values at or below which an HDD predicts its failure: re-reads, and reallocated sectors. Those of ATA
+/// drives are common ones; the thresholds of SCSI drives are not public, and assumed to be the same.
 const READ_ERRORS_THRESHOLD: i64 = 6;
 const REALLOCATED_THRESHOLD: i64 = 36;
 
-/// Bits of smartctl's exit status: the drive says that it is failing, and a pre-failure attribute is at its threshold.
+/// Bits of smartctl's exit status: the drive predicts its failure, and a pre-failure attribute is at its threshold.
 const EXIT_FAILING: u32 = 1 << 3;
 const EXIT_PREFAILURE: u32 = 1 << 4;
 
-/// Flags of an attribute that foretells failure, and of one that only counts.
+/// Flags of an attribute that predicts failure, and of one that only counts.
 const PREFAILURE: (u32, &str) = (0x33, "PO--CK ");
 const OLD_AGE: (u32, &str) = (0x32, "-O--CK ");
 
-/// What a device speaks.
+/// Protocol of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Ata,
@@ -64,24 +64,24 @@ impl Protocol {
     }
 }
 
-/// What is known of a device.
+/// Data of a device.
 struct Known<'a> {
     health: &'a DeviceHealth,
     hours: u64,
     celsius: Option<i64>,
     spin_up_ms: Option<u64>,
     block_bytes: u32,
-    /// Commands that were sent again because of the link.
+    /// Commands that were resent because of link errors.
     resent: u64,
 }
 
-/// A report on each device of a timeline's model at `now_ns`.
+/// Returns a report on each device of a timeline's model at `now_ns`.
 pub fn reports<T>(timeline: &Timeline<T>, now_ns: u64) -> Vec<Value> {
     let (devices, resent) = (timeline.device_health(), timeline.resent());
     let (descriptions, resent) = match timeline.model() {
         Model::Constant(_) => return Vec::new(),
         Model::System(SystemDescription::Drive(device)) => (std::slice::from_ref(device), resent),
-        // The link of an array's host is none of its members'.
+        // The link of an array's host is not that of its members.
         Model::System(SystemDescription::Array(array)) => (array.devices.as_slice(), 0),
     };
     let numbered = devices.iter().enumerate();
@@ -256,7 +256,7 @@ impl Known<'_> {
             "data_units_written": health.written_bytes.div_ceil(NVME_UNIT_BYTES),
             "power_cycles": health.power_cycles,
             "power_on_hours": self.hours,
-            // Power is only ever cut.
+            // Power is never shut down in any other way.
             "unsafe_shutdowns": health.power_cycles.saturating_sub(1),
             "media_errors": health.uncorrectable_errors,
             "num_err_log_entries": health.uncorrectable_errors,
@@ -274,7 +274,8 @@ impl Known<'_> {
     }
 }
 
-/// What a SCSI drive says of itself: its sense code 5D/00 where a threshold is passed (informational exceptions, mode page 1C).
+/// Health status of a SCSI drive: its sense code 5D/00 if a threshold is passed (informational exceptions, mode page
+/// 1C).
 fn scsi_status(health: &DeviceHealth) -> Value {
     let failing = normalised(health.retried_passes) <= READ_ERRORS_THRESHOLD
         || normalised(health.reallocated_sectors) <= REALLOCATED_THRESHOLD;
@@ -285,7 +286,7 @@ fn scsi_status(health: &DeviceHealth) -> Value {
     }
 }
 
-/// What is left of 100 after so many counts.
+/// Normalised value after `raw` counts: 100 minus the counts.
 fn normalised(raw: u64) -> i64 {
     100 - raw.min(99) as i64
 }
@@ -295,7 +296,7 @@ fn attribute(id: u32, name: &str, raw: u64, threshold: i64, flags: (u32, &str)) 
     row(id, name, raw, normalised(raw), threshold, flags)
 }
 
-/// An attribute that nobody fears.
+/// An attribute that only counts.
 fn steady(id: u32, name: &str, raw: u64, flags: (u32, &str)) -> Value {
     row(id, name, raw, 100, 0, flags)
 }

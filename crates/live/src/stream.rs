@@ -1,4 +1,4 @@
-//! What a connection runs over: a socket, or the two ends of a pipe.
+//! [`Stream`]: the transport of a connection, a socket or two pipes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,24 +13,24 @@ use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 
-/// The number of the ioctl that asks a socket what is unread (SIOCOUTQ), which is that of terminals.
+/// The number of the ioctl for a socket's unread bytes (SIOCOUTQ), which it shares with terminals.
 const TIOCOUTQ: Opcode = 0x5411;
 
-/// How long a client is waited for that holds memory: for as long as it likes, unless others wait for memory.
+/// How long to wait for a client that holds memory: without limit, unless others wait for memory.
 #[derive(Clone, Debug)]
 pub struct Patience {
-    /// So long without a byte from or to it, while others wait.
+    /// Time limit without a byte from or to it, while others wait.
     pub stall: Duration,
-    /// For what they wait.
+    /// The budget for which others wait.
     pub budget: Budget,
 }
 
-/// A connection's two directions.
+/// Both directions of a connection.
 #[derive(Clone, Debug)]
 pub enum Stream {
     /// One socket for both.
     Socket(Arc<OwnedFd>),
-    /// Standard input and output that are no socket.
+    /// Standard input and output that are not a socket.
     Pipes(Arc<File>, Arc<File>),
 }
 
@@ -40,10 +40,10 @@ impl Stream {
         Stream::Socket(Arc::new(socket.into()))
     }
 
-    /// Standard input and output, which a client has made for the server.
+    /// Standard input and output, as set up by a client.
     ///
     /// # Errors
-    /// They are closed.
+    /// When they are closed.
     pub fn stdio() -> io::Result<Stream> {
         let (input, output) = (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
         let is_socket = rustix::net::sockopt::socket_type(&input).is_ok();
@@ -54,7 +54,7 @@ impl Stream {
         })
     }
 
-    /// What is read from, and what is written to.
+    /// The ends to read from, and to write to.
     pub fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
         match self {
             Stream::Socket(socket) => (socket.as_fd(), socket.as_fd()),
@@ -62,10 +62,10 @@ impl Stream {
         }
     }
 
-    /// Has reads and writes fail with [`io::ErrorKind::WouldBlock`] rather than wait, whoever has this stream.
+    /// Makes reads and writes fail with [`io::ErrorKind::WouldBlock`] instead of waiting, for all users of this stream.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn never_wait(&self) -> io::Result<()> {
         let (input, output) = self.ends();
         for end in [input, output] {
@@ -74,10 +74,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads what has come; 0 at the end.
+    /// Reads available data; 0 at the end.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         uninterrupted(|| match self {
             Stream::Socket(socket) => Ok(recv(socket, &mut *into, RecvFlags::empty())?.0),
@@ -85,10 +85,11 @@ impl Stream {
         })
     }
 
-    /// Reads what has come already: `None` where nothing has, 0 at the end. A pipe cannot be asked, and is waited for.
+    /// Reads data that have already arrived: `None` if there are none, 0 at the end. A pipe cannot be queried, so this
+    /// waits for it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn read_at_once(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let Stream::Socket(socket) = self else { return self.read(into).map(Some) };
         match recv(socket, &mut *into, RecvFlags::DONTWAIT) {
@@ -97,10 +98,10 @@ impl Stream {
         }
     }
 
-    /// Reads what has come, or comes before `deadline`; 0 at the end.
+    /// Reads data that are available before `deadline`; 0 at the end.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::TimedOut`].
+    /// The system's error; [`io::ErrorKind::TimedOut`].
     pub fn read_by(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
         let Some(deadline) = deadline else { return self.read(into) };
         loop {
@@ -112,10 +113,10 @@ impl Stream {
         }
     }
 
-    /// Waits for bytes, or the end. A pipe is waited for when it is read.
+    /// Waits for data, or the end. For a pipe, the read itself waits.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::TimedOut`] where the client has no right to more patience.
+    /// The system's error; [`io::ErrorKind::TimedOut`] if patience with the client is over.
     pub fn await_input(&self, patience: &Patience) -> io::Result<()> {
         self.await_end(PollFlags::IN, patience)
     }
@@ -131,10 +132,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes all of it, waiting for the client as long as it has a right to that.
+    /// Writes everything, waiting for the client as long as `patience` permits.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind::TimedOut`].
+    /// The system's error; [`io::ErrorKind::TimedOut`].
     pub fn write_patiently(&self, mut bytes: &[u8], patience: &Patience) -> io::Result<()> {
         if matches!(self, Stream::Pipes(..)) {
             return self.write_all(bytes);
@@ -148,10 +149,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes what there is room for, once there is any.
+    /// Writes as much as there is room for, once there is any.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         uninterrupted(|| match self {
             Stream::Socket(socket) => Ok(send(socket, bytes, SendFlags::NOSIGNAL)?),
@@ -159,10 +160,10 @@ impl Stream {
         })
     }
 
-    /// Writes what there is room for now: nothing of it to a pipe, which cannot be asked.
+    /// Writes as much as there is room for now; nothing to a pipe, which cannot be queried.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
         let Stream::Socket(socket) = self else { return Ok(0) };
         match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -171,10 +172,10 @@ impl Stream {
         }
     }
 
-    /// Writes all of it, waiting for the client where it must.
+    /// Writes everything, waiting for the client if necessary.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write(bytes)? {
@@ -185,17 +186,17 @@ impl Stream {
         Ok(())
     }
 
-    /// The process at the other end of a unix socket, as it was when it connected.
+    /// The process at the other end of a unix socket when it connected.
     pub fn peer(&self) -> Option<u32> {
         let Stream::Socket(socket) = self else { return None };
         let is_unix = sockopt::socket_domain(socket).is_ok_and(|domain| domain == AddressFamily::UNIX);
         let credentials = is_unix.then(|| sockopt::socket_peercred(socket).ok()).flatten()?;
-        // Who lives in another namespace of processes has no number here.
+        // A process in another PID namespace has no number here.
         u32::try_from(credentials.pid.as_raw_nonzero().get()).ok()
     }
 
-    /// Bytes that were written and that the other end of a unix socket has not read, the kernel's own overhead included;
-    /// `None` where that cannot be said.
+    /// Bytes written that the other end of a unix socket has not read, including the kernel's overhead; `None` if
+    /// unknown.
     #[allow(unsafe_code)]
     pub fn unread_bytes(&self) -> Option<usize> {
         let Stream::Socket(socket) = self else { return None };
@@ -204,29 +205,29 @@ impl Stream {
         usize::try_from(asked.ok()?).ok()
     }
 
-    /// Nothing waits to be read.
+    /// Whether no data wait to be read.
     pub fn is_drained(&self) -> bool {
         rustix::io::ioctl_fionread(self.ends().0).is_ok_and(|bytes| bytes == 0)
     }
 
-    /// Ends both directions of a socket. A pipe ends with its client.
+    /// Closes both directions of a socket. A pipe ends with its client.
     pub fn shut(&self) {
         if let Stream::Socket(socket) = self {
-            // Who has gone already needs no end.
+            // Fails if the peer has already left.
             let _ = shutdown(socket, Shutdown::Both);
         }
     }
 
-    /// Ends the direction away from here: the other side reads the end once it has read the rest.
+    /// Closes the outgoing direction: the other side reads the end after the remaining data.
     pub fn shut_writing(&self) {
         if let Stream::Socket(socket) = self {
-            // As above.
+            // As in `shut`.
             let _ = shutdown(socket, Shutdown::Write);
         }
     }
 }
 
-/// Whether something can be done with an end, within so long.
+/// Whether an end is ready within a time.
 fn is_ready(end: BorrowedFd<'_>, wanted: PollFlags, within: Duration) -> io::Result<bool> {
     let timeout = Timespec::try_from(within).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(&end, wanted)], Some(&timeout)) {

@@ -1,4 +1,4 @@
-//! What a session tells of itself while it runs: the answer to a status order, and the same for Prometheus.
+//! Figures of a running session: the answer to a status order, and the same for Prometheus.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::buckets::{BOUNDS_NS, Buckets};
 use crate::fidelity::Fidelity;
 use crate::ledger::Ledger;
 
-/// Completes the clock's own answer to [`Order::Status`](crate::Order::Status).
+/// Completes the clock's answer to [`Order::Status`](crate::Order::Status).
 pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
     let told = |kind: Kind| {
         let count = ledger.kind(kind);
@@ -27,17 +27,17 @@ pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
     status["fidelity"] = json!(fidelity);
 }
 
-/// A session's figures of one moment, for [`prometheus`].
+/// Figures of a session at one moment, for [`prometheus`].
 #[derive(Debug)]
 pub struct Figures {
-    /// The answer to a status order.
+    /// Answer to a status order.
     pub status: Value,
-    /// What the clock counted.
+    /// Counters of the clock.
     pub ledger: Ledger,
 }
 
-/// The text for Prometheus (exposition format 0.0.4). Times are in seconds, of the model but for lateness, floor, error and
-/// waiting, which are of the wall.
+/// Returns the text for Prometheus (exposition format 0.0.4). Times are in seconds of model time, except lateness,
+/// floor, error and waits, which are in wall-clock time.
 pub fn prometheus(Figures { status, ledger }: &Figures) -> String {
     let mut text = Text(String::new());
     let fidelity = &status["fidelity"];
@@ -84,7 +84,7 @@ fn requests(text: &mut Text, ledger: &Ledger) {
     }
 }
 
-/// Clients by process: those of one process are told together, and those that cannot be seen.
+/// Clients by process: those of one process are combined, and so are those of unknown ones.
 fn clients(text: &mut Text, clients: &Value) {
     let mut told: Vec<(String, f64)> = Vec::new();
     for client in clients.as_array().into_iter().flatten() {
@@ -142,7 +142,7 @@ fn cache(text: &mut Text, cache: &Value) {
     }
 }
 
-/// Faults that last, by what they are: several of a kind are told together.
+/// Lasting faults by kind: several of a kind are combined.
 fn faults(text: &mut Text, faults: &Value) {
     let faults = faults.as_array().map_or(&[][..], Vec::as_slice);
     let mut kinds: Vec<(&str, f64, f64)> = Vec::new();
@@ -172,10 +172,10 @@ fn truth(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// Metrics as they are written, each name once.
+/// Text of the metrics, each name once.
 struct Text(String);
 
-/// Bounds of a histogram that are told: 1, 2.5 and 5 of each decade from 10 us on.
+/// Bounds of a histogram in the output: 1, 2.5 and 5 of each decade from 10 us on.
 fn told_bounds() -> impl Iterator<Item = usize> {
     (20..BOUNDS_NS.len()).filter(|bound| [0, 8, 14].contains(&(bound % 20)))
 }
@@ -192,7 +192,7 @@ impl Text {
         self.write(format_args!("headstack_{name}{labels} {value}\n"));
     }
 
-    /// A figure that is there or not.
+    /// A figure that may be absent.
     fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.head(name, "gauge", help);
@@ -200,7 +200,7 @@ impl Text {
         }
     }
 
-    /// A figure of each of several things that have names.
+    /// A figure for each of several named things.
     fn each(&mut self, name: &str, help: &str, label: &str, things: &[Value], figure: impl Fn(&Value) -> Option<f64>) {
         let figures: Vec<_> =
             things.iter().filter_map(|thing| Some((thing["name"].as_str()?, figure(thing)?))).collect();
@@ -210,7 +210,7 @@ impl Text {
         }
     }
 
-    /// The state that each of several things is in.
+    /// States of several named things.
     fn states(&mut self, name: &str, help: &str, label: &str, things: &[Value]) {
         if !things.is_empty() {
             self.head(name, "gauge", help);
@@ -238,7 +238,7 @@ impl Text {
     }
 }
 
-/// A label's value, which may have anything in it.
+/// Escapes a label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,50 +1,51 @@
-//! For which latencies a session is valid: what its clients measured beyond the model, and who is to blame where that is much.
+//! [`Verdict`]: from which latencies on a session is valid. It bounds the error that clients measured in excess of the
+//! model, and names the cause if that is large.
 //!
-//! Of a client whose turns follow each other without a pause it is known what it measured at most ([`crate::witness`]). Of one
-//! that pauses, or that cannot be seen, it is concluded from a client of ordinary priority beside it and from what the
-//! scheduler says of it.
+//! If the turns of a client follow each other without a pause, its measured error has a known upper bound
+//! ([`crate::witness`]). For a client that pauses, or cannot be observed, it is inferred from a client of ordinary
+//! priority that runs at the same time, and from the scheduler's statistics.
 
 use crate::ledger::Path;
 use crate::wall::Scheduling;
 use crate::witness::{ClientSeen, Seen};
 
-/// A latency is told true where the path's own error, at p99 and in the mean, is at most this share of it.
+/// A latency is valid if the path's own error, at p99 and in the mean, is at most this share of it.
 const VALID_SHARE: f64 = 0.05;
-/// What is valid above more than that is not a drive's latency any more, but at its deepest queues.
+/// Limit above which a valid latency is no drive's latency any more, except at its deepest queues.
 const HOPELESS_NS: u64 = 100_000_000;
-/// Fewer looks of the canary say nothing.
+/// Smallest number of canary requests for a conclusion.
 const CANARIES_MIN: u64 = 20;
-/// Clients with less than this part of the requests do not decide.
+/// Clients with less than this fraction (1 in so many) of the requests are ignored.
 const SHARE_OF_REQUESTS: u64 = 100;
-/// What a client that cannot be seen does for a request of its own, at the order of magnitude.
+/// Work of an unobserved client per request, to within an order of magnitude.
 const UNSEEN_WORK_NS: u64 = 10_000;
-/// A thread that runs so much of the time has requests that wait for it.
+/// Share of running time above which a thread makes its requests wait.
 const BUSY_SHARE: f64 = 0.8;
-/// Waiting that deserves to be named.
+/// Share of waiting that is mentioned.
 const NAMED_SHARE: f64 = 0.05;
 
-/// What the session can say.
+/// Verdict on a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What clients measured beyond the model, at p99 and in the mean, is at most so much of the wall's time; `None` where
-    /// that cannot be said.
+    /// Upper bound of the latency that clients measured in excess of the model, at p99 and in the mean, in wall-clock
+    /// time; `None` if undecided.
     pub error_ns: Option<u64>,
-    /// Latencies of the model from which on it is valid.
+    /// Smallest latency of the model for which it is valid.
     pub valid_above_ns: Option<u64>,
-    /// In words.
+    /// The verdict in words.
     pub words: String,
 }
 
-/// How a client's error is known.
+/// Basis of a client's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Basis {
-    /// Its turns leave no room for more.
+    /// Its turns bound the error.
     Turns,
-    /// Others were no worse off.
+    /// Inferred from the canary.
     Canary,
 }
 
-/// Judges what was measured and witnessed.
+/// Judges statistics and observations.
 pub fn judge(path: &Path, seen: &Seen) -> Verdict {
     let not_valid =
         |error_ns, why: String| Verdict { error_ns, valid_above_ns: None, words: format!("not valid: {why}") };
@@ -78,7 +79,7 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
         }
     }
     let (client_ns, basis, client) = worst.expect("a hundred parts of all requests are somebody's");
-    // A path that is quicker than its floor answers too soon, by as much at most.
+    // On a path that is faster than its floor, answers are early by at most the floor.
     let error_ns = client_ns.max(path.floor_ns);
     let valid_ns = error_ns as f64 / VALID_SHARE;
     if valid_ns > HOPELESS_NS as f64 {
@@ -92,7 +93,7 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
     let valid_above_ns = (valid_ns * path.speed).ceil() as u64;
     let words = format!(
         "valid for latencies above {:.1} ms (there a client measures at most 5 % more or less than the model, in the mean and at p99{})",
-        // Never a better figure than the one that is required.
+        // Rounded up, so that the figure is never better than the required one.
         (valid_above_ns as f64 / 1e5).ceil() / 10.0,
         match basis {
             Basis::Turns => String::new(),
@@ -102,7 +103,7 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
     Verdict { error_ns: Some(error_ns), valid_above_ns: Some(valid_above_ns), words }
 }
 
-/// What a client measured beyond the model at most; `None` where that cannot be said.
+/// Upper bound of a client's error in excess of the model; `None` if undecided.
 fn error_of(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<(u64, Basis)> {
     let turns = &client.turns;
     let by_turns = (turns.error.count > 0 && client.pid.is_some())
@@ -114,7 +115,7 @@ fn error_of(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<(u64, Basis
     }
 }
 
-/// What is concluded of a client that cannot be seen, or that does other things between its requests.
+/// Error inferred for a client that cannot be observed, or that does other work between its requests.
 fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
     let turns = &client.turns;
     if seen.canary.count < CANARIES_MIN || turns.lying * SHARE_OF_REQUESTS > turns.requests {
@@ -124,17 +125,17 @@ fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
         (Some(waits), Some(_)) => {
             let explained_ns = turns.depth as u64 * (waits.ran_ns + waits.waited_ns)
                 + 2 * turns.requests * path.floor_ns.max(UNSEEN_WORK_NS);
-            // Who does not pause is known by its turns; who has no time to pause has requests that wait for it.
+            // A client that does not pause is judged by its turns; one without idle time has requests that wait for it.
             if turns.turned_ns < 2 * explained_ns || waits.ran_share > BUSY_SHARE {
                 return None;
             }
             (waits.ran_ns / turns.requests, waits.wait.p99_ns)
         }
-        // One of this machine that the scheduler says nothing of: its pauses cannot be told from waiting.
+        // A local client without scheduler statistics: its pauses cannot be distinguished from waiting.
         (None, Some(_)) => return None,
         (_, None) => (UNSEEN_WORK_NS, 0),
     };
-    // All replies of a queue may come at once, and the last of them waits for the work of the others.
+    // All replies of a queue may arrive at once, and the last of them waits for the processing of the others.
     let queued_ns = turns.depth as u64 * work_ns;
     Some(
         path.lateness_p99_ns.max(path.lateness_mean_ns)
@@ -145,7 +146,7 @@ fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
     )
 }
 
-/// Who made it so much.
+/// Names the cause of a large error.
 fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String {
     if path.lateness_p99_ns.max(path.lateness_mean_ns) * 2 >= error_ns {
         let late = format!("one answer in a hundred left {} late", time(path.lateness_p99_ns));
@@ -160,7 +161,7 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
         };
     }
     let on_time = format!("the server was on time (p99 {})", time(path.lateness_p99_ns));
-    // Requests wait for memory before they are copied, and look as if that took so long.
+    // Requests that wait for memory before they are copied look as if the copy took that long.
     let waits = path.memory_waits * SHARE_OF_REQUESTS >= path.requests;
     if waits && path.memory_wait_mean_ns * 2 >= error_ns {
         return format!(
@@ -181,7 +182,7 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
     )
 }
 
-/// What kept a client.
+/// Names what delayed a client.
 fn starved(client: &ClientSeen, seen: &Seen) -> String {
     let name = name(client);
     let turns = &client.turns;
@@ -208,7 +209,7 @@ fn starved(client: &ClientSeen, seen: &Seen) -> String {
     }
 }
 
-/// Why nothing can be said.
+/// Explains why the error is undecided.
 fn unknown(client: &ClientSeen, seen: &Seen) -> String {
     if client.turns.lying * SHARE_OF_REQUESTS > client.turns.requests {
         return starved(client, seen);
@@ -294,16 +295,16 @@ mod tests {
         let verdict = judge(&path(), &seen(client(50 * US)));
         assert_eq!((verdict.error_ns, verdict.valid_above_ns), (Some(50 * US), Some(MS)));
         assert!(verdict.words.starts_with("valid for latencies above 1.0 ms ("), "{}", verdict.words);
-        // Ten times slower, the model's time is a tenth of the wall's.
+        // At a speed of 0.1, model time advances ten times more slowly than wall-clock time.
         let slow = judge(&Path { speed: 0.1, ..path() }, &seen(client(50 * US)));
         assert_eq!(slow.valid_above_ns, Some(100 * US));
-        // Without PSI, without schedstat and without a canary, turns are turns.
+        // Without PSI, schedstat and canary, the turns still count.
         let blind = Seen { clients: vec![ClientSeen { waits: None, ..client(50 * US) }], ..Seen::default() };
         assert_eq!(judge(&path(), &blind), verdict);
-        // A floor of a busy start is a bound too: what answers too soon is as wrong.
+        // A floor measured at a busy start is a bound too: early answers are errors as well.
         let floor = judge(&Path { floor_ns: 100 * US, ..path() }, &seen(client(50 * US)));
         assert_eq!(floor.valid_above_ns, Some(2 * MS));
-        // The mean counts where a few are very late.
+        // The mean counts if a few are very late.
         let mut rare = client(50 * US);
         rare.turns.error.mean_ns = 200 * US;
         assert_eq!(judge(&path(), &seen(rare)).error_ns, Some(200 * US));
@@ -350,7 +351,7 @@ mod tests {
         assert_eq!(verdict.valid_above_ns, None);
         let says = "30 % of its requests waited for memory, 6.0 ms on average: give it more with --memory";
         assert!(verdict.words.contains(says), "{}", verdict.words);
-        // A few that waited, or waited for a moment, explain nothing.
+        // A few that waited, or waited briefly, explain nothing.
         for path in [Path { memory_waits: 50, ..path.clone() }, Path { memory_wait_mean_ns: 50 * US, ..path }] {
             let words = judge(&path, &seen(copying.clone())).words;
             assert!(words.contains("but to copy long requests"), "{words}");
@@ -369,7 +370,7 @@ mod tests {
         }
     }
 
-    /// A client that waits 9 ms of its own between two requests.
+    /// A client that pauses for 9 ms between two requests.
     fn pausing() -> ClientSeen {
         let mut pausing = client(18 * MS);
         pausing.turns.turned_ns = 10_000 * 9 * MS;
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn a_client_that_pauses_is_judged_by_another_and_by_the_scheduler() {
         let verdict = judge(&path(), &seen(pausing()));
-        // Lateness, the canary, its own waits, and its own work for a request.
+        // Lateness, the canary, its own waits, and its own work per request.
         assert_eq!(verdict.error_ns, Some((12 + 60 + 10 + 50) * US));
         assert!(verdict.words.contains("beside the client (fio, process 42)"), "{}", verdict.words);
         let not_valid = |why: &str, seen: &Seen| {
@@ -422,7 +423,7 @@ mod tests {
             words.contains("a client of ordinary priority beside clients that cannot be seen waited 6.0 ms"),
             "{words}"
         );
-        // A connection from elsewhere proves nothing by its turns.
+        // A remote connection's turns prove nothing.
         let mut remote = client(50 * US);
         (remote.pid, remote.name, remote.waits) = (None, None, None);
         assert_eq!(judge(&path(), &seen(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));
@@ -434,7 +435,7 @@ mod tests {
         let mut two = seen(client(50 * US));
         two.clients.push(client(MS));
         assert_eq!(judge(&Path { requests: 20_000, ..path() }, &two).error_ns, Some(MS));
-        // One that looked once and went is no hundredth of the requests.
+        // A client that left after a few requests has less than 1 % of them.
         two.clients[1].turns.requests = 3;
         assert_eq!(judge(&Path { requests: 10_003, ..path() }, &two).error_ns, Some(50 * US));
         let nothing = judge(&Path { requests: 0, ..path() }, &two);

@@ -1,4 +1,4 @@
-//! Memory that requests read into and write from.
+//! [`Buffers`]: page-aligned memory that requests read into and write from.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -7,27 +7,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use headstack_workload::{Purpose, Random};
 
-/// More than this is not taken: requests then share buffers, whose contents nobody looks at.
+/// Upper limit of the memory, in bytes. Above it requests share buffers, whose contents are then not checked.
 const BYTES_MAX: usize = 1 << 28;
-/// Transfers begin on pages, which suits every device.
+/// Alignment of transfers in bytes: a page, which suits every device.
 pub const ALIGN_BYTES: usize = 4096;
-/// `IOV_MAX` of Linux; a transfer that takes more pieces is cut short, as those above 2 GiB are.
+/// `IOV_MAX` of Linux. A transfer of more pieces is cut short, as are those above 2 GiB.
 const PIECES_MAX: usize = 1024;
-/// Unit by which storage that deduplicates or compresses compares contents.
+/// Block size at which deduplicating or compressing storage compares contents.
 const SECTOR_BYTES: usize = 512;
 
-/// Where a transfer's data are.
+/// The memory of one transfer.
 pub enum Memory {
-    /// In the slot's buffer.
+    /// The buffer of its slot.
     One(*mut u8),
-    /// Longer than a buffer, and so all over the memory: pieces for `preadv(2)`, at most as many as that takes.
+    /// Pieces for `preadv(2)`, at most `PIECES_MAX`: the transfer is longer than a buffer and runs over all of the
+    /// memory.
     Many(Box<[libc::iovec]>),
 }
 
 // SAFETY: addresses within memory that engines keep until its requests have ended.
 unsafe impl Send for Memory {}
 
-/// One buffer a slot, page-aligned, in one piece of memory.
+/// One page-aligned buffer per slot, all in one mapping.
 pub struct Buffers {
     memory: NonNull<u8>,
     length_bytes: usize,
@@ -36,15 +37,15 @@ pub struct Buffers {
     writes: u64,
 }
 
-// SAFETY: the memory belongs to this value alone, wherever it is.
+// SAFETY: only this value owns the memory, in whichever thread it is.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Buffers of `each_bytes` for so many slots, filled with noise that no storage can compress. With `own`, no two
-    /// slots share one.
+    /// Allocates a buffer of `each_bytes` for each slot, filled with incompressible noise. With `own`, no two slots
+    /// share one.
     ///
     /// # Errors
-    /// When the system has no such amount of memory.
+    /// When the system does not have that much memory.
     pub fn new(slots: u32, each_bytes: u32, own: bool) -> io::Result<Buffers> {
         let stride_bytes = (each_bytes as usize).max(1).next_multiple_of(ALIGN_BYTES);
         let room = if own { usize::MAX } else { (BYTES_MAX / stride_bytes).max(1) };
@@ -52,12 +53,12 @@ impl Buffers {
         let length_bytes = count.checked_mul(stride_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: asks for new memory, which nothing else refers to.
+        // SAFETY: maps new memory, which nothing else refers to.
         let memory = unsafe { libc::mmap(ptr::null_mut(), length_bytes, protection, flags, -1, 0) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the range was just mapped; a hint that changes no contents. Fewer pages are pinned faster.
+        // SAFETY: the range was just mapped, and the hint changes no contents. Fewer pages make pinning faster.
         unsafe { libc::madvise(memory, length_bytes, libc::MADV_HUGEPAGE) };
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let mut buffers = Buffers { memory, length_bytes, stride_bytes, count, writes: 0 };
@@ -73,7 +74,7 @@ impl Buffers {
         words.iter_mut().for_each(|word| *word = noise.bits());
     }
 
-    /// Where the slot's buffer begins.
+    /// Returns the address of the slot's buffer.
     #[inline]
     fn start(&self, slot: u32) -> *mut u8 {
         let index =
@@ -82,13 +83,13 @@ impl Buffers {
         unsafe { self.memory.as_ptr().add(index * self.stride_bytes) }
     }
 
-    /// Bytes of each slot's.
+    /// Length of each slot's buffer in bytes.
     pub fn each_bytes(&self) -> usize {
         self.stride_bytes
     }
 
-    /// Where `length` bytes of the slot go or come from. A request longer than a buffer, whose contents nobody looks at,
-    /// runs over the whole memory, as often as it takes.
+    /// Returns the memory for `length` bytes of the slot. A request longer than a buffer, whose contents are not
+    /// checked, runs over all of the memory, repeatedly if needed.
     #[inline]
     pub fn memory(&self, slot: u32, length: u32) -> Memory {
         if length as usize <= self.stride_bytes { Memory::One(self.start(slot)) } else { self.pieces(length as usize) }
@@ -103,7 +104,7 @@ impl Buffers {
         Memory::Many((0..length).step_by(self.length_bytes).take(PIECES_MAX).map(piece).collect())
     }
 
-    /// The first `length` bytes of the slot's buffer, while no request is under way in it.
+    /// Returns the first `length` bytes of the slot's buffer. Call it only while no request is under way in it.
     #[inline]
     pub fn slice(&mut self, slot: u32, length: u32) -> &mut [u8] {
         debug_assert!(length as usize <= self.stride_bytes);
@@ -111,15 +112,16 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.start(slot), length as usize) }
     }
 
-    /// Makes each sector of a write unlike all before, so that storage that stores equal blocks once has nothing to find.
+    /// Makes each sector of a write different from all earlier ones, so that deduplicating storage finds no equal
+    /// blocks.
     #[inline]
     pub fn freshen(&mut self, slot: u32, length: u32) {
         let mut writes = self.writes;
-        // A longer one repeats itself, or others.
+        // A longer write repeats its own data, or that of other slots.
         let length = (length as usize).min(self.stride_bytes) as u32;
         for sector in self.slice(slot, length).chunks_mut(SECTOR_BYTES) {
             writes += 1;
-            // Spread over the bits, so that the words themselves are no pattern.
+            // Spread over all bits, so that the words form no pattern.
             let word = writes.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes();
             let length = sector.len().min(word.len());
             sector[..length].copy_from_slice(&word[..length]);
@@ -127,7 +129,7 @@ impl Buffers {
         self.writes = writes;
     }
 
-    /// Writes `pattern` again and again into the slot's buffer.
+    /// Fills the slot's buffer with repetitions of `pattern`.
     pub fn fill(&mut self, slot: u32, length: u32, pattern: &[u8]) {
         let slice = self.slice(slot, length);
         match pattern {
@@ -136,18 +138,17 @@ impl Buffers {
         }
     }
 
-    /// All of it, for registration.
+    /// The whole mapping, for registration with the kernel.
     pub fn whole(&self) -> libc::iovec {
         libc::iovec { iov_base: self.memory.as_ptr().cast(), iov_len: self.length_bytes }
     }
 }
 
-/// A seed of noise that no other buffers have, of other threads or of earlier runs: storage that stores equal blocks once
-/// would find what they have written.
+/// Returns a seed that no other thread or earlier run uses, so that deduplicating storage finds no equal blocks.
 fn unlike_others() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // The count is in the bits that the clock needs last, so that equal times differ.
+    // The counter goes into the bits in which the clock varies least, so that equal times give different seeds.
     (since_1970.as_nanos() as u64) ^ COUNT.fetch_add(1, Ordering::Relaxed).rotate_right(16)
 }
 

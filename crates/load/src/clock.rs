@@ -1,7 +1,7 @@
-//! The time of a measurement: nanoseconds that all threads count alike.
+//! [`Clock`]: the time of a measurement in nanoseconds, common to all threads.
 //!
-//! Measurements are by the wall. Targets that store nothing may keep virtual time instead, in which the loops can be held
-//! against the laws of queueing on any machine.
+//! Measurements use wall-clock time. Null targets may use virtual time instead, in which the loops can be compared with
+//! the laws of queueing on any machine.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,37 +10,37 @@ use std::time::Duration;
 
 use crate::virtual_time::VirtualClock;
 
-/// Threads wake up late from a sleep, by tens of microseconds; what must be on time is awaited awake from this long
-/// before it. Half of a core's time at most goes into it at 10,000 arrivals a second.
+/// Threads wake tens of microseconds late from a sleep, so a thread spins for this long before anything that must be on
+/// time. At 10,000 arrivals a second this takes at most half of a core.
 pub const SPIN_NS: u64 = 50_000;
 
-/// Nobody waits longer than this without a look at whether somebody wants it to end.
+/// Longest wait before a thread checks whether the run is to stop.
 pub const LOOK_NS: u64 = 100_000_000;
 
-/// Whose time a target keeps.
+/// The kind of time that a target uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Time {
-    /// The wall's.
+    /// Wall-clock time.
     #[default]
     Wall,
-    /// Time that passes only while all threads of a run sleep: what they do takes none, and each run is the same.
+    /// Time that advances only while all threads of a run sleep: their work takes none, and every run is the same.
     Virtual {
-        /// How late each sleep ends, as on a machine with other things to do.
+        /// Delay of each wake-up, as on a busy machine.
         late_ns: u64,
     },
 }
 
-/// A thread's view of the time of a run.
+/// A thread's view of the run's time.
 #[derive(Debug)]
 pub enum Clock {
-    /// The wall's.
+    /// Wall-clock time.
     Wall,
-    /// Virtual.
+    /// Virtual time.
     Virtual(VirtualClock),
 }
 
 impl Clock {
-    /// Clocks of so many threads.
+    /// Returns a clock for each of `threads` threads.
     pub fn of_threads(time: Time, threads: usize) -> Vec<Clock> {
         match time {
             Time::Wall => (0..threads).map(|_| Clock::Wall).collect(),
@@ -48,7 +48,7 @@ impl Clock {
         }
     }
 
-    /// The run begins for this thread.
+    /// Starts the run for this thread.
     pub fn begin(&self) {
         match self {
             Clock::Wall => {}
@@ -56,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since some moment before the run began, as all its threads count them.
+    /// Nanoseconds since a moment before the run began, common to all its threads.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         match self {
@@ -73,7 +73,7 @@ impl Clock {
         }
     }
 
-    /// Returns after a while, by the wall sooner where the thread is unparked.
+    /// Sleeps for `ns`. In wall-clock time, unparking the thread ends the sleep early.
     pub fn rest(&self, ns: u64) {
         match self {
             Clock::Wall => std::thread::park_timeout(Duration::from_nanos(ns)),
@@ -82,7 +82,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since some moment before this process began, as all threads count them.
+/// Nanoseconds since a moment before this process began, common to all threads.
 #[inline]
 pub fn now_ns() -> u64 {
     match counter::RATE.get() {
@@ -91,7 +91,7 @@ pub fn now_ns() -> u64 {
     }
 }
 
-/// The same, asked of the kernel (`CLOCK_MONOTONIC`).
+/// [`now_ns`] as the kernel reports it (`CLOCK_MONOTONIC`).
 fn kernel_ns() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel fills the structure; this clock exists on every Linux.
@@ -102,14 +102,14 @@ fn kernel_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Has [`now_ns`] read the processor's counter from now on, where the kernel itself keeps its time by it: a third of the
-/// cost of a look, which is most of what a request costs that goes nowhere. Takes 20 ms once in a process, to find how
-/// fast the counter counts, to one in a million.
+/// Makes [`now_ns`] read the processor's counter from now on, if the kernel itself keeps its time by it. This costs 33
+/// % of a call of the kernel, and calls are most of the cost of a request to a null target. Calibration takes 20 ms
+/// once per process and finds the rate to one part in a million.
 pub fn calibrate_tsc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if let Some(rate) = counter::Rate::measured() {
-            // Nobody else sets it.
+            // This is the only place that sets it.
             let _ = counter::RATE.set(rate);
         }
     });
@@ -125,20 +125,21 @@ mod counter {
     use super::kernel_ns;
 
     pub static RATE: OnceLock<Rate> = OnceLock::new();
-    /// The kernel's own choice: it has seen that the counter is constant and the same on all processors, and watches it.
+    /// The kernel's own choice of clock: it has checked that the counter is constant and equal on all processors, and
+    /// keeps checking.
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     const MEASURED_FOR: Duration = Duration::from_millis(20);
 
-    /// How fast it counts.
+    /// Rate of the counter.
     pub struct Rate {
         start_ns: u64,
         start_ticks: u64,
-        /// Nanoseconds a tick, times 2^32.
+        /// Nanoseconds per tick, times 2^32.
         ns_per_tick: u64,
     }
 
     impl Rate {
-        /// Held against the kernel's clock; `None` where that is not kept by the counter.
+        /// Measures the rate against the kernel's clock; `None` if the kernel does not use the counter.
         pub fn measured() -> Option<Rate> {
             if std::fs::read_to_string(SOURCE).ok()?.trim() != "tsc" {
                 return None;
@@ -157,7 +158,8 @@ mod counter {
         }
     }
 
-    /// Both clocks at the same moment: of several tries the one with the least between two looks at the counter.
+    /// Reads both clocks at the same moment: of several tries, the one with the shortest time between two reads of the
+    /// counter.
     fn both() -> (u64, u64) {
         let look = || {
             let (before, ns, after) = (ticks(), kernel_ns(), ticks());
@@ -174,7 +176,7 @@ mod counter {
     }
 }
 
-/// Other processors have the kernel's clock.
+/// Other processors use the kernel's clock.
 #[cfg(not(target_arch = "x86_64"))]
 mod counter {
     use std::sync::OnceLock;
@@ -194,26 +196,26 @@ mod counter {
     }
 }
 
-/// Asks for wake-ups as exact as the hardware's timers, where threads by default may be woken 50 us late (`prctl(2)`).
+/// Requests wake-ups as exact as the hardware's timers (`prctl(2)`); by default threads may be woken 50 us late.
 pub fn set_timer_slack() {
-    // SAFETY: changes a number of this thread alone.
+    // SAFETY: changes a number of this thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
-/// Puts the calling thread before all that are not real-time themselves (`sched(7)`).
+/// Gives the calling thread priority over all threads that are not real-time (`sched(7)`).
 ///
 /// # Errors
-/// When this user may not: it takes `CAP_SYS_NICE`, or a limit of real-time priorities.
+/// When this user may not: it needs `CAP_SYS_NICE` or a limit of real-time priorities.
 pub fn go_first() -> io::Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: reads a structure; changes this thread alone.
+    // SAFETY: reads a structure; changes this thread only.
     let failed = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) } < 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets all threads of ordinary priority go before the calling one.
+/// Gives all threads of ordinary priority precedence over the calling one.
 pub fn yield_to_others() {
-    // SAFETY: takes numbers only; of Linux's threads, 0 is the calling one alone. To be of less importance is never refused.
+    // SAFETY: takes numbers only; 0 is the calling thread on Linux. Lowering a priority is never refused.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
 }
 
@@ -239,7 +241,7 @@ mod tests {
     #[test]
     fn the_counter_counts_nanoseconds_and_never_goes_back() {
         calibrate_tsc();
-        // Somebody else may have the processor between two looks: ours is between two of the kernel's.
+        // Another process may run between two reads, so our read is between two of the kernel's.
         let look = || (kernel_ns(), now_ns(), kernel_ns());
         let (start, mut last) = (look(), 0);
         while kernel_ns() - start.0 < 200_000_000 {

@@ -1,10 +1,10 @@
-//! Conditioning of a module: all of its devices written or read as one stream, which is as fast as the slowest of them
-//! lets it be.
+//! Conditioning of a module ([`Pass`]): all of its devices are written or read as one stream, which is as fast as the
+//! slowest of them allows.
 //!
-//! Block `k` of the stream is on device `k mod n`. A block may be under way when fewer than `n` times [`Pass::ahead`]
-//! blocks lie between it and the oldest that is not complete, as in a recorder that has so much memory: whoever has the
-//! oldest block holds up all others. What is measured is booked when the stream has passed a block, so that each position
-//! is in one stretch, whatever ended the pass.
+//! Block `k` of the stream is on device `k mod n`. A block may be under way if fewer than `n` times [`Pass::ahead`]
+//! blocks are between it and the oldest incomplete one, as in a recorder with that much memory: the device with the
+//! oldest block delays all others. Results are counted when the stream has passed a block, so that each position is in
+//! exactly one stretch, however the pass ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,80 +25,81 @@ use crate::target_map::TargetMap;
 use crate::waker::Waker;
 use crate::watch::watched;
 
-/// Upper limits in ns, exclusive, of the classes that Mark5 recorders count block times in; an eighth takes the rest. The
-/// program counts in units of 15 ns, from 75,000 on and doubling (`mk5erase` of DiFX).
+/// Upper limits in ns, exclusive, of the classes in which Mark5 recorders count block times; an eighth class takes the
+/// rest. The program counts in units of 15 ns, from 75,000 on and doubling (`mk5erase` of DiFX).
 pub const CLASS_LIMITS_NS: [u64; 7] = [1_125_000, 2_250_000, 4_500_000, 9_000_000, 18_000_000, 36_000_000, 72_000_000];
-/// Bins of the stored response times from one power of two to the next: quantiles are known to 3 %.
+/// Bins per octave of the stored response times: quantiles are accurate to 3 %.
 const BINS_AN_OCTAVE: u64 = 16;
 
 /// One pass over a module.
 pub struct Pass {
-    /// The devices, in the order of the stripes.
+    /// The devices, in stripe order.
     pub targets: Vec<Arc<Target>>,
-    /// How requests reach each of them: all by one real engine, or all by null engines.
+    /// Engine of each device: all are the same real engine, or all are null engines.
     pub engines: Vec<EngineKind>,
-    /// Read or write.
+    /// Whether the pass reads or writes.
     pub kind: Kind,
-    /// Bytes that go to a device before the next has its turn.
+    /// Bytes written to a device before the next one's turn (the chunk size).
     pub block_bytes: u32,
-    /// Blocks that a device may be ahead of the slowest.
+    /// Blocks by which a device may be ahead of the slowest.
     pub ahead: u32,
-    /// At most so much of each device is used.
+    /// Upper limit of the bytes used of each device.
     pub device_bytes: u64,
-    /// Where the stream begins; what lies before was passed earlier. A multiple of the block.
+    /// Position at which the stream begins, a multiple of the block; an earlier pass covered what is before it.
     pub start_bytes: u64,
-    /// Length of the stretches that are told one by one.
+    /// Length of the stretches that are reported individually.
     pub interval_ns: u64,
 }
 
-/// Work of a module in an interval.
+/// Work of a module during one interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stretch {
-    /// Where in the module it begins.
+    /// Position in the module at which it begins.
     pub position_bytes: u64,
-    /// How far the stream came.
+    /// Bytes by which the stream advanced.
     pub bytes: u64,
-    /// How long that took.
+    /// Length of the interval.
     pub duration_ns: u64,
-    /// Each device's share, in the order of the stripes.
+    /// Share of each device, in stripe order.
     pub devices: Vec<DeviceShare>,
 }
 
-/// Work of a device in an interval.
+/// Work of one device during an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DeviceShare {
-    /// Blocks that the stream passed, failed ones too.
+    /// Blocks that the stream passed, including failed ones.
     pub blocks: u64,
-    /// Those that failed.
+    /// Failed blocks.
     pub errors: u64,
-    /// While at least one block was under way.
+    /// Time during which at least one block was under way.
     pub busy_ns: u64,
-    /// While the oldest block of the stream was this device's. The devices' sum is the length of the interval.
+    /// Time during which the oldest block of the stream was on this device. The sum over devices is the length of the
+    /// interval.
     pub held_ns: u64,
-    /// Sum of the response times, from a block's issue to its completion.
+    /// Sum of the response times, each from issue to completion.
     pub sum_ns: u64,
-    /// The longest of them.
+    /// Longest response time.
     pub max_ns: u64,
-    /// How many of them are in each of the classes of [`CLASS_LIMITS_NS`].
+    /// Number of response times in each class of [`CLASS_LIMITS_NS`].
     pub classes: [u64; 8],
-    /// All of them: middle of the bin in ns, and count.
+    /// All response times: middle of the bin in ns, and count.
     pub responses: Vec<(u64, u64)>,
 }
 
-/// How a pass ended.
+/// The end of a pass.
 #[derive(Clone, Debug, Serialize)]
 pub struct Passed {
-    /// Where the stream was.
+    /// Position of the stream at the end.
     pub end_bytes: u64,
-    /// Whether that is the end of the module.
+    /// Whether this is the end of the module.
     pub is_whole: bool,
-    /// After a write pass to the end: how long the devices took to bring their caches to the medium.
+    /// Time that the devices took to flush their caches, after a write pass to the end.
     pub flush_ns: Option<u64>,
-    /// Why it ended before.
+    /// Why it ended early.
     pub ended_early: Option<String>,
     /// The first failures, each with its device.
     pub failures: Vec<String>,
-    /// How requests were handed over.
+    /// Description of the engine.
     pub engine: String,
 }
 
@@ -152,9 +153,9 @@ impl Pass {
     }
 }
 
-/// Streams over the module from `start_bytes` to its end, in the calling thread. `keep` is given each stretch when it is
-/// over, and `progress` the position ten times a second or oftener; it says whether to go on. What was kept until an end
-/// before the time is true: [`Passed::ended_early`] says why.
+/// Streams over the module from `start_bytes` to its end, in the calling thread. `keep` receives each stretch when it
+/// is over; `progress` receives the position at least ten times a second and returns whether to continue. The stretches
+/// of a pass that ended early are valid; [`Passed::ended_early`] has the reason.
 ///
 /// # Errors
 /// A pass that cannot begin: impossible sizes, an engine that the kernel refuses.
@@ -198,7 +199,7 @@ pub fn stream(
     Ok(passed)
 }
 
-/// A block between its issue and the moment at which the stream has passed it.
+/// A block from its issue until the stream has passed it.
 #[derive(Clone, Copy)]
 enum Block {
     UnderWay,
@@ -206,7 +207,7 @@ enum Block {
     Failed,
 }
 
-/// State of a device in the present interval.
+/// State of a device in the current interval.
 #[derive(Clone, Default)]
 struct Lane {
     share: DeviceShare,
@@ -218,19 +219,19 @@ struct Stream<'a> {
     pass: &'a Pass,
     rig: Rig<'a>,
     lanes: Vec<Lane>,
-    /// From the oldest that is not passed to the newest that was issued.
+    /// Blocks from the oldest not yet passed to the newest issued.
     window: VecDeque<Block>,
     window_blocks: usize,
     ended: Vec<Ended>,
-    /// Number of the oldest, and of the first that is not in the module.
+    /// Number of the oldest block, and of the first beyond the module.
     oldest: u64,
     end: u64,
-    /// Time is booked up to here.
+    /// Time up to which the interval is accounted for.
     booked_ns: u64,
     stretch_start: u64,
     stretch_start_ns: u64,
     failures: Vec<String>,
-    /// The kernel takes no requests any more, and tells of none.
+    /// The kernel accepts no more requests and reports no completions.
     is_deaf: bool,
 }
 
@@ -274,7 +275,7 @@ impl<'a> Stream<'a> {
         let end_ns = self.rig.now_ns;
         while self.rig.under_way() > 0 && !self.rig.is_given_up(end_ns) && !self.is_deaf {
             self.pass_time(self.rig.now_ns + LOOK_NS);
-            // Only so that whoever watches is heard: it ends in any case.
+            // Only so that a stop request is noticed: the pass ends in any case.
             progress(self.position_bytes());
         }
         self.close_stretch(true, keep);
@@ -320,7 +321,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Waits for completions, and passes what they let it pass.
+    /// Waits for completions and passes the blocks that they allow.
     fn pass_time(&mut self, until_ns: u64) {
         if let Err(error) = self.rig.wait(Wait::Until(until_ns)) {
             self.rig.give_up(error.to_string());
@@ -357,7 +358,7 @@ impl<'a> Stream<'a> {
         };
     }
 
-    /// Keeps the words for a failure, which the rig has for the first few.
+    /// Copies the message of a failure, which the rig has for the first few.
     fn tell_failure(&mut self, lane: usize) {
         if let Some(words) = self.rig.error_log.first.get(self.failures.len()) {
             let name = self.pass.targets[lane].name();
@@ -367,7 +368,7 @@ impl<'a> Stream<'a> {
     }
 
     fn pass_blocks(&mut self) {
-        // What failed on a device that is gone was not passed: whoever resumes begins there.
+        // A failed block of a vanished device was not passed: a resumed pass begins there.
         let is_gone = self.rig.error_log.fatal.is_some();
         while let Some(&block) = self.window.front() {
             let lane = self.lane_of(self.oldest);
@@ -383,7 +384,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Ends the interval when it is over, or now; one without a block and of no length is none.
+    /// Ends the interval when it is over, or now; an interval without a block and of no length is dropped.
     fn close_stretch(&mut self, now: bool, keep: &mut dyn FnMut(Stretch)) {
         let duration_ns = self.booked_ns - self.stretch_start_ns;
         let is_over = duration_ns >= self.pass.interval_ns;
@@ -400,7 +401,7 @@ impl<'a> Stream<'a> {
         (self.stretch_start, self.stretch_start_ns) = (self.oldest, self.booked_ns);
     }
 
-    /// Has the devices bring to the medium what is in their caches; how long that took, unless somebody ended it.
+    /// Flushes the caches of the devices; returns how long that took, unless the user stopped it.
     fn flush(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Option<u64> {
         self.rig.look();
         let start_ns = self.rig.now_ns;
@@ -442,7 +443,8 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// The histogram in bins that are wide enough to keep those of days: a few hundred bytes an interval and device.
+/// Returns the histogram in bins that are wide enough to keep those of days: a few hundred bytes per interval and
+/// device.
 fn coarse(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();
     for (value_ns, count) in histogram.bins() {

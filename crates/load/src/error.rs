@@ -1,21 +1,21 @@
-//! What can go wrong in a measurement.
+//! [`LoadError`]: what can go wrong in a measurement.
 
 use std::io;
 
 use headstack_workload::WorkloadError;
 
-/// Why a measurement does not begin, or ends early.
+/// Why a measurement cannot start, or ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A target that is not measured as asked: missing, in use, too small, not allowed.
+    /// A target that cannot be measured as requested: missing, in use, too small, not allowed.
     #[error("{target}: {message}")]
     Target {
         /// Path of the file or device.
         target: String,
-        /// The error and the allowed values.
+        /// The fault and the allowed values.
         message: String,
     },
-    /// A system call that failed where a measurement cannot go on.
+    /// A failed system call after which a measurement cannot continue.
     #[error("{target}: {action}: {source}")]
     Io {
         /// Path of the file or device.
@@ -25,18 +25,18 @@ pub enum LoadError {
         /// Error of the system call.
         source: io::Error,
     },
-    /// A job that makes no sense.
+    /// An invalid job.
     #[error("{job}: {message}")]
     Job {
-        /// Its name.
+        /// Name of the job.
         job: String,
-        /// The error and the allowed values.
+        /// The fault and the allowed values.
         message: String,
     },
     /// A workload that cannot be generated.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// Somebody ended it.
+    /// The user stopped it.
     #[error("stopped")]
     Stopped,
 }

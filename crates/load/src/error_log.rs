@@ -1,4 +1,4 @@
-//! What goes wrong in mid-run.
+//! [`ErrorLog`]: failures during a run.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use headstack_workload::Request;
 use crate::target::{FailureScope, Target};
 use crate::target_map::{TargetMap, TargetPlace};
 
-/// The first failures are told one by one.
+/// Number of failures that are reported individually.
 pub const TOLD: usize = 4;
 
 /// Failures of a job.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorLog {
-    /// The first of them, in words.
+    /// Messages of the first failures.
     pub first: Vec<String>,
-    /// All of them.
+    /// Number of all failures.
     pub count: u64,
-    /// The one after which nothing goes on.
+    /// The failure that ended the job.
     pub fatal: Option<String>,
 }
 
 impl ErrorLog {
-    /// Books a failed request; `result` is the negative error number, or the bytes of a short transfer.
+    /// Adds a failed request; `result` is the negative error number, or the bytes of a short transfer.
     pub fn add(&mut self, targets: &[Arc<Target>], map: &TargetMap, request: &Request, result: i32) {
         self.count += 1;
         let TargetPlace { piece, offset_bytes } = map.place(request);
-        // Each target has its own offsets.
+        // Offsets are relative to the target.
         let request = &Request { offset_bytes, ..*request };
         let scope = match (targets.get(piece), u32::try_from(result)) {
             (Some(target), Err(_)) => target.classify(request, -result),
@@ -42,7 +42,7 @@ impl ErrorLog {
         }
     }
 
-    /// Adds what went wrong in another job.
+    /// Adds the failures of another job.
     pub fn merge(&mut self, other: ErrorLog) {
         self.count += other.count;
         self.first.extend(other.first);

@@ -1,10 +1,10 @@
-//! Jobs that hold each other back, so that their requests keep to a proportion.
+//! [`Flow`]: jobs that keep their numbers of requests in a fixed proportion, as with fio's `flow`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the jobs of a flow have in common: as in fio, a count of the requests of those that are at work, and the sum of
-/// their weights.
+/// Shared state of the jobs of a flow: as in fio, the number of requests of the active jobs, and the sum of their
+/// weights.
 #[derive(Debug)]
 pub struct Flow {
     issued: AtomicU64,
@@ -13,41 +13,42 @@ pub struct Flow {
 
 impl Default for Flow {
     fn default() -> Flow {
-        // So that a share of it can be taken before the first request.
+        // Starts at 1 so that a share can be computed before the first request.
         Flow { issued: AtomicU64::new(1), weight: AtomicU64::new(0) }
     }
 }
 
-/// A job's place in a flow.
+/// A job's membership of a flow.
 #[derive(Clone, Debug)]
 pub struct Member {
     flow: Arc<Flow>,
     weight: u32,
-    /// How long it waits when it is ahead of the others.
+    /// Sleep of a job that is ahead of the others.
     pub sleep_ns: u64,
 }
 
 impl Member {
-    /// Joins a flow. The weights of all members count from the start, so that the first to begin does not run ahead.
+    /// Joins a flow. The weights of all members count from the start, so that the first job to begin does not run
+    /// ahead.
     pub fn new(flow: &Arc<Flow>, weight: u32, sleep_ns: u64) -> Member {
         flow.weight.fetch_add(weight.into(), Ordering::Relaxed);
         Member { flow: Arc::clone(flow), weight, sleep_ns }
     }
 
-    /// Begins to issue.
+    /// Starts to issue requests.
     pub fn begin(&self) -> Turns<'_> {
         Turns { member: self, issued: 0 }
     }
 }
 
-/// A member at work, which others wait for until it is dropped.
+/// An active member: others wait for it until it is dropped.
 pub struct Turns<'a> {
     member: &'a Member,
     issued: u64,
 }
 
 impl Turns<'_> {
-    /// Whether it may issue a request, which is then counted.
+    /// Whether the member may issue a request; if so, the request is counted.
     pub fn takes(&mut self) -> bool {
         let Flow { issued, weight } = &*self.member.flow;
         let own = self.issued as f64 / issued.load(Ordering::Relaxed) as f64;

@@ -1,8 +1,8 @@
-//! What several hosts have measured at the same time, joined on a time that they share.
+//! [`AllHosts`]: results that several hosts measured at the same time, joined on a common clock.
 //!
-//! Counts and histograms are whole numbers, and those of all are the sums of the hosts' own. The rate of all is of all
-//! requests over the time from the first start to the last end, as of several threads of one host; where hosts did not
-//! measure all of that time together, [`Common`] says what they came to while they did.
+//! Counts and histograms are whole numbers, and the totals are sums over the hosts. The overall rate is the number of
+//! all requests divided by the time from the first start to the last end, as for the threads of one host. If the hosts
+//! did not measure during all of that time, [`Common`] has the rate while all of them did.
 
 use headstack_result::{
     Check, Counter, DepthResult, Fact, Interval, Known, Mode, RunResult, Sampling, Stalls, StreamResult, SystemRecord,
@@ -15,41 +15,41 @@ use crate::measured::joined_intervals;
 
 /// Results of one host.
 pub struct HostRun {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// When it began, on the time that all hosts share, in ns since some moment before.
+    /// Start on the common clock, in ns since an arbitrary moment before it.
     pub began_ns: u64,
-    /// How that is known, and what its clock does: named figures.
+    /// How well the start is known, and the drift of the clock, as named figures.
     pub facts: Vec<Fact>,
-    /// The rest, with times since it began.
+    /// All other results, with times relative to the start.
     pub result: RunResult,
 }
 
-/// A host of which there is nothing.
+/// A host without a result.
 pub struct Missing {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// Since when, and how far it had come: named figures.
+    /// When it vanished and how far it was, as named figures.
     pub facts: Vec<Fact>,
 }
 
 /// Hosts that were to measure at the same time.
 pub struct AllHosts {
-    /// Name of all of them together in results.
+    /// Name of all hosts together in results.
     pub name: String,
-    /// Those that have something to show for it.
+    /// Hosts with results.
     pub runs: Vec<HostRun>,
-    /// The others.
+    /// Hosts without results.
     pub missing: Vec<Missing>,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
-    /// Why the measurement as a whole is not what it was to be.
+    /// Why the measurement as a whole is incomplete.
     pub ended_early: Option<String>,
-    /// Remarks for the reader.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// The time in which all hosts measured, and what came back in it.
+/// The time during which all hosts measured, and the requests that completed in it.
 struct Common {
     duration_ns: u64,
     requests: u64,
@@ -57,14 +57,14 @@ struct Common {
 }
 
 impl AllHosts {
-    /// All hosts as one result, and that of each under its own name. `None` where no host has any.
+    /// Returns all hosts as one result, and the result of each host under its own name. `None` if no host has one.
     pub fn joined(self) -> Option<(RunResult, Vec<RunResult>)> {
         let first = self.runs.first()?;
         let system = SystemRecord::new(self.name.as_str(), "hosts", json!({ "hosts": self.systems() }));
         let seed = first.result.seed;
         let mut all = RunResult::new(Mode::Measured, system, self.workload(), seed, GENERATOR_NAME);
         let origin_ns = self.runs.iter().map(|run| run.began_ns).min().unwrap_or(0);
-        // A host that never left its warm-up has nothing to say of when.
+        // The times of a host that never left its warm-up mean nothing.
         let spans = || self.runs.iter().filter(|run| run.result.duration_ns > 0).map(|run| run.span(origin_ns));
         all.start_ns = spans().map(|(start_ns, _)| start_ns).min().unwrap_or(0);
         all.duration_ns = spans().map(|(_, end_ns)| end_ns).max().unwrap_or(all.start_ns) - all.start_ns;
@@ -112,7 +112,7 @@ impl AllHosts {
         self.runs.iter().map(one).collect()
     }
 
-    /// The workload of all hosts together: where they do the same, a multiple of it.
+    /// The workload of all hosts together: a multiple if all run the same.
     fn workload(&self) -> Value {
         let mut each = self.runs.iter().map(|run| &run.result.workload);
         let Some(first) = each.next() else { return Value::Null };
@@ -146,8 +146,8 @@ impl AllHosts {
         }
     }
 
-    /// What is known of the mean of all: hosts share the system, so that what one finds slow others do too, and errors
-    /// add up in the worst case.
+    /// The sampling error of the overall mean: hosts share the system, so a slow period affects all, and in the worst
+    /// case errors add up.
     fn sampling(&self) -> Sampling {
         let mut sampling = Sampling::nothing(TooShort::SeveralThreads);
         let total: f64 = self.runs.iter().map(|run| run.result.count() as f64).sum();
@@ -172,7 +172,7 @@ impl AllHosts {
         sampling
     }
 
-    /// A stream for each host, those that are missing too.
+    /// One stream per host, including missing ones.
     fn streams(&self) -> Vec<StreamResult> {
         let there = self.runs.iter().map(|run| StreamResult {
             name: run.host.clone(),
@@ -187,7 +187,7 @@ impl AllHosts {
         there.chain(missing).collect()
     }
 
-    /// Checks that nothing is lost or counted twice, and the checks of each host.
+    /// Checks that no request is lost or counted twice, and repeats the checks of each host.
     fn checks(&self, all: &RunResult) -> Vec<Check> {
         let sum = |of: fn(&RunResult) -> u64| self.runs.iter().map(|run| of(&run.result)).sum::<u64>();
         let hosts = (sum(RunResult::count), sum(RunResult::bytes), sum(|one| one.response().count()));
@@ -207,7 +207,7 @@ impl AllHosts {
         std::iter::once(added).chain(failed).collect()
     }
 
-    /// What came back while all hosts measured, by their intervals; of one that the time cuts, its share.
+    /// Requests that completed while all hosts measured, by intervals; an interval at the edge counts in proportion.
     fn common(&self, origin_ns: u64) -> Option<Common> {
         let spans = || self.runs.iter().map(|run| run.span(origin_ns));
         let from_ns = spans().map(|(start_ns, _)| start_ns).max()?;
@@ -222,7 +222,7 @@ impl AllHosts {
                 let start_ns = run.began_ns - origin_ns + start_ns;
                 let inside_ns = (start_ns + duration_ns).min(to_ns).saturating_sub(start_ns.max(from_ns));
                 let share = |amount: u64| u128::from(amount) * u128::from(inside_ns) / u128::from(duration_ns.max(1));
-                // No more than what the interval has.
+                // At most the count of the interval.
                 common.requests += share(count) as u64;
                 common.bytes += share(bytes) as u64;
             }
@@ -232,7 +232,7 @@ impl AllHosts {
 }
 
 impl HostRun {
-    /// From when to when it measured.
+    /// Start and end of the measured part on the common clock.
     fn span(&self, origin_ns: u64) -> (u64, u64) {
         let start_ns = self.began_ns - origin_ns + self.result.start_ns;
         (start_ns, start_ns + self.result.duration_ns)
@@ -267,8 +267,8 @@ impl Common {
 mod tests {
     use super::*;
 
-    /// A host that measures from 100 ms after it began, so many intervals of 100 ms with 10 requests each, which take
-    /// 1, 2, ... 10 times `unit_ns`.
+    /// A host that measures from 100 ms after its start: `intervals` intervals of 100 ms with 10 requests each, which
+    /// take 1, 2, ... 10 times `unit_ns`.
     fn host(name: &str, began_ms: u64, intervals: u64, unit_ns: u64) -> HostRun {
         let system = SystemRecord::new("/dev/sdb", "block device", json!({ "host": name }));
         let workload = json!({ "name": "w", "arrivals": { "closed": { "outstanding": 8 } } });
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_host_that_began_later_is_moved_and_the_time_of_all_is_kept_apart() {
-        // b measures from 250 ms after a did, for 1 s: 750 ms are common, with 75 requests of each.
+        // b measures from 250 ms after a for 1 s: 750 ms are common, with 75 requests of each.
         let (joined, _) = all(vec![host("a", 1000, 10, 1000), host("b", 1250, 10, 1000)]).joined().unwrap();
         assert_eq!((joined.start_ns, joined.duration_ns), (100_000_000, 1_250_000_000));
         let counters: Vec<_> = joined.counters.iter().map(|counter| counter.value).collect();

@@ -1,4 +1,4 @@
-//! What is measured.
+//! [`Job`]: the work of one thread of a measurement.
 
 use std::sync::Arc;
 
@@ -15,64 +15,64 @@ use crate::target_map::TargetMap;
 /// One thread's work.
 #[derive(Clone)]
 pub struct Job {
-    /// Its name; jobs of one name are reported as one.
+    /// Name; jobs with the same name are reported as one.
     pub name: String,
-    /// The files and devices that it works on, whose address spaces lie one after another.
+    /// The files and devices, whose address spaces follow one another.
     pub targets: Vec<Arc<Target>>,
-    /// The part that is used; all of it where absent.
+    /// The part that is used; all of it if absent.
     pub span: Option<Span>,
-    /// Sizes, places, arrivals, warm-up.
+    /// Sizes, offsets, arrivals, warm-up.
     pub workload: Workload,
-    /// Its limits; without any, the workload's run length.
+    /// Limits of the run; if there are none, the workload's run length.
     pub limits: Limits,
-    /// How requests are handed over.
+    /// Engine that submits the requests.
     pub engine: EngineKind,
     /// Queue depth of an open loop.
     pub slots: u32,
-    /// Nothing is issued before this time.
+    /// Delay before the first request.
     pub start_delay_ns: u64,
     /// Seed of its random choices.
     pub seed: u64,
-    /// What is done to find out whether what is read is what was written. Requests then have memory of their own each.
+    /// How reads are verified against writes. Each request then has its own memory.
     pub verify: Verify,
-    /// Whether the page cache is emptied of the targets before it begins, and again after so many bytes of requests.
+    /// Whether the page cache is emptied of the targets before the start; and after how many bytes of requests again.
     pub invalidates_every_bytes: Option<u64>,
-    /// Most bytes used of each target: several files may be longer than the job's part of each.
+    /// Upper limit of the bytes used of each target: several files may be longer than the job's part of each.
     pub target_bytes_max: u64,
-    /// Requests a second of reads, writes and trims, where each kind has arrivals of its own.
+    /// Rates of reads, writes and trims per second, if each kind has its own arrivals.
     pub rates_per_s: Option<[f64; 3]>,
-    /// Its place in the flow that keeps jobs in step.
+    /// Membership of a flow that keeps jobs in proportion.
     pub flow: Option<Member>,
-    /// How failed requests affect it.
+    /// How failed requests affect the job.
     pub errors: Errors,
-    /// Limits of the job: exceeding one ends the job with an error.
+    /// Limits whose violation ends the job with an error.
     pub bounds: Bounds,
     /// Contents of writes without verification.
     pub content: Content,
-    /// Whether data and metadata of its targets are flushed when it ends.
+    /// Whether data and metadata of its targets are flushed at the end.
     pub flushes_at_end: bool,
-    /// Whether it is timed how long handing requests over takes.
+    /// Whether the time to submit requests is measured.
     pub times_handing_over: bool,
-    /// How the zones of its targets are tended; absent, they are not.
+    /// How the zones of its targets are managed; absent if they are not.
     pub zones: Option<Zoning>,
 }
 
-/// When a job is over: with its run, or sooner.
+/// When a job ends: with its run, or sooner.
 #[derive(Clone, Copy, Debug)]
 pub struct JobEnd {
-    /// Requests and length of the measured part.
+    /// Requests and duration of the measured part.
     pub run: End,
-    /// Requests of the measured part that are no flushes.
+    /// Requests of the measured part without flushes.
     pub transfers: u64,
     /// Bytes of the measured part.
     pub bytes: u64,
 }
 
-/// Units that are stamped are no longer.
+/// Longest unit that is stamped, in bytes.
 const UNIT_BYTES_MAX: u32 = 1 << 20;
-/// Memory for requests under way whose contents matter.
+/// Upper limit of the memory for requests under way whose contents matter, in bytes.
 const VERIFIED_BYTES_MAX: u64 = 1 << 31;
-/// Requests with the system at a time, of open loops as of closed ones.
+/// Largest queue depth, of open and closed loops.
 const SLOTS_MAX: u32 = 65_536;
 
 impl Job {
@@ -91,11 +91,11 @@ impl Job {
         target.whole_bytes(self.block_bytes()).min(self.target_bytes_max / block_bytes * block_bytes)
     }
 
-    /// What is known to be impossible before anything is started.
+    /// Checks for impossible settings before anything is started.
     ///
     /// # Errors
-    /// When the workload has a value that is not allowed, a request has no room in the smallest target, no request may
-    /// be with the system, or the engine has nothing to work on.
+    /// When the workload has an invalid value, a request does not fit into the smallest target, the queue depth is 0,
+    /// or the engine has no target.
     pub fn check(&self) -> Result<(), LoadError> {
         let refused = |message| Err(LoadError::Job { job: self.name.clone(), message });
         self.workload.validate()?;
@@ -141,18 +141,18 @@ impl Job {
         Ok(())
     }
 
-    /// The longest request, in bytes.
+    /// Longest request in bytes.
     pub fn longest_bytes(&self) -> u32 {
         self.workload.specification.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
     }
 
-    /// Whether any of its requests is a write or a trim.
+    /// Whether any request is a write or a trim.
     pub fn writes(&self) -> bool {
         self.workload.specification.lines.iter().any(|line| line.read_percent < 100.0)
     }
 
-    /// What all its requests begin and end on multiples of, in bytes: the largest such number that divides 1 MiB, so
-    /// that a pass may read unit by unit.
+    /// Alignment of all offsets and lengths in bytes: the largest common divisor that also divides 1 MiB, so that a
+    /// pass may read unit by unit.
     ///
     /// # Errors
     /// As [`span`](Self::span).
@@ -162,7 +162,7 @@ impl Job {
         let lengths = lines.iter().fold(UNIT_BYTES_MAX, |unit, line| common_divisor(unit, line.size_bytes));
         let one_after_another = lines.iter().all(|line| line.random_percent == 0.0 && line.align_bytes.is_none());
         if one_after_another && *streams == 1 && *addresses == Addresses::Uniform {
-            // A remainder, so below 2^32.
+            // A remainder, so it is below 2^32.
             let start = (self.span()?.start_bytes % u64::from(lengths.max(1))) as u32;
             return Ok(common_divisor(lengths, start));
         }
@@ -170,20 +170,20 @@ impl Job {
         Ok(lines.iter().fold(lengths, places))
     }
 
-    /// Name of the targets in errors.
+    /// Name of the targets in error messages.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The unit that requests begin and end on.
+    /// Block size of the requests.
     pub fn block_bytes(&self) -> u32 {
         unit_bytes(&self.workload, &self.targets, self.verify == Verify::No && self.zones.is_none())
     }
 
-    /// The part that is used.
+    /// The part of the targets that is used.
     ///
     /// # Errors
-    /// When it lies outside of the target or is empty.
+    /// When it is outside of the target or empty.
     pub fn span(&self) -> Result<Span, LoadError> {
         let capacity = self.capacity_bytes();
         let span = self.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
@@ -196,7 +196,7 @@ impl Job {
         }
     }
 
-    /// When it is over.
+    /// When the job ends.
     ///
     /// # Errors
     /// As [`span`](Self::span).
@@ -204,7 +204,7 @@ impl Job {
         Ok(self.end_by(self.span()?.length_bytes))
     }
 
-    /// When it is over, where one pass comes to so many bytes: to whole requests where all are of one length.
+    /// When the job ends if one pass has `pass_bytes`: rounded to whole requests if all have the same length.
     pub fn end_by(&self, pass_bytes: u64) -> JobEnd {
         let pass_bytes = whole_pass_bytes(&self.workload, pass_bytes);
         let Limits { requests, transfers, bytes, passes, time_ns } = self.limits;
@@ -217,7 +217,7 @@ impl Job {
         JobEnd { run, transfers: or_never(transfers), bytes: or_never(bytes).min(or_never(by_passes)) }
     }
 
-    /// Requests with the system at a time, at most.
+    /// Queue depth.
     pub fn depth(&self) -> u32 {
         match self.workload.arrivals {
             Arrivals::Closed { outstanding, .. } => outstanding,
@@ -226,8 +226,8 @@ impl Job {
     }
 }
 
-/// The unit that requests of a workload to `targets` begin and end on: blocks, but bytes for plain requests to files
-/// through the page cache whose lengths or places are no multiples of blocks (etcd's test: `bs=2300`).
+/// Block size of the requests of a workload to `targets`: blocks of the targets, but bytes for plain requests to files
+/// through the page cache whose lengths or offsets are no multiples of blocks (etcd's test: `bs=2300`).
 pub(crate) fn unit_bytes(workload: &Workload, targets: &[Arc<Target>], is_plain: bool) -> u32 {
     let block_bytes = Target::common_block_bytes(targets);
     let is_whole = |bytes: u32| bytes.is_multiple_of(block_bytes);
@@ -236,8 +236,8 @@ pub(crate) fn unit_bytes(workload: &Workload, targets: &[Arc<Target>], is_plain:
     if is_plain && !whole && targets.iter().all(|target| target.takes_any_bytes()) { 1 } else { block_bytes }
 }
 
-/// The bytes of one pass over so many in whole requests, where all of them have one length and go to each place once:
-/// what is left is less than one more request.
+/// Bytes of a pass in whole requests, if all have the same length and go to each place once; less than one request is
+/// left over.
 pub(crate) fn whole_pass_bytes(workload: &Workload, pass_bytes: u64) -> u64 {
     let lines = &workload.specification.lines;
     let [first, ..] = &lines[..] else { return pass_bytes };
@@ -248,7 +248,7 @@ pub(crate) fn whole_pass_bytes(workload: &Workload, pass_bytes: u64) -> u64 {
     if is_even && (is_sequential || is_once) { pass_bytes / size_bytes * size_bytes } else { pass_bytes }
 }
 
-/// The greatest number that divides both.
+/// Greatest common divisor.
 pub(crate) fn common_divisor(mut a: u32, mut b: u32) -> u32 {
     while b != 0 {
         (a, b) = (b, a % b);

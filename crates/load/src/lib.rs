@@ -1,8 +1,9 @@
-//! Real time: workloads against files and block devices.
+//! Measurements in real time: workloads on files and block devices.
 //!
-//! A [`Target`] is opened as somebody permits. [`run`] puts every [`Job`] into a thread of its own. A thread has a
-//! `Rig`, which hands requests to an engine and books what comes back, and a loop in `worker` that says when the next
-//! request goes out: that of [`replay`] asks a recording, that of [`play_scenario`] the clients of a scenario. [`play_phase`] carries out what a job file says.
+//! A [`Target`] is opened with a [`Permission`]. [`run`] puts every [`Job`] into its own thread. A thread has a `Rig`,
+//! which submits requests to an engine and records completions, and a loop in `worker` that decides when the next
+//! request is issued; the loop of [`replay`] reads a trace, that of [`play_scenario`] asks the clients of a scenario.
+//! [`play_phase`] runs a phase of a job file. See docs/design/measuring.md.
 
 mod buffers;
 mod clock;

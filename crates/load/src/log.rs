@@ -1,36 +1,36 @@
-//! Requests one by one, for those who want more than their distribution: kept only when somebody asks.
+//! [`Log`]: individual requests, kept only on request, for users who need more than their distribution.
 
 use std::sync::{Mutex, MutexGuard};
 
 use headstack_workload::Kind;
 
-/// A request of the measured part that came back.
+/// A completed request of the measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Which of the run's jobs made it.
+    /// Number of its job within the run.
     pub job: u32,
-    /// What it was.
+    /// Kind of the request.
     pub kind: Kind,
-    /// Where, in the address space of the job's targets.
+    /// Offset in the address space of the job's targets.
     pub offset_bytes: u64,
-    /// How long.
+    /// Length in bytes.
     pub length_bytes: u32,
-    /// When it was to be made, on the machine's monotonic clock.
+    /// Intended issue time on the machine's monotonic clock.
     pub intended_ns: u64,
-    /// From then until it came back.
+    /// Time from the intended issue to completion.
     pub response_ns: u64,
-    /// The part of the response time until the system had taken the request.
+    /// Part of the response time until the system had accepted the request.
     pub handing_over_ns: u64,
-    /// Without having done what it was asked to.
+    /// Whether it failed.
     pub failed: bool,
 }
 
-/// Requests in the order in which they came back. It grows until somebody takes what is in it.
+/// Requests in order of completion. Grows until its contents are taken.
 #[derive(Debug, Default)]
 pub struct Log(Mutex<Vec<Logged>>);
 
 impl Log {
-    /// Requests that completed since the last call.
+    /// Returns the requests that completed since the last call.
     pub fn take(&self) -> Vec<Logged> {
         std::mem::take(&mut *self.lock())
     }

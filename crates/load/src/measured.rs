@@ -1,4 +1,4 @@
-//! What threads have measured, and how it is joined.
+//! [`Measured`]: the results of the threads, and how they are joined.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::target::Target;
 use crate::usage::Usage;
 use crate::worker::LoopStats;
 
-/// Depths from which on a thread's time is told apart: powers of two, as in fio's `iodepth_level`.
+/// Queue depths that separate the classes of a thread's time: powers of two, as in fio's `iodepth_level`.
 const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// So many of the requests that never came back are told one by one.
+/// Number of lost requests that are reported individually.
 const LOST_TOLD: usize = 16;
 
 /// Results of one thread.
@@ -33,35 +33,35 @@ pub struct Measured {
     loop_stats: LoopStats,
     error_log: ErrorLog,
     usage: Usage,
-    /// The error number with which a limit that was not kept ended it.
+    /// Error number of the violated limit that ended it.
     errno: Option<i32>,
     samples: Samples,
     issued: u64,
     completed: u64,
-    /// Requests that never came back.
+    /// Requests that never completed.
     pub lost: Vec<Lost>,
     warmed_up: WarmedUp,
     engine: String,
     interval_ns: Option<u64>,
     /// Notes on its targets.
     targets: Vec<String>,
-    /// Counts of operations on zones.
+    /// Counts of zone operations.
     zones: Vec<Counter>,
     /// Verdicts on the reads, if they were checked.
     pub integrity: Option<Checked>,
 }
 
-/// How a run went.
+/// Course of a run.
 pub struct Ran {
-    /// When the first of its threads began.
+    /// Start of the first thread.
     pub began_ns: u64,
-    /// Whether somebody ended it.
+    /// Whether the user stopped it.
     pub by_somebody: bool,
-    /// A use by others that began on a target while it was written.
+    /// Use by another process that began on a target during the run.
     pub in_use: Option<String>,
 }
 
-/// What a thread has measured, with nothing under way in its rig, or with what never came back given up.
+/// Collects the results of a thread. Either nothing is under way in its rig, or the lost requests were given up.
 pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage, all_back: bool) -> Measured {
     let nothing = SystemRecord::new("", "", Value::Null);
     let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, worker.seed, GENERATOR_NAME);
@@ -111,11 +111,11 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
     }
 }
 
-/// All threads as one result.
+/// Joins all threads into one result.
 pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ran: &Ran) -> RunResult {
     let Ran { began_ns, by_somebody, ref in_use } = *ran;
     let mut result = RunResult::new(Mode::Measured, system.clone(), load.clone(), seed, GENERATOR_NAME);
-    // A job that never left its warm-up has nothing to say of when.
+    // The times of a job that never left its warm-up mean nothing.
     let spans = || all.iter().filter(|one| one.result.duration_ns > 0).map(|one| &one.result);
     let start_ns = spans().map(|one| one.start_ns).min().unwrap_or(0);
     let end_ns = spans().map(|one| one.start_ns + one.duration_ns).max().unwrap_or(start_ns);
@@ -171,8 +171,8 @@ fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, inter
     result.intervals = joined_intervals(since_began, interval_ns);
 }
 
-/// Intervals of several, each with when it begins on the time that they share, to the nearest interval of the one that
-/// began first: most begin within microseconds of each other, some after a delay or a longer warm-up.
+/// Intervals of several results, each with its start on the common clock, rounded to the nearest interval of the one
+/// that began first: most begin within microseconds of each other, some after a delay or a longer warm-up.
 pub fn joined_intervals<'a>(
     each: impl Iterator<Item = (u64, &'a Interval)> + Clone,
     interval_ns: Option<u64>,
@@ -193,8 +193,8 @@ pub fn joined_intervals<'a>(
     joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum }).collect()
 }
 
-/// What several threads know of the mean of all: they share devices, so that what one finds slow others do too, and errors
-/// add up in the worst case.
+/// Joins the sampling errors of the mean: threads share devices, so a slow period affects all, and in the worst case
+/// errors add up.
 fn join_sampling(result: &mut RunResult, all: &[Measured]) {
     if let [only] = all {
         result.sampling = only.result.sampling.clone();
@@ -234,7 +234,7 @@ fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
     ]
 }
 
-/// What all threads did to zones: counts add up, and of times the longest counts.
+/// Zone operations of all threads: counts are added, and the longest of the times is kept.
 fn zone_counters(all: &[Measured]) -> Vec<Counter> {
     let mut counters: Vec<Counter> = Vec::new();
     for Counter { name, value } in all.iter().flat_map(|one| &one.zones) {
@@ -247,7 +247,7 @@ fn zone_counters(all: &[Measured]) -> Vec<Counter> {
     counters
 }
 
-/// Results of each job; threads of one name are one job.
+/// Results per job; threads with the same name are one job.
 pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
     let mut names: Vec<&str> = Vec::new();
     for one in all {
@@ -292,7 +292,7 @@ pub fn checked(all: &[Measured]) -> Option<Checked> {
 
 fn checks(all: &[Measured]) -> Vec<Check> {
     let (issued, completed) = all.iter().fold((0, 0), |sum, one| (sum.0 + one.issued, sum.1 + one.completed));
-    // What never came back is named one by one, and lost to nobody.
+    // Each lost request is listed, so none goes unnoticed.
     let given_up: u64 = all.iter().map(|one| one.lost.len() as u64).sum();
     let told = if given_up > 0 { format!(", {given_up} given up") } else { String::new() };
     let conserved = Check {
@@ -339,7 +339,7 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
     notes
 }
 
-/// The requests that never came back, in one line: how many of each kind, and the oldest one by one.
+/// Describes the lost requests in one line: how many of each kind, and the oldest individually.
 pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
     let when = match lost.first()?.as_asked {
         true => "when they were given up, as asked".to_owned(),
@@ -372,7 +372,7 @@ pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
     Some(format!("{} had not come back {when} ({counts}): {told}{more}", counted(lost.len() as u64, "request")))
 }
 
-/// What was left out at the start, by threads that began with a warm-up.
+/// Describes the excluded warm-up of the threads that had one.
 fn told_of_warm_up(all: &[Measured]) -> Option<String> {
     let (mut asked, mut came, mut longest_ns) = (0, 0, 0);
     for WarmedUp { requests, requests_asked, time_ns } in all.iter().map(|one| one.warmed_up) {

@@ -1,5 +1,5 @@
-//! System calls for which glibc 2.17 has no functions: wheels are linked against it, and run wherever there is one as old.
-//! Each is as its namesake in `libc`; where the kernel is too old as well, it fails with `ENOSYS`.
+//! System calls for which glibc 2.17 has no functions: wheels are linked against it, and run wherever glibc is at least
+//! as old. Each is like its namesake in `libc`; on a kernel without the call it fails with `ENOSYS`.
 
 use libc::{c_char, c_int, c_long, c_uint, iovec, off_t, size_t, ssize_t};
 
@@ -20,7 +20,7 @@ pub unsafe fn renameat2(from_at: c_int, from: *const c_char, to_at: c_int, to: *
 /// # Safety
 /// As of `libc::pwritev2`.
 pub unsafe fn pwritev2(fd: c_int, data: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t {
-    // Where a register holds the whole offset, the kernel takes no notice of its upper half.
+    // If a register holds the whole offset, the kernel ignores the upper half.
     let (low, high) = (offset as c_long, (offset as u64 >> 32) as c_long);
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_pwritev2, fd, data, c_long::from(count), low, high, flags) as ssize_t }

@@ -1,4 +1,4 @@
-//! A phase of a job file on files and devices.
+//! Runs a phase of a job file on files and devices ([`PhaseSpec`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,33 +18,32 @@ use crate::spec::Spec;
 use crate::target::{Target, TargetKind};
 use crate::{LoadError, Progress};
 
-/// A phase and what it is carried out on.
+/// A phase and its targets.
 #[derive(Clone)]
 pub struct PhaseSpec {
-    /// The targets, as results tell of them.
+    /// Description of the targets for results.
     pub system: SystemRecord,
     /// The phase; a point of a curve has to be made a phase by [`Phase::at_observed`] first.
     pub phase: Phase,
     /// The targets of each job, in the order of the jobs.
     pub targets: Vec<Vec<Arc<Target>>>,
-    /// Service time of a request on a target that stores nothing.
+    /// Service time of a request on a null target.
     pub null_service_ns: u64,
     /// Seed of jobs that state none.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
-    /// Whether it is timed how long handing requests over takes.
+    /// Whether the time to submit requests is measured.
     pub times_handing_over: bool,
 }
 
-/// Measures a phase, and tells `progress`, which says whether to go on; `log` keeps its requests one by one, by the number
-/// of the copy among those of all jobs. A thread works for each copy of a job; jobs that
-/// share a pool have one thread, whose requests outstanding they divide. Results tell of streams as
-/// [`Phase::stream_names`] calls them.
+/// Measures a phase. `progress` receives the state of the run and returns whether to continue; `log` keeps individual
+/// requests, numbered by the copy among those of all jobs. Each copy of a job has a thread; jobs that share a pool have
+/// one thread and share its queue depth. Results name streams as [`Phase::stream_names`] does.
 ///
 /// # Errors
-/// A phase that cannot be run on these targets: no such part, requests without room, a job that writes where a target is
-/// open for reading; an engine that the kernel refuses.
+/// When the phase cannot run on these targets: a part does not exist, requests do not fit, a job writes to a target
+/// open for reading; when the kernel refuses the engine.
 pub fn play_phase(
     spec: &PhaseSpec,
     log: Option<&Arc<Log>>,
@@ -58,11 +57,10 @@ pub fn play_phase(
 }
 
 impl PhaseSpec {
-    /// What its threads do, where each copy of a job has one, as far as that is known to be possible before anything is
-    /// started.
+    /// Returns the threads of the phase, after checking everything that can be checked before the start.
     ///
     /// # Errors
-    /// Those of [`play_phase`] but for what the kernel refuses.
+    /// Those of [`play_phase`], except refusals of the kernel.
     pub fn check(&self) -> Result<Threads, LoadError> {
         let PhaseSpec { phase, targets, .. } = self;
         let impossible = |message: &str| LoadError::Job { job: phase.name.clone(), message: message.to_owned() };
@@ -84,7 +82,7 @@ impl PhaseSpec {
 /// Threads of a phase.
 pub struct Threads {
     jobs: Vec<Job>,
-    /// Notes on settings that are carried out differently.
+    /// Notes on settings that are approximated.
     notes: Vec<String>,
 }
 
@@ -145,8 +143,8 @@ fn play_jobs(
     Ok(result)
 }
 
-/// Bytes of requests after which a job begins anew with the page cache emptied, as fio does at each loop; of jobs that go
-/// on for a time, where they go through the cache.
+/// Bytes of requests after which a job restarts with an emptied page cache, as fio does at each loop; for time-based
+/// jobs through the cache.
 fn pass_bytes(job: &headstack_jobfiles::Job, span: Span) -> u64 {
     let is_by_time = limits(job)
         == headstack_jobfiles::Limits { time_ns: job.limits.time_ns, ..headstack_jobfiles::Limits::default() };
@@ -158,7 +156,7 @@ fn pass_bytes(job: &headstack_jobfiles::Job, span: Span) -> u64 {
     }
 }
 
-/// A job that states no end goes through its part once.
+/// Limits of a job; a job without any passes once over its part.
 fn limits(job: &headstack_jobfiles::Job) -> headstack_jobfiles::Limits {
     match job.limits == headstack_jobfiles::Limits::default() {
         true => headstack_jobfiles::Limits { passes: Some(1.0), ..job.limits },
@@ -166,7 +164,7 @@ fn limits(job: &headstack_jobfiles::Job) -> headstack_jobfiles::Limits {
     }
 }
 
-/// Jobs that take turns by their shares are clients of a scenario, whose pool is one thread's.
+/// Runs jobs that alternate by their shares as clients of a scenario, whose pool belongs to one thread.
 fn play_pool(
     spec: &PhaseSpec,
     outstanding: u32,
@@ -246,7 +244,7 @@ fn target_bytes_max(job: &headstack_jobfiles::Job) -> u64 {
     job.file_bytes.filter(|_| job.targets.len() > 1).unwrap_or(u64::MAX)
 }
 
-/// The bytes of its targets that a job uses.
+/// Returns the part of the targets that a job uses.
 fn span(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Result<Span, LoadError> {
     let block_bytes = unit_bytes(&job.workload, targets, job.verify == Verify::No && job.zones.is_none());
     let most_bytes = target_bytes_max(job) / u64::from(block_bytes) * u64::from(block_bytes);
@@ -268,14 +266,14 @@ fn engine(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], null_service_n
         return EngineKind::Null { service_ns: null_service_ns };
     }
     match job.engine {
-        // Where io_uring is forbidden, threads do it.
+        // Threads replace io_uring where it is forbidden.
         JobEngine::Ring => EngineKind::Auto,
         JobEngine::Psync => EngineKind::Psync,
         JobEngine::Null => EngineKind::Null { service_ns: 0 },
     }
 }
 
-/// Record of the load in results: for one job its workload, else the phase.
+/// Description of the load for results: the workload of a single job, else the phase.
 fn record(phase: &Phase) -> Value {
     let name = if phase.name.is_empty() { phase.jobs[0].name.clone() } else { phase.name.clone() };
     let plain = "workloads and phases are plain data";

@@ -1,5 +1,5 @@
-//! Probes on files and devices, by the wall clock: each request's own times, by the machine's monotonic clock, so that
-//! those of one probe can be held against those of another.
+//! Probes of files and devices in wall-clock time: the times of each request on the machine's monotonic clock, so that
+//! they can be compared between probes.
 
 use std::sync::Arc;
 
@@ -15,17 +15,18 @@ use crate::together::Start;
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
-/// Requests with the system at a time where a probe has its own times.
+/// Largest queue depth of a probe with its own issue times.
 const TIMED_SLOTS_MAX: u32 = 1 << 10;
 
-/// Carries a probe out on a target, as long as `progress` says so; answers in the order of its requests, of which only
-/// those count that were given before somebody ended it.
+/// Runs a probe on a target as long as `progress` returns true; returns answers in the order of the requests, only
+/// counting requests before the user stopped it.
 ///
-/// A request comes late by as much as the machine is late; [`Answer::issued_ns`] is when it was handed over, with
-/// [`Pace::Times`](headstack_driver::Pace::Times) when it was due. With `realtime` the thread goes before all others.
+/// A request is late by as much as the machine is; [`Answer::issued_ns`] is when it was submitted, with
+/// [`Pace::Times`](headstack_driver::Pace::Times) when it was due. With `realtime` the thread has priority over all
+/// others.
 ///
 /// # Errors
-/// A probe that does not fit the target or writes where that is open for reading; an engine that the kernel refuses.
+/// When the probe does not fit the target or writes to one open for reading, or the kernel refuses the engine.
 pub fn probe(
     target: &Arc<Target>,
     probe: &Probe,
@@ -69,7 +70,7 @@ pub fn probe(
         })
     };
     run_workers(vec![work], targets, time, Start::AtOnce, progress)?;
-    // What was not asked any more, or never came back, ends the list.
+    // A request that was not issued, or never completed, ends the list.
     Ok(answers.into_iter().map_while(|answer| answer).collect())
 }
 

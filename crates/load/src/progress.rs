@@ -1,8 +1,8 @@
-//! What a run tells of itself while it goes on.
+//! [`Progress`]: the state of a run while it is under way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Counts that one worker writes and others read.
+/// Counters that one worker writes and others read.
 #[derive(Debug, Default)]
 pub struct WorkerProgress {
     completed: AtomicU64,
@@ -10,34 +10,34 @@ pub struct WorkerProgress {
     response_ns: AtomicU64,
     errors: AtomicU64,
     under_way: AtomicU64,
-    /// Share of its work that is done, in millionths.
+    /// Completed share of its work, in millionths.
     share: AtomicU64,
     over: AtomicBool,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed_ns: u64,
-    /// Share of the work that is done, 0 to 1, of the job that needs longest.
+    /// Completed share of the work, 0 to 1, of the job that takes longest.
     pub share: f64,
-    /// Requests completed, those of the warm-up too.
+    /// Completed requests, including the warm-up.
     pub completed: u64,
-    /// Bytes they moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Sum of their response times.
+    /// Sum of the response times.
     pub response_ns: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub errors: u64,
-    /// Requests with the system.
+    /// Queue depth.
     pub under_way: u64,
-    /// Nothing is issued any more: what is under way is awaited.
+    /// Whether no more requests are issued and outstanding ones are awaited.
     pub is_ending: bool,
 }
 
 impl WorkerProgress {
-    /// The worker's counts up to now.
+    /// Stores the worker's current counts.
     #[inline]
     pub fn tell(&self, completed: u64, bytes: u64, response_ns: u64, errors: u64, under_way: u64) {
         self.completed.store(completed, Ordering::Relaxed);
@@ -47,23 +47,23 @@ impl WorkerProgress {
         self.under_way.store(under_way, Ordering::Relaxed);
     }
 
-    /// The share of its work that is done.
+    /// Stores the completed share of the work.
     #[inline]
     pub fn tell_share(&self, share: f64) {
         self.share.store((share.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
     }
 
-    /// It has ended.
+    /// Marks the worker as ended.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Whether it has ended.
+    /// Whether the worker has ended.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Adds the worker to what is told of all.
+    /// Adds the worker's counts to the totals.
     pub fn add_to(&self, progress: &mut Progress) {
         progress.completed += self.completed.load(Ordering::Relaxed);
         progress.bytes += self.bytes.load(Ordering::Relaxed);

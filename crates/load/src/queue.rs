@@ -1,5 +1,4 @@
-//! Requests of a recording or of clients, which come when they come: between arrival and completion, each with what its
-//! load knows of it.
+//! [`Queue`]: requests of a trace or of clients between arrival and completion, each with a tag of its load.
 
 use std::collections::VecDeque;
 
@@ -8,15 +7,15 @@ use headstack_workload::Request;
 use crate::rig::{Ended, Rig};
 use crate::worker::LoopStats;
 
-/// Requests that have arrived and are not complete. Those that find no slot free wait in the order of their arrival,
-/// outstanding like all others: their response counts from there. Memory grows with what piles up.
+/// Requests that have arrived and are not complete. Those that find no free slot wait in order of arrival; they are
+/// outstanding too, and their response time counts from arrival. Memory grows with the backlog.
 pub struct Queue<T> {
     waiting: VecDeque<Waiting<T>>,
-    /// How many of the last of these arrived since requests were handed over.
+    /// How many of the last of these arrived since requests were last submitted.
     fresh: u64,
-    /// Requests under way, by slot.
+    /// Tags of the requests under way, by slot.
     under_way: Vec<Option<T>>,
-    /// Nothing arrives before this any more.
+    /// Time before which no more arrivals are possible.
     booked_ns: u64,
     ended: Vec<Ended>,
     loop_stats: LoopStats,
@@ -29,7 +28,7 @@ struct Waiting<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// Nothing has arrived at a rig at rest.
+    /// An empty queue for an idle rig.
     pub fn new(rig: &Rig) -> Self {
         Queue {
             waiting: VecDeque::new(),
@@ -41,7 +40,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// A request arrives at `at_ns`, which is now or was since the last look at the target.
+    /// Adds a request that arrives at `at_ns`, which is now or was since the last check of the target.
     pub fn arrive(&mut self, rig: &mut Rig, at_ns: u64, request: &Request, of: T) {
         let arrived_ns = at_ns.clamp(self.booked_ns, rig.now_ns.max(self.booked_ns));
         self.booked_ns = arrived_ns;
@@ -56,13 +55,13 @@ impl<T: Copy> Queue<T> {
         self.waiting.push_back(Waiting { arrived_ns, request: *request, of });
     }
 
-    /// Issues what has arrived, as far as there is room, and tells `each` of it.
+    /// Issues the waiting requests as far as there is room, and calls `each` for each.
     pub fn hand_over(&mut self, rig: &mut Rig, mut each: impl FnMut(&T, u64)) {
         let mut old = self.waiting.len() as u64 - self.fresh;
         while rig.has_room()
             && let Some(next) = self.waiting.pop_front()
         {
-            // Who found a slot free is late by this program.
+            // A request that found a free slot is late because of this program.
             match old.checked_sub(1) {
                 Some(fewer) => old = fewer,
                 None => {
@@ -84,7 +83,7 @@ impl<T: Copy> Queue<T> {
         self.fresh = 0;
     }
 
-    /// Books what came back, and puts it into `done`.
+    /// Records completions and adds them to `done`.
     pub fn settle(&mut self, rig: &mut Rig, done: &mut Vec<(T, Ended)>) {
         let ended = &mut self.ended;
         rig.settle(|one| ended.push(*one));
@@ -95,12 +94,12 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Whether more has piled up than chance piles up for a moment.
+    /// Whether the backlog is more than a random fluctuation.
     pub fn has_piled_up(&self, rig: &Rig) -> bool {
         rig.measuring.as_ref().is_some_and(|measuring| measuring.has_piled_up(rig.waiting + rig.under_way()))
     }
 
-    /// The run is over: what waits still will never be issued.
+    /// Ends the run: waiting requests will never be issued.
     pub fn finish(mut self, rig: &mut Rig, saturated: bool) -> LoopStats {
         rig.close(rig.now_ns);
         if let Some(measuring) = &mut rig.measuring {

@@ -1,4 +1,4 @@
-//! Stamps that an earlier run has left on a target of which nothing else is known.
+//! Finds stamps of an earlier run on a target about which nothing else is known.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::integrity::{self, Layout};
 use crate::target::Target;
 use crate::target_map::TargetMap;
 
-/// Bytes of one read of all that is on a target, where units are not longer.
+/// Length of one read of a full pass, unless units are longer.
 pub(crate) const READ_BYTES: u32 = 1 << 20;
-/// Reads from the begin of a target, and then places spread over it, at which stamps are looked for.
+/// Reads at the start of a target, and then offsets spread over it, that are searched for stamps.
 const LOOKED_AT_FIRST: u64 = 64;
 const LOOKED_AT: u64 = 1024;
 
-/// A read of some bytes at a place.
+/// A read of `length_bytes` at `offset_bytes`.
 pub(crate) fn read((offset_bytes, length_bytes): (u64, u32)) -> Request {
     Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// Reads by a system call, outside of what is measured; the bytes read, none where that failed.
+/// Reads by a system call outside of the measurement; returns the bytes read, `None` if that failed.
 pub(crate) fn read_now(map: &TargetMap, offset_bytes: u64, buffer: &mut [u8]) -> Option<u32> {
     let length_bytes = u32::try_from(buffer.len()).ok()?;
     let memory = Memory::One(buffer.as_mut_ptr());
@@ -31,10 +31,10 @@ pub(crate) fn read_now(map: &TargetMap, offset_bytes: u64, buffer: &mut [u8]) ->
     u32::try_from(result).ok()
 }
 
-/// How an earlier run divided a target, and its number, as the first stamps that are found say.
+/// Returns the layout and the number of an earlier run, from the first stamps found.
 ///
 /// # Errors
-/// When there is no memory.
+/// When there is not enough memory.
 pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, LoadError> {
     let targets = std::slice::from_ref(target);
     let map = TargetMap::of(targets, Target::common_block_bytes(targets));
@@ -48,7 +48,7 @@ pub(crate) fn recognise(target: &Arc<Target>) -> Result<Option<(Layout, u64)>, L
     for at in (0..first).chain((0..places).map(|at| first + place(at))) {
         let offset_bytes = at * u64::from(READ_BYTES);
         let length_bytes = u64::from(READ_BYTES).min(capacity_bytes - offset_bytes) as u32;
-        // What cannot be read has no stamps to tell.
+        // An unreadable block has no stamps.
         let Some(length_bytes) = read_now(&map, offset_bytes, buffers.slice(0, length_bytes)) else { continue };
         let found = integrity::recognise(capacity_bytes, offset_bytes, buffers.slice(0, length_bytes));
         if found.is_some() {

@@ -1,8 +1,8 @@
-//! A recording played on files and devices, by the wall clock.
+//! Replays a trace on files and devices in wall-clock time ([`ReplaySpec`]). See docs/design/replay.md.
 //!
-//! A thread reads ahead, so that neither a slow disk nor decompression delays an issue. The one that plays sleeps until
-//! shortly before a request is due and awaits the rest awake; its schedule counts from the first request, so that what
-//! one is late by does not make the next one late.
+//! One thread reads ahead, so that neither a slow disk nor decompression delays an issue. The replaying thread sleeps
+//! until shortly before a request is due and spins for the rest; its schedule counts from the first request, so that
+//! one late request does not delay the next.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -27,27 +27,27 @@ use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
-/// Batches read ahead; a reader yields some thousands of requests each.
+/// Batches read ahead; a batch has some thousands of requests.
 const BATCHES_AHEAD: usize = 8;
 
 /// How recorded writes are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writes {
-    /// They are written, and trims trimmed.
+    /// Writes are written, and trims trimmed.
     #[default]
     AsRecorded,
-    /// They are left out, with the flush that some ask for before them, and trims too.
+    /// Writes are left out, with the flush that some require before them, and trims too.
     Skip,
-    /// They read what they wrote; trims are left out.
+    /// Writes become reads of the same range; trims are left out.
     AsReads,
 }
 
 impl Writes {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Writes; 3] = [Writes::AsRecorded, Writes::Skip, Writes::AsReads];
 
-    /// Its name.
+    /// Name of the variant.
     pub fn name(self) -> &'static str {
         match self {
             Writes::AsRecorded => "as-recorded",
@@ -60,57 +60,59 @@ impl Writes {
 /// Targets and settings of a replay.
 #[derive(Clone)]
 pub struct ReplaySpec {
-    /// The target, as results tell of it.
+    /// Description of the target for results.
     pub system: SystemRecord,
-    /// The files and devices, whose address spaces lie one after another.
+    /// The files and devices, whose address spaces follow one another.
     pub targets: Vec<Arc<Target>>,
-    /// How. Its clock begins with its first request.
+    /// How to replay. Its clock begins with its first request.
     pub replay: Replay,
     /// How writes are treated.
     pub writes: Writes,
-    /// How requests are handed over.
+    /// Engine that submits the requests.
     pub engine: EngineKind,
-    /// Requests with the system at a time, 1 to 32,768; later ones wait in the host. [`ReplayMode::Asap`] has its depth.
+    /// Queue depth, 1 to 32,768; further requests wait in the host. [`ReplayMode::Asap`] has its own depth.
     pub slots: u32,
-    /// Whether the thread that plays goes before all others of the machine (`SCHED_FIFO`): of 30,000 requests at 1,500/s
-    /// on a loop device of a busy machine with two processors, 1 in 1,000 was late by 1.3 to 3.1 ms without and 0.06 ms
-    /// with it.
+    /// Whether the replaying thread has priority over all others of the machine (`SCHED_FIFO`): of 30,000 requests at
+    /// 1,500/s on a loop device of a busy machine with two processors, 1 in 1,000 was late by 1.3 to 3.1 ms without it
+    /// and by 0.06 ms with it.
     pub realtime: bool,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
-    /// What is known of the data on the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked,
-    /// and each request needs memory of its own, so that one longer than 1 MiB ends the replay.
+    /// The expected data of the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked, and
+    /// each request needs its own memory, so that one longer than 1 MiB ends the replay.
     pub verification: Option<Arc<Verification>>,
 }
 
-/// A request as it was replayed. Times count from the first.
+/// A replayed request. Times count from the first one.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
-    /// Its number in the recording, from 1, without what was left out.
+    /// Its number in the trace, from 1, not counting omitted requests.
     pub number: u64,
-    /// How many were issued before it.
+    /// Number of requests issued before it.
     pub sequence: u64,
     /// When it was due.
     pub due_ns: u64,
-    /// When it was issued and complete, and what was asked for.
+    /// The request, and when it was issued and completed.
     pub recorded: Recorded,
     /// Whether it failed.
     pub failed: bool,
 }
 
-/// Hears of replayed requests in order of completion, in the thread that plays: what it takes, the next issue may be
-/// late by.
+/// Receives replayed requests in order of completion, in the replaying thread: the time it takes may delay the next
+/// issue.
 pub type Sink<'a> = dyn FnMut(&Observed) + Send + 'a;
 
-/// Replays a recording, and tells `progress`, which says whether to go on. It is measured from its first request to the
-/// completion of its last; `sink` hears of every request as it was replayed. Responses count from the moment at which a request was due.
+/// Replays a trace. `progress` receives the state and returns whether to continue; `sink` receives every replayed
+/// request. The measurement lasts from the first request to the completion of the last. Response times count from the
+/// moment at which a request was due.
 ///
-/// Requests are widened to whole blocks of the targets. One longer than 2 GiB, which the kernel transfers in part, counts
-/// as failed. What was measured is the result also when somebody, or an error after the first request, ended it early.
+/// Requests are widened to whole blocks of the targets. One longer than 2 GiB, which the kernel transfers in part,
+/// counts as failed. If the user or an error after the first request ended the replay early, the results so far are
+/// returned.
 ///
 /// # Errors
-/// Before the first request: those of `source` and [`ReplayError`]; an engine that the kernel refuses; a recording that
-/// writes where a target was opened for reading, as far as that is known by then.
+/// Before the first request: those of `source` and [`ReplayError`]; an engine that the kernel refuses; a trace that
+/// writes to a target opened for reading, as far as that is known by then.
 pub fn replay<E>(
     spec: &ReplaySpec,
     source: &mut (dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + Send),
@@ -171,7 +173,7 @@ where
     Ok(result)
 }
 
-/// Reads on until the end, an error, or until nobody listens any more.
+/// Reads ahead until the end, an error, or until the receiver is gone.
 fn read_ahead<E: From<ReplayError>>(
     source: &mut (dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + Send),
     stencil: &mut Stencil,
@@ -193,14 +195,14 @@ fn read_ahead<E: From<ReplayError>>(
     }
 }
 
-/// Where batches come from, and used ones go.
+/// Source of batches, and the channel that returns used ones.
 struct Recording<E> {
     batches: Receiver<Result<Vec<Recorded>, E>>,
     give_back: SyncSender<Vec<Recorded>>,
     block_bytes: u32,
 }
 
-/// Plays the batches that come, in one thread.
+/// Replays the batches in one thread.
 fn play<E: From<LoadError> + From<ReplayError> + Display>(
     worker: &WorkerSpec,
     replay: &Replay,
@@ -213,7 +215,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
     let mut source = |batch: &mut Vec<Recorded>| match recording.batches.recv() {
         Ok(next) => {
             let used = std::mem::replace(batch, next?);
-            // There is room for all that exist.
+            // The channel has room for all batches.
             let _ = recording.give_back.try_send(used);
             Ok(true)
         }
@@ -228,7 +230,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
         let mut stage: Stage<E> =
             Stage::new(Player::new(replay, capacity_bytes, recording.block_bytes, &mut source)?, rig, replay);
         if let Err(error) = stage.play(rig, &mut sink) {
-            // What had arrived before is played to its end; where the kernel takes no more, that is what is told.
+            // Requests that had arrived are played to their end; if the kernel accepts no more, that error is reported.
             let wound_up = stage.wind_up(rig, &mut sink);
             if rig.completed == 0 {
                 return Err(wound_up.err().unwrap_or(error));
@@ -242,7 +244,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
     Ok((measured, played.expect("what was measured was played")))
 }
 
-/// A player, and what it plays on.
+/// A player and its rig.
 struct Stage<'t, E> {
     player: Player<'t, E>,
     queue: Queue<Issue>,
@@ -251,12 +253,12 @@ struct Stage<'t, E> {
     start_ns: u64,
     is_timed: bool,
     requests_max: u64,
-    /// Requests had piled up at the last arrival.
+    /// Whether there was a backlog at the last arrival.
     piled_up: bool,
 }
 
 impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
-    /// The clock starts now, with the recording's first batch at hand.
+    /// Starts the clock now, with the first batch at hand.
     fn new(player: Player<'t, E>, rig: &mut Rig, replay: &Replay) -> Self {
         rig.look();
         rig.start_measuring(u64::MAX);
@@ -265,20 +267,20 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         Stage { player, queue, done: Vec::new(), start_ns: rig.now_ns, is_timed, requests_max, piled_up: false }
     }
 
-    /// Plays to the completion of the last request, or until somebody ends it.
+    /// Plays to the completion of the last request, or until the user stops it.
     fn play(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) -> Result<(), E> {
         while !rig.is_stopped() {
             rig.look();
             self.arrive(rig)?;
             self.hand_over(rig);
             let due_ns = match self.player.next_due()? {
-                // Where there is no room, a completion comes first.
+                // If there is no room, a completion comes first.
                 Due::At(at_ns) if rig.has_room() => self.start_ns.saturating_add(at_ns),
                 Due::At(_) | Due::AfterCompletion => u64::MAX,
                 Due::Never => break,
             };
             rig.wait(Wait::Until(due_ns.min(rig.now_ns + LOOK_NS)))?;
-            // What came before now came before what is complete now.
+            // Arrivals up to now precede completions seen now.
             let arrived = self.arrive(rig);
             self.settle(rig, sink);
             arrived?;
@@ -287,7 +289,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         Ok(())
     }
 
-    /// Plays what has arrived to its completion, and no more of the recording.
+    /// Completes the requests that have arrived, and reads no more of the trace.
     fn wind_up(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) -> Result<(), E> {
         while !rig.is_stopped() && rig.waiting + rig.under_way() > 0 {
             rig.look();
@@ -313,7 +315,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
         }
     }
 
-    /// Whatever is due by now arrives.
+    /// Lets all requests arrive that are due by now.
     fn arrive(&mut self, rig: &mut Rig) -> Result<(), E> {
         while let Some(issue) = self.player.take(rig.now_ns - self.start_ns)? {
             self.queue.arrive(rig, self.start_ns + issue.due_ns, &issue.request, issue);
@@ -334,10 +336,10 @@ fn observed(issue: &Issue, ended: &Ended, start_ns: u64) -> Observed {
     Observed { number, sequence, due_ns: issue.due_ns, recorded, failed: ended.failed }
 }
 
-/// Changes to a recording's requests before they are played.
+/// Changes the requests of a trace before they are played.
 struct Stencil {
     writes: Writes,
-    /// A target that must not be written.
+    /// Name of a target that must not be written.
     read_only: Option<String>,
     read: u64,
     skipped: u64,

@@ -1,5 +1,5 @@
-//! A target under load by one thread: requests go out and come back, and what is measured is kept. What puts it under
-//! load — a loop, a recording — says when the next request goes out.
+//! [`Rig`]: a target under load by one thread. It submits requests, collects completions and stores the measurements; a
+//! loop or a trace decides when the next request is issued.
 
 mod bounds;
 mod zones;
@@ -26,115 +26,115 @@ use crate::zones::Tending;
 pub use bounds::Broken;
 use bounds::Watch;
 
-/// Others look at a run no more often.
+/// Interval between progress updates.
 const TELL_EVERY_NS: u64 = 10_000_000;
 
-/// Requests with the system at a time, where a load has no number of its own.
+/// Largest queue depth of a load that states none.
 pub const SLOTS_MAX: u32 = 1 << 15;
-/// Memory for all requests under way of a load whose requests may have any length; nobody looks at the contents.
+/// Memory for all requests under way of a load with requests of any length, whose contents do not matter.
 const BUFFERS_BYTES: u32 = 1 << 27;
-/// Most requests are no longer than the shorter of these, and longer ones run over all buffers; the longer one leaves
-/// those of few slots room for a gigabyte at once.
+/// Buffer lengths: most requests fit into the shorter one, and longer requests run over all buffers; with few slots,
+/// the longer one allows a gigabyte at once.
 const BUFFER_BYTES: [u32; 2] = [1 << 16, 1 << 20];
 
-/// The longest request, and the most of them, of a load whose requests may have any length and are verified.
+/// Longest request of a load with requests of any length that are verified.
 pub const VERIFIED_BYTES: u32 = 1 << 20;
-/// With [`VERIFIED_BYTES`] each, these take 2 GiB.
+/// Largest queue depth of such a load: with [`VERIFIED_BYTES`] each, they take 2 GiB.
 pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
 
-/// Length of the buffers of a load whose requests may have any length.
+/// Buffer length of a load with requests of any length.
 pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
 }
 
-/// Requests still outstanding this long after the end are given up.
+/// Time after the end at which outstanding requests are given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// And this long after somebody gave it up ([`Target::give_up`](crate::Target::give_up)).
+/// The same after the user gave up ([`Target::give_up`](crate::Target::give_up)).
 const GIVEN_UP_NS: u64 = 500_000_000;
 
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// When it was to arrive.
+    /// Intended arrival.
     pub intended_ns: u64,
-    /// When it was handed over.
+    /// When it was submitted.
     pub started_ns: u64,
-    /// When the system had taken it, where that is timed; else as `started_ns`.
+    /// When the system had accepted it, if that is measured; else `started_ns`.
     pub taken_ns: u64,
-    /// How many were handed over before it.
+    /// Number of requests submitted before it.
     pub sequence: u64,
-    /// What it is.
+    /// The request itself.
     pub request: Request,
 }
 
-/// A request that never came back.
+/// A request that never completed.
 #[derive(Clone, Debug)]
 pub struct Lost {
     /// Name of its target.
     pub target: String,
-    /// The request, with the target's own offset.
+    /// The request, with its offset in the target.
     pub request: Request,
     /// How long it had been under way when it was given up.
     pub age_ns: u64,
-    /// Somebody asked for that, who had less patience.
+    /// Whether the user gave it up, before the time-out.
     pub as_asked: bool,
 }
 
-/// A warm-up as it went.
+/// Course of the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WarmedUp {
-    /// Requests that came back in it.
+    /// Requests that completed during the warm-up.
     pub requests: u64,
-    /// Those that it was to have.
+    /// Requests that the warm-up was to have.
     pub requests_asked: u64,
-    /// How long it lasted.
+    /// Duration of the warm-up.
     pub time_ns: u64,
 }
 
-/// A request that came back.
+/// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Slot that [`Rig::issue`] gave it.
+    /// Slot that [`Rig::issue`] assigned to it.
     pub slot: u32,
-    /// What it was.
+    /// The request and its times.
     pub flight: Flight,
-    /// When it came back.
+    /// When it completed.
     pub at_ns: u64,
-    /// Without having done what it was asked to.
+    /// Whether it failed.
     pub failed: bool,
-    /// In the measured part.
+    /// Whether it belongs to the measured part.
     pub counted: bool,
 }
 
 /// Targets and settings of a worker thread.
 pub struct WorkerSpec<'a> {
-    /// Its name in results.
+    /// Name of the worker in results.
     pub name: &'a str,
     /// The files and devices.
     pub targets: &'a [Arc<Target>],
-    /// The same as one address space.
+    /// The targets as one address space.
     pub map: TargetMap,
-    /// How requests are handed over.
+    /// Engine that submits the requests.
     pub engine: EngineKind,
-    /// Requests at a time.
+    /// Queue depth.
     pub slots: u32,
-    /// Length of the buffers.
+    /// Buffer length in bytes.
     pub buffer_bytes: u32,
-    /// Nothing is issued before this time.
+    /// Delay before the first request.
     pub start_delay_ns: u64,
-    /// Seed of its random choices.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
-    /// Whether anybody looks at contents, so that no two requests may share a buffer.
+    /// Whether contents matter, so that no two requests may share a buffer.
     pub own_buffers: bool,
     /// Expected contents of reads; absent without verification.
     pub verification: Option<&'a Verification>,
 }
 
 impl WorkerSpec<'_> {
-    /// Name of the targets in errors.
+    /// Name of the targets in error messages.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
@@ -151,70 +151,70 @@ impl WorkerSpec<'_> {
     }
 }
 
-/// Contents of write buffers, and checks of read buffers.
+/// Contents of write buffers, and how reads are checked.
 enum Contents<'a> {
-    /// Nothing is transferred.
+    /// No data are transferred.
     Any,
-    /// No two writes are alike.
+    /// Every write is different.
     Fresh,
-    /// All writes are alike.
+    /// All writes are equal.
     Pattern(Vec<u8>),
     /// Writes carry stamps, and reads are checked.
     Stamped(Box<Stamping<'a>>),
 }
 
-/// An engine, the requests under way in it, and what is kept of them.
+/// An engine, its requests under way, and the measurements.
 pub struct Rig<'a> {
     engine: Engine,
     flights: Vec<Flight>,
     free: Vec<u32>,
     done: Vec<Done>,
-    /// Measurements since the end of the warm-up.
+    /// Measurements since the end of the warm-up; `None` during it.
     pub measuring: Option<Measuring>,
-    /// The warm-up, which is left out.
+    /// The warm-up, which is excluded.
     pub warmed_up: WarmedUp,
     /// Failed requests of the measured part, by kind.
     pub errors: [u64; 4],
     /// Errors so far.
     pub error_log: ErrorLog,
-    /// How even its throughput is.
+    /// Samples of the throughput over time.
     pub samples: Samples,
-    /// The present, as far as this thread has looked.
+    /// Current time, as of the last look at the clock.
     pub now_ns: u64,
     /// Arrivals that wait for a slot; they are outstanding too.
     pub waiting: u64,
-    /// Requests handed over, and those that came back.
+    /// Number of submitted requests.
     pub issued: u64,
-    /// Requests that came back.
+    /// Number of completed requests.
     pub completed: u64,
     /// Bytes of requests under way.
     pub bytes_under_way: u64,
-    /// Bytes of requests that came back since the warm-up was over, failed ones too.
+    /// Bytes of requests completed since the end of the warm-up, including failed ones.
     pub bytes: u64,
-    /// Flushes among the requests that came back since the warm-up was over, and among those under way.
+    /// Flushes completed since the end of the warm-up.
     pub flushes: u64,
     /// Flushes under way.
     pub flushes_under_way: u64,
-    /// Where requests of the measured part are kept one by one, and which job that says they are of.
+    /// Log of individual requests of the measured part, and the job number to store in it.
     pub log: Option<(Arc<Log>, u32)>,
-    /// How failed requests affect it.
+    /// How failed requests affect the run.
     pub errors_rule: Errors,
-    /// Whether a failed request has ended it, or a limit that was not kept.
+    /// Whether a failed request or a violated limit has ended it.
     pub is_ended_by_error: bool,
-    /// The limit that was not kept, and ended it.
+    /// The violated limit that ended it.
     pub broken: Option<Broken>,
     watch: Option<Box<Watch>>,
-    /// Whether there was nothing in its zones to read or reset, which has ended it.
+    /// Whether it ended because its zones had nothing to read or reset.
     pub has_run_dry: bool,
-    /// How long handing over took, by kind, where that is timed.
+    /// Time to submit requests, by kind, if that is measured.
     pub handing_over: Option<Box<[LatencyHistogram; 4]>>,
-    /// Requests issued of which it is not known yet that the system has taken them.
+    /// Slots of issued requests that the system may not have accepted yet.
     not_taken: Vec<u32>,
     response_ns: u64,
     bytes_ever: u64,
-    /// The measured part ends with so many requests that came back well, whatever comes back with the last of them.
+    /// The measured part ends after so many successful requests, no matter what completes together with the last one.
     pub requests_max: u64,
-    /// When it was seen that somebody gave up what is under way.
+    /// When it was noticed that the user gave up the requests under way.
     given_up_ns: Option<u64>,
     interval_ns: u64,
     deadline_ns: u64,
@@ -229,10 +229,10 @@ pub struct Rig<'a> {
 }
 
 impl<'a> Rig<'a> {
-    /// Targets at rest.
+    /// Creates an idle rig.
     ///
     /// # Errors
-    /// Targets that are to be verified and cannot.
+    /// When targets are to be verified and cannot be.
     pub fn new(
         engine: Engine,
         worker: &WorkerSpec<'a>,
@@ -298,7 +298,7 @@ impl<'a> Rig<'a> {
         })
     }
 
-    /// What is written where nothing is verified; buffers are then to be each slot's own.
+    /// Sets the contents of unverified writes; each slot then needs its own buffer.
     pub fn write_content(&mut self, content: &Content) {
         if let (Contents::Fresh, Content::Pattern(pattern)) = (&self.contents, content) {
             self.contents = Contents::Pattern(pattern.clone());
@@ -310,56 +310,56 @@ impl<'a> Rig<'a> {
         self.watch = Watch::new(bounds, self.now_ns).map(Box::new);
     }
 
-    /// Times how long handing requests over takes, where the engine hands over before it waits.
+    /// Measures the time to submit requests, if the engine submits before it waits.
     pub fn time_handing_over(&mut self) {
         if matches!(self.engine, Engine::Ring(_) | Engine::Nbd(_)) {
             self.handing_over = Some(Box::new(std::array::from_fn(|_| LatencyHistogram::new())));
         }
     }
 
-    /// Description of the engine in results.
+    /// Description of the engine for results.
     pub fn engine(&self) -> String {
         self.engine.describe()
     }
 
-    /// Whether a request may be issued.
+    /// Whether a request may be issued now.
     #[inline]
     pub fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Requests that may be issued before one comes back.
+    /// Number of requests that may be issued before one completes.
     #[inline]
     pub fn room(&self) -> u64 {
         self.free.len() as u64
     }
 
-    /// Requests with the system.
+    /// Queue depth at present.
     #[inline]
     pub fn under_way(&self) -> u64 {
         self.issued - self.completed
     }
 
-    /// When the measured part is over at the latest.
+    /// Latest end of the measured part.
     pub fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
 
-    /// Looks at the clock.
+    /// Updates the current time from the clock.
     #[inline]
     pub fn look(&mut self) {
-        // Processors count alike to a few nanoseconds; a thread that has moved must not go back by them.
+        // Processors' counters agree to a few nanoseconds; time must not go back when a thread moves.
         self.now_ns = self.now_ns.max(self.clock.now_ns());
     }
 
-    /// Whether somebody wants it to end.
+    /// Whether the user wants it to stop.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Books the time since the last change at the depth that held. Whatever changes it asks here first, so that the
-    /// measured part ends at its end and not with the first event after it.
+    /// Accounts for the time since the last change of the queue depth. Every change calls this first, so that the
+    /// measured part ends on time and not with the first event after it.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64) {
         if self.is_over() {
@@ -381,8 +381,8 @@ impl<'a> Rig<'a> {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
     }
 
-    /// Issues a request now, for which [`has_room`](Self::has_room); the next [`drive`](Self::drive) hands it over. Returns
-    /// its slot, which is its own until it has come back.
+    /// Issues a request now, if there is room ([`has_room`](Self::has_room)); the next [`drive`](Self::drive) submits
+    /// it. Returns its slot, which is reserved until it has completed.
     #[inline]
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
         let slot = self.free.pop().expect("the load has looked for room");
@@ -402,7 +402,7 @@ impl<'a> Rig<'a> {
         slot
     }
 
-    /// Fills the buffer of a request, and gives it to the engine.
+    /// Fills the buffer of a request, and passes it to the engine.
     #[inline(always)]
     fn submit(&mut self, slot: u32, request: &Request) {
         match &self.contents {
@@ -428,7 +428,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// All requests issued so far are with the system.
+    /// Notes that the system has accepted all requests issued so far.
     fn note_taken(&mut self) {
         let taken_ns = self.clock.now_ns().max(self.now_ns);
         for slot in self.not_taken.drain(..) {
@@ -436,7 +436,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Where handing over is timed, a request is issued at the moment at which it is issued, not at that of the last look.
+    /// If the time to submit is measured, updates the clock, so that a request is issued at its own time and not at
+    /// that of the last look.
     #[inline]
     pub fn look_before_issuing(&mut self) {
         if self.handing_over.is_some() {
@@ -445,8 +446,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Stamps a write or takes a read's expectation, out of line so that loads that do not verify take no longer. What
-    /// cannot be verified is not to be submitted, and ends the run.
+    /// Stamps a write or takes a read's expectation; out of line so that loads without verification are not slowed. A
+    /// request that cannot be verified must not be submitted, and ends the run; returns false then.
     #[inline(never)]
     fn stamp(&mut self, slot: u32, request: &Request) -> bool {
         let Contents::Stamped(stamping) = &mut self.contents else { return true };
@@ -460,8 +461,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Issues a request now in a slot that is free: who looks at buffers when requests have come back says when a slot is
-    /// used again.
+    /// Issues a request now in a free slot, for callers that process buffers of completed requests and so decide when a
+    /// slot is reused.
     pub fn issue_in(&mut self, slot: u32, request: &Request) {
         if let Some(at) = self.free.iter().position(|&free| free == slot) {
             let last = self.free.len() - 1;
@@ -471,15 +472,15 @@ impl<'a> Rig<'a> {
         debug_assert_eq!(issued, slot, "the slot is free");
     }
 
-    /// The first `length` bytes in the buffer of a slot that is free.
+    /// The first `length` bytes of the buffer of a free slot.
     pub fn buffer(&mut self, slot: u32, length: u32) -> &mut [u8] {
         self.engine.buffers().slice(slot, length)
     }
 
-    /// Hands over what was issued, waits, and books what came back.
+    /// Submits issued requests, waits, and records completions.
     ///
     /// # Errors
-    /// When the kernel takes no requests any more.
+    /// When the kernel accepts no more requests.
     #[inline]
     pub fn drive(&mut self, wait: Wait) -> Result<(), LoadError> {
         self.wait(wait)?;
@@ -487,11 +488,11 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// The first half of [`drive`](Self::drive): hands over and waits. What happened meanwhile outside of the target is
-    /// booked before [`settle`](Self::settle).
+    /// The first half of [`drive`](Self::drive): submits and waits. Events outside of the target during the wait are
+    /// recorded before [`settle`](Self::settle).
     ///
     /// # Errors
-    /// When the kernel takes no requests any more.
+    /// When the kernel accepts no more requests.
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> Result<(), LoadError> {
         if !self.not_taken.is_empty() {
@@ -504,7 +505,7 @@ impl<'a> Rig<'a> {
         driven
     }
 
-    /// The second half of [`drive`](Self::drive): books what came back, and tells `each` of it.
+    /// The second half of [`drive`](Self::drive): records completions, and calls `each` for each.
     #[inline]
     pub fn settle(&mut self, mut each: impl FnMut(&Ended)) {
         let mut done = std::mem::take(&mut self.done);
@@ -581,7 +582,7 @@ impl<'a> Rig<'a> {
         Ended { slot: done.slot, flight, at_ns, failed, counted }
     }
 
-    /// Ends the job where a request that came back breaks a limit.
+    /// Ends the job if a completed request violates a limit.
     #[inline(never)]
     fn keep_to_bounds(&mut self, request: &Request, latency_ns: u64) {
         let Some(broken) = self.watch.as_mut().and_then(|watch| watch.take(request, latency_ns, self.now_ns)) else {
@@ -614,7 +615,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// The warm-up is over, and what is measured lasts `time_ns` at most.
+    /// Ends the warm-up; the measured part lasts `time_ns` at most.
     pub fn start_measuring(&mut self, time_ns: u64) {
         if self.measuring.is_none() {
             self.deadline_ns = self.now_ns.saturating_add(time_ns);
@@ -624,7 +625,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Nothing is counted after `end_ns`.
+    /// Ends the measured part at `end_ns`.
     pub fn close(&mut self, end_ns: u64) {
         let depth = self.under_way() + self.waiting;
         if let Some(measuring) = &mut self.measuring
@@ -640,7 +641,7 @@ impl<'a> Rig<'a> {
     pub fn lost(&self) -> Vec<Lost> {
         let as_asked = self.given_up_ns.is_some();
         let lost = |flight: &Flight| {
-            // The null target has no files to have a place in.
+            // The null target has no files to place a request in.
             let TargetPlace { piece, offset_bytes } = match self.map.pieces() {
                 [] => TargetPlace { piece: 0, offset_bytes: flight.request.offset_bytes },
                 _ => self.map.place(&flight.request),
@@ -654,7 +655,7 @@ impl<'a> Rig<'a> {
         lost
     }
 
-    /// Waits for what is still under way, as long as anybody has patience; whether all came back.
+    /// Waits for outstanding requests until they are given up; returns whether all completed.
     ///
     /// # Errors
     /// As [`drive`](Self::drive).
@@ -670,7 +671,7 @@ impl<'a> Rig<'a> {
         Ok(true)
     }
 
-    /// Whether nobody waits any longer for what is under way since `end_ns`.
+    /// Whether requests outstanding since `end_ns` are given up.
     pub fn is_given_up(&mut self, end_ns: u64) -> bool {
         if self.given_up_ns.is_none() && self.targets.iter().any(|target| target.is_given_up()) {
             self.given_up_ns = Some(self.now_ns);
@@ -679,7 +680,7 @@ impl<'a> Rig<'a> {
         self.now_ns >= end_ns.saturating_add(PATIENCE_NS).min(hurried_ns)
     }
 
-    /// Lets others see how far it is, now and then; `share` is computed only then.
+    /// Updates the progress at intervals; `share` is only computed then.
     #[inline]
     pub fn tell(&mut self, share: impl Fn(&Self) -> f64) {
         if self.now_ns >= self.next_tell_ns {
@@ -692,19 +693,19 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Lets others see what was counted up to now.
+    /// Updates the progress with the current counts.
     pub fn tell_counts(&self) {
         let errors = self.errors.iter().sum();
         self.live.tell(self.completed, self.bytes_ever, self.response_ns, errors, self.under_way());
     }
 
-    /// Nothing goes on after this; what was measured is kept.
+    /// Ends the run with an error; the measurements so far are kept.
     pub fn give_up(&mut self, why: String) {
         self.error_log.fatal.get_or_insert(why);
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What its reads were found to be; none where nobody verifies. Requests that come back later are not checked.
+    /// Takes the verdicts on its reads; `None` without verification. Requests that complete later are not checked.
     pub fn take_integrity(&mut self) -> Option<Checked> {
         match std::mem::replace(&mut self.contents, Contents::Any) {
             Contents::Stamped(stamping) => Some(stamping.finish()),
@@ -712,12 +713,13 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Flushes data and metadata of the targets, while nothing is under way; 0 or the first negative error number.
+    /// Flushes data and metadata of the targets while nothing is under way; returns 0 or the first negative error
+    /// number.
     pub fn flush(&mut self) -> i32 {
         self.engine.flush(&self.map)
     }
 
-    /// The engine, to be ended.
+    /// Returns the engine, to be shut down.
     pub fn into_engine(self) -> Engine {
         self.engine
     }
@@ -730,7 +732,7 @@ fn under_way<'f>(flights: &'f [Flight], free: &[u32]) -> impl Iterator<Item = &'
     flights.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(flight, _)| flight)
 }
 
-/// The kinds of a result with failed requests counted.
+/// Returns the kinds of a result with failed requests included.
 pub fn with_errors(mut kinds: Kinds, errors: &[u64; 4]) -> Kinds {
     errors.iter().enumerate().for_each(|(kind, &count)| kinds.of(kind).errors += count);
     kinds

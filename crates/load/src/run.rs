@@ -1,4 +1,4 @@
-//! A measurement: jobs at the same time, each in a thread of its own.
+//! A measurement: concurrent jobs, each in its own thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,16 +21,16 @@ use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
 use crate::worker::work;
 
-/// Measures, and tells `progress`, which says whether to go on. What was measured until then is the result also when
-/// somebody, or an error, ended it before its time: [`RunResult::ended_early`] says why.
+/// Runs the measurement. `progress` receives the state and returns whether to continue. If the user or an error ends it
+/// early, the results so far are returned, and [`RunResult::ended_early`] has the reason.
 ///
 /// # Errors
-/// A job that cannot begin: no such part, an impossible workload, an engine that the kernel refuses.
+/// When a job cannot begin: a part that does not exist, an impossible workload, an engine that the kernel refuses.
 pub fn run(spec: &Spec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     run_logged(spec, None, progress)
 }
 
-/// The same; `log` keeps the requests of the measured part one by one.
+/// Like [`run`]; `log` keeps individual requests of the measured part.
 ///
 /// # Errors
 /// As [`run`].
@@ -91,7 +91,7 @@ pub fn run_logged(
     Ok(result)
 }
 
-/// What is to be known of a job's requests on targets whose sectors are larger than its blocks.
+/// Notes on a job's requests to targets whose sectors are larger than its blocks.
 fn notes_of_alignment(job: &Job) -> impl Iterator<Item = String> {
     let note = |target: &Arc<Target>| job.workload.note_of_alignment(job.block_bytes(), target.physical_block_bytes());
     job.targets.iter().filter_map(note)

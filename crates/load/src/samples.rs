@@ -1,36 +1,36 @@
-//! How even a thread's throughput was: its rate in windows of half a second, kind by kind.
+//! [`Samples`]: throughput of a thread over time, as rates in windows of half a second for each kind.
 
 use headstack_result::{Fact, Kinds};
 
 /// fio's `iopsavgtime` and `bwavgtime`.
 const WINDOW_NS: u64 = 500_000_000;
 
-/// Rates of each kind, and behind them of reads, writes and trims together, in requests and in bytes a second.
+/// Rates of each kind, followed by those of reads, writes and trims together, in requests and in bytes per second.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     since_ns: u64,
-    /// Requests and bytes until then.
+    /// Counts of requests and bytes at the end of the last window.
     seen: [[u64; 2]; 5],
     rates: [[Spread; 2]; 5],
 }
 
-/// The name of all transfers together, as in fio's JSON.
+/// Name of all transfers together, as in fio's JSON.
 const MIXED: &str = "mixed";
 
 impl Samples {
-    /// Begins at `now_ns`, when nothing has been counted.
+    /// Starts at `now_ns`, when nothing has been counted.
     pub fn start(&mut self, now_ns: u64) {
         self.since_ns = now_ns;
     }
 
-    /// Ends a window where one is over.
+    /// Ends a window if its time is over.
     pub fn look(&mut self, now_ns: u64, kinds: &Kinds) {
         if now_ns.saturating_sub(self.since_ns) >= WINDOW_NS {
             self.sample(now_ns, kinds);
         }
     }
 
-    /// The run is over: of one that lasted for less than a window, that is one.
+    /// Ends the run; a run shorter than a window counts as one window.
     pub fn end(&mut self, now_ns: u64, kinds: &Kinds) {
         let has_any = self.rates.iter().flatten().any(|spread| spread.count > 0);
         if !has_any && now_ns > self.since_ns {
@@ -53,13 +53,13 @@ impl Samples {
         self.since_ns = now_ns;
     }
 
-    /// Adds a thread at work at the same time.
+    /// Adds a thread that ran at the same time.
     pub fn merge(&mut self, other: &Samples) {
         let own = self.rates.iter_mut().flatten();
         own.zip(other.rates.iter().flatten()).for_each(|(own, other)| own.merge(other));
     }
 
-    /// Least, greatest, mean and standard deviation of each kind, as figures of a stream.
+    /// Minimum, maximum, mean and standard deviation of each kind, as figures of a stream.
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         let is_mixed = self.rates[..3].iter().filter(|kind| kind[0].count > 0).count() > 1;
@@ -88,9 +88,9 @@ impl Samples {
 struct Spread {
     count: u64,
     mean: f64,
-    /// Sum of squared distances from the mean.
+    /// Sum of squared deviations from the mean.
     squares: f64,
-    /// Variance of the rates of other threads that were added.
+    /// Sum of the variances of other threads.
     others_variance: f64,
     min: f64,
     max: f64,
@@ -110,8 +110,8 @@ impl Spread {
         self.others_variance + if self.count > 1 { self.squares / (self.count - 1) as f64 } else { 0.0 }
     }
 
-    /// Rates of threads add up, and so do the variances of independent ones; least and greatest stay those of a thread,
-    /// as in fio's groups.
+    /// Rates of threads add up, and so do the variances of independent ones; minimum and maximum remain those of a
+    /// single thread, as in fio's groups.
     fn merge(&mut self, other: &Spread) {
         if other.count == 0 {
             return;

@@ -1,6 +1,6 @@
-//! A scenario at work on files and devices: clients of several kinds, the host's processors and the network in front of
-//! it. What clients wait for outside of the targets takes its time on the wall clock, by the same rules as in virtual
-//! time, and burns no processor of this machine.
+//! Plays a scenario on files and devices ([`ScenarioSpec`]): clients of several kinds, the host's processors and the
+//! network in front of it. Waits of clients outside of the targets take wall-clock time, by the same rules as in
+//! virtual time, and use no processor of this machine.
 
 use std::sync::Arc;
 
@@ -25,31 +25,31 @@ use crate::{LoadError, Progress};
 /// Targets and settings of a scenario.
 #[derive(Clone)]
 pub struct ScenarioSpec {
-    /// The targets, as results tell of them.
+    /// Description of the targets for results.
     pub system: SystemRecord,
-    /// The LUNs by name, each a file or device, in the order of their addresses.
+    /// The LUNs by name, each a file or device, in address order.
     pub luns: Vec<(String, Arc<Target>)>,
     /// The clients.
     pub scenario: Scenario,
-    /// How requests are handed over.
+    /// Engine that submits the requests.
     pub engine: EngineKind,
-    /// Requests with the system at a time, 1 to 32,768; later ones wait in the host.
+    /// Queue depth, 1 to 32,768; further requests wait in the host.
     pub slots: u32,
     /// Seed of the clients' random choices.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
-    /// What is known of the data on the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked,
-    /// and each request needs memory of its own, so that one longer than 1 MiB ends the run.
+    /// The expected data of the targets ([`Verification::of_blocks`]): writes then carry stamps, reads are checked, and
+    /// each request needs its own memory, so that one longer than 1 MiB ends the run.
     pub verification: Option<Arc<Verification>>,
 }
 
-/// Plays a scenario to its end, and tells `progress`, which says whether to go on. What was measured is the result also
-/// when somebody, or an error, ended it early.
+/// Plays a scenario to its end. `progress` receives the state and returns whether to continue. If the user or an error
+/// ends it early, the results so far are returned.
 ///
 /// # Errors
-/// An impossible scenario, LUNs that have no target, clients that write where a target was opened for reading, an engine
-/// that the kernel refuses.
+/// When the scenario is impossible, a LUN has no target, clients write to a target opened for reading, or the kernel
+/// refuses the engine.
 pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let scenario = &spec.scenario;
     let targets: Vec<Arc<Target>> = spec.luns.iter().map(|(_, target)| Arc::clone(target)).collect();
@@ -101,7 +101,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     Ok(result)
 }
 
-/// The LUNs one after another.
+/// Address ranges of the LUNs, one after another.
 fn spans(luns: &[(String, Arc<Target>)], block_bytes: u32) -> Vec<(String, Span)> {
     let mut start_bytes = 0u64;
     let span = |(name, target): &(String, Arc<Target>)| {
@@ -113,7 +113,7 @@ fn spans(luns: &[(String, Arc<Target>)], block_bytes: u32) -> Vec<(String, Span)
     luns.iter().map(span).collect()
 }
 
-/// Refuses clients that write where nothing may be written.
+/// Refuses clients that write to a read-only target.
 fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
     for (index, stream) in spec.scenario.streams.iter().enumerate().filter(|(_, stream)| stream.kind.writes()) {
         let is_used = |name: &String| stream.lun.as_ref().is_none_or(|lun| lun == name);
@@ -131,7 +131,7 @@ fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Clients, and what they wait for.
+/// The clients and their waits.
 struct Runner<'s> {
     scenario: &'s Scenario,
     clients: Clients,
@@ -146,7 +146,7 @@ impl<'s> Runner<'s> {
         Runner { scenario, clients, queue: Queue::new(rig), start_ns: rig.now_ns }
     }
 
-    /// Plays to the end, or until somebody ends it.
+    /// Plays to the end, or until the user stops it.
     fn play(&mut self, rig: &mut Rig) -> Result<(), LoadError> {
         self.maybe_start_measuring(rig);
         let (queue, start_ns) = (&mut self.queue, self.start_ns);
@@ -158,7 +158,7 @@ impl<'s> Runner<'s> {
             self.queue.hand_over(rig, |_, _| {});
             let until_ns = self.next_due_ns().min(rig.now_ns + LOOK_NS).min(rig.deadline_ns());
             rig.wait(Wait::Until(until_ns))?;
-            // What clients did before now came before what is complete now.
+            // Actions of clients up to now precede completions seen now.
             self.ask_all(rig);
             self.queue.settle(rig, &mut done);
             for (owner, ended) in done.drain(..) {
@@ -175,12 +175,12 @@ impl<'s> Runner<'s> {
         Ok(())
     }
 
-    /// When a client is to be asked next, by the rig's clock.
+    /// Time at which a client must be polled next, on the rig's clock.
     fn next_due_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.clients.next_due_ns())
     }
 
-    /// Asks all clients whose time has come.
+    /// Polls all clients that are due.
     fn ask_all(&mut self, rig: &mut Rig) {
         while self.next_due_ns() <= rig.now_ns {
             self.clients.ask(|next| arrive(&mut self.queue, rig, self.start_ns, next));

@@ -1,4 +1,4 @@
-//! One load that several threads carry out together.
+//! Divides a load among several threads.
 
 use headstack_jobfiles::Limits;
 use headstack_workload::{Arrivals, RunLength, Span, Workload, WorkloadError};
@@ -6,15 +6,15 @@ use headstack_workload::{Arrivals, RunLength, Span, Workload, WorkloadError};
 use crate::LoadError;
 use crate::job::Job;
 
-/// Apart from each other, and the first thread's that of a simulation of the same seed.
+/// Distance between the threads' seeds. The first thread's seed is that of a simulation with the same seed.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Job {
-    /// The job as `threads` threads share it: requests outstanding, rate and length are divided among them. Threads
-    /// with sequential requests have a part of the range each, lest they read each other's tracks.
+    /// Divides the job among `threads` threads: queue depth, rate and length are shared. Each thread with sequential
+    /// requests gets its own part of the range, lest they read each other's tracks.
     ///
     /// # Errors
-    /// When there are no threads, or fewer requests than threads.
+    /// When there are no threads, or the queue depth is below the number of threads.
     ///
     /// # Panics
     /// When its targets lie where no addresses are left.
@@ -56,7 +56,7 @@ impl Job {
     }
 }
 
-/// A thread's share of a number: the first threads have what is left over.
+/// A thread's share of a number; the first threads take the remainder.
 fn share(whole: u64, threads: u32, thread: u32) -> u64 {
     let (threads, thread) = (u64::from(threads), u64::from(thread));
     debug_assert!(thread < threads, "thread {thread} of {threads}");
@@ -79,7 +79,7 @@ fn share_of_workload(whole: &Workload, threads: u32, thread: u32) -> Workload {
     workload
 }
 
-/// Time is the same for all, and whatever is limited is not left out.
+/// The time is the same for all threads, and every limit that is set remains set.
 fn share_of_limits(whole: &Limits, threads: u32, thread: u32) -> Limits {
     let of = |limit: Option<u64>| limit.map(|limit| share(limit, threads, thread).max(1));
     Limits { requests: of(whole.requests), transfers: of(whole.transfers), bytes: of(whole.bytes), ..*whole }
@@ -139,7 +139,7 @@ mod tests {
         let lengths: Vec<_> = shares.iter().map(|one| one.workload.run_length).collect();
         assert_eq!(lengths, [RunLength::Requests(4), RunLength::Requests(4), RunLength::Requests(3)]);
         assert_eq!(shares.iter().map(|one| one.limits.requests).collect::<Vec<_>>(), [Some(4), Some(3), Some(3)]);
-        // A limit that does not go round still is one for each.
+        // A limit below the number of threads is still 1 for each.
         assert_eq!(shares.iter().map(|one| one.limits.bytes).collect::<Vec<_>>(), [Some(1); 3]);
         assert!(shares.iter().all(|one| one.limits.time_ns == Some(7) && one.slots == 2 && one.span.is_none()));
         assert_eq!(shares[0].seed, 5);

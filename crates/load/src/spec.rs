@@ -1,4 +1,4 @@
-//! A measurement as somebody asks for it.
+//! [`Spec`]: the definition of a measurement.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use serde_json::Value;
 use crate::job::Job;
 use crate::verification::Verification;
 
-/// The job to measure.
+/// Definition of a measurement.
 #[derive(Clone)]
 pub struct Spec {
-    /// The target, as results tell of it.
+    /// Description of the target for results.
     pub system: SystemRecord,
-    /// The workload, as results tell of it.
+    /// Description of the workload for results.
     pub workload: Value,
-    /// At the same time.
+    /// The jobs, which run concurrently.
     pub jobs: Vec<Job>,
     /// Seed of the run.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
     /// Whether the first job that ends ends all of them.
     pub ends_with_first: bool,
-    /// Whether results tell of each job also where there is one alone.
+    /// Whether results contain a stream per job even if there is only one job.
     pub tells_streams: bool,
-    /// What is known of the data on the targets; where jobs verify and this is absent, the run has ledgers in memory.
+    /// The expected data of the targets; if absent while jobs verify, the run has ledgers in memory.
     pub verification: Option<Arc<Verification>>,
 }

@@ -1,5 +1,5 @@
-//! What one thread does where data are verified: its writes are stamped and booked, its reads held against what may be
-//! there.
+//! [`Stamping`]: verification by one thread. Its writes are stamped and recorded, its reads compared with the allowed
+//! contents.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ pub struct Stamping<'a> {
 pub struct Checked {
     /// The verdicts.
     pub report: IntegrityReport,
-    /// Bytes of a unit.
+    /// Bytes per unit.
     pub unit_bytes: u32,
 }
 
 /// A file of the map.
 struct Piece<'a> {
     judge: Judge<'a>,
-    /// A write that is acknowledged is on the medium (`O_DSYNC`, `O_SYNC`).
+    /// Whether an acknowledged write is on the medium (`O_DSYNC`, `O_SYNC`).
     is_durable: bool,
 }
 
@@ -52,10 +52,11 @@ struct Slot {
 }
 
 impl<'a> Stamping<'a> {
-    /// Of requests to `targets`, all of which `verification` knows, in buffers of `buffer_bytes`.
+    /// Prepares for requests to `targets`, all of which `verification` knows, in buffers of `buffer_bytes`.
     ///
     /// # Errors
-    /// A target that it does not know; several whose sizes are not of whole units, so that requests would be moved.
+    /// When a target is unknown to it, or the size of one of several is not of whole units, so that requests would be
+    /// moved.
     pub fn new(
         verification: &'a Verification,
         targets: &[Arc<Target>],
@@ -92,10 +93,11 @@ impl<'a> Stamping<'a> {
         })
     }
 
-    /// A request is about to be submitted: a write is stamped, a read's expectation taken.
+    /// Stamps a write, or takes a read's expectation, before the request is submitted.
     ///
     /// # Errors
-    /// A request that is not of whole units or longer than a buffer, no room for the ledger: it must not be submitted.
+    /// When the request is not of whole units or longer than a buffer, or the ledger has no room: it must not be
+    /// submitted.
     pub fn begin(
         &mut self,
         slot: u32,
@@ -126,7 +128,7 @@ impl<'a> Stamping<'a> {
         Ok(())
     }
 
-    /// A zone of a device is reset by `act`, which says whether that worked: what it held is as trimmed.
+    /// Resets a zone of a device by `act`, which returns whether that worked; the contents then count as trimmed.
     pub fn reset_zone(&mut self, piece: usize, offset: u64, length: u64, act: &mut dyn FnMut() -> bool) {
         let ticket = match &self.pieces[piece].judge {
             Judge::Ledger(stamper) => stamper.trim(offset, length).ok().map(|ticket| (stamper, ticket)),
@@ -148,7 +150,7 @@ impl<'a> Stamping<'a> {
         }
     }
 
-    /// A request has come back, and its slot is not used again yet.
+    /// Processes a completed request, before its slot is reused.
     #[inline(never)]
     pub fn end(&mut self, slot: u32, request: &Request, failed: bool, map: &TargetMap, buffers: &mut Buffers) {
         if request.kind == Kind::Flush {
@@ -196,7 +198,7 @@ impl<'a> Stamping<'a> {
         }
     }
 
-    /// Verdicts on its reads.
+    /// Returns the verdicts on its reads.
     pub fn finish(self) -> Checked {
         let (mut report, unit_bytes) = (self.report, self.unit_bytes);
         for piece in self.pieces {
@@ -209,12 +211,12 @@ impl<'a> Stamping<'a> {
 }
 
 impl Checked {
-    /// As results tell it.
+    /// Returns the verdicts as results print them.
     pub fn told(self) -> Integrity {
         self.report.told(self.unit_bytes)
     }
 
-    /// Both together.
+    /// Merges two sets of verdicts.
     pub fn and(mut self, other: Checked) -> Checked {
         self.report.merge(&other.report);
         self.unit_bytes = self.unit_bytes.min(other.unit_bytes);

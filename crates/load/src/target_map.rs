@@ -1,4 +1,4 @@
-//! The files that a job works on as one address space: one after another, or striped.
+//! [`TargetMap`]: the files of a job as one address space, concatenated or striped.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -8,43 +8,43 @@ use headstack_workload::Request;
 use crate::nbd::Export;
 use crate::nvme::Namespace;
 
-/// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
+/// Files as one address space. Its creator keeps the files open as long as it is used.
 #[derive(Clone, Debug)]
 pub struct TargetMap {
     pieces: Vec<Piece>,
     capacity_bytes: u64,
-    /// Where they lie side by side: what goes to one before the next has its turn.
+    /// Chunk size of striped files: bytes of one file before the next one's turn.
     stripe_bytes: Option<u64>,
 }
 
-/// Where requests to a piece go.
+/// Destination of requests to a piece.
 #[derive(Clone, Debug)]
 pub enum At {
     /// An open file.
     File(RawFd),
-    /// An open block device, which knows trims.
+    /// An open block device, which supports trims.
     Device(RawFd),
     /// An NVMe namespace, by its character device.
     Namespace(Arc<Namespace>),
     /// An export of an NBD server.
     Export(Arc<Export>),
-    /// It stores nothing.
+    /// A null target, which stores nothing.
     Nowhere,
 }
 
 /// A file's share of the address space.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// Where its requests go.
+    /// Destination of its requests.
     pub at: At,
-    /// Where it begins in the whole.
+    /// Start in the address space.
     pub start_bytes: u64,
-    /// Its size.
+    /// Size in bytes.
     pub length_bytes: u64,
 }
 
 impl Piece {
-    /// The open file, to the kernel; none has the number -1.
+    /// The descriptor; -1 if there is none.
     #[inline]
     pub fn fd(&self) -> RawFd {
         match &self.at {
@@ -60,7 +60,7 @@ impl Piece {
         matches!(self.at, At::Device(_))
     }
 
-    /// The export of an NBD server that it is.
+    /// The NBD export, if it is one.
     pub fn export(&self) -> Option<&Arc<Export>> {
         match &self.at {
             At::Export(export) => Some(export),
@@ -68,7 +68,7 @@ impl Piece {
         }
     }
 
-    /// The NVMe namespace that it is.
+    /// The NVMe namespace, if it is one.
     #[inline]
     pub fn namespace(&self) -> Option<&Arc<Namespace>> {
         match &self.at {
@@ -78,17 +78,17 @@ impl Piece {
     }
 }
 
-/// Where a request goes.
+/// Destination of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetPlace {
     /// Index of the file.
     pub piece: usize,
-    /// Offset within it.
+    /// Offset within the file.
     pub offset_bytes: u64,
 }
 
 impl TargetMap {
-    /// Files of these sizes.
+    /// Concatenates files of these sizes.
     pub fn new(files: impl IntoIterator<Item = (At, u64)>) -> TargetMap {
         let mut capacity_bytes = 0;
         let piece = |(at, length_bytes)| {
@@ -100,17 +100,17 @@ impl TargetMap {
         TargetMap { pieces, capacity_bytes, stripe_bytes: None }
     }
 
-    /// The same files side by side: `stripe_bytes` of one, and then of the next.
+    /// Stripes over the same files: `stripe_bytes` of one, then of the next.
     pub fn dealt(self, stripe_bytes: u64) -> TargetMap {
         TargetMap { stripe_bytes: Some(stripe_bytes), ..self }
     }
 
-    /// No files: of a target that stores nothing.
+    /// An address space without files, for a null target.
     pub fn nowhere(capacity_bytes: u64) -> TargetMap {
         TargetMap { pieces: Vec::new(), capacity_bytes, stripe_bytes: None }
     }
 
-    /// All together.
+    /// Capacity of all files together.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
@@ -120,7 +120,8 @@ impl TargetMap {
         &self.pieces
     }
 
-    /// Where a request within the capacity goes. One that would cross into the next file ends where its own ends.
+    /// Returns the destination of a request within the capacity. A request that would cross into the next file ends at
+    /// the end of its own.
     #[inline]
     pub fn place(&self, request: &Request) -> TargetPlace {
         if self.pieces.len() == 1 {

@@ -1,4 +1,4 @@
-//! The threads of a measurement: they begin together, and hear of each other.
+//! Worker threads of a measurement: a common start, progress and stop ([`run_workers`]).
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,23 +18,23 @@ use crate::waker::Waker;
 use crate::watch::watched;
 use crate::worker::LoopStats;
 
-/// Between two reports of progress.
+/// Time between two progress reports.
 const REPORT_EVERY_NS: u64 = 50_000_000;
 
-/// State that the threads of a run share, with the ways to notify each other.
+/// Shared state of the threads of a run.
 pub struct WorkerContext<'a> {
     live: &'a WorkerProgress,
     waker: &'a Waker,
-    /// Whether all are to end.
+    /// Whether all threads are to stop.
     pub stop: &'a AtomicBool,
     barrier: &'a Barrier,
-    /// When the first of all began.
+    /// When the first thread began.
     began: &'a AtomicU64,
     clock: &'a Clock,
 }
 
 impl<'a> WorkerContext<'a> {
-    /// Waits until all threads can begin, and begins; the clock is that of the run.
+    /// Waits until all threads are ready, and starts; returns the clock of the run.
     pub fn ready(&self) -> &'a Clock {
         set_timer_slack();
         self.barrier.wait();
@@ -43,17 +43,17 @@ impl<'a> WorkerContext<'a> {
         self.clock
     }
 
-    /// Where its counts are told.
+    /// Progress counters of the worker.
     pub fn live(&self) -> &'a WorkerProgress {
         self.live
     }
 }
 
-/// Carries out each work in a thread of its own, all at the same time, which is when `start` says, as long as `progress`
-/// says so and nobody else needs those of `targets` that are written; what they came to, in their order.
+/// Runs each work in its own thread, all starting at the moment of `start`, while `progress` returns true and no one
+/// else uses the written `targets`; returns their results in order.
 ///
 /// # Errors
-/// The first work's that failed.
+/// That of the first work that failed.
 pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&WorkerContext) -> Result<T, E> + Send>,
     targets: &[Arc<Target>],
@@ -78,7 +78,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
             for (index, (work, ((live, waker), clock))) in works.into_iter().zip(parts).enumerate() {
                 let (stop, barrier, began, results, supervisor) = (&stop, &barrier, &began, &results, &supervisor);
                 scope.spawn(move || {
-                    // Virtual time goes on when all is said.
+                    // Virtual time advances once this thread drops its clock.
                     let clock = clock;
                     let _end = EndOfWorker { live, supervisor };
                     let outcome = work(&WorkerContext { live, waker, stop, barrier, began, clock: &clock });
@@ -98,7 +98,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
             let mut is_over = false;
             while !is_over {
                 own.rest(REPORT_EVERY_NS);
-                // The last report is of all that was done.
+                // The last report includes all of the work.
                 is_over = all_progress.iter().all(WorkerProgress::is_over);
                 let mut now = Progress { elapsed_ns: own.now_ns() - ran.began_ns, share: 1.0, ..Progress::default() };
                 all_progress.iter().for_each(|live| live.add_to(&mut now));
@@ -113,7 +113,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     };
     let ((), in_use) = watched(targets, &stop, load);
     ran.in_use = in_use;
-    // Whoever is first past the barrier begins the run, be the one who watches still asleep.
+    // The first thread past the barrier begins the run, even if the watching thread is still asleep.
     ran.began_ns = ran.began_ns.min(began.into_inner());
     start.tell(ran.began_ns);
     let mut results = results.into_inner().expect("nobody panics with the lock");
@@ -122,7 +122,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     Ok((measured, ran))
 }
 
-/// Says that a thread is over, however it ends.
+/// Marks a thread as over, however it ends.
 struct EndOfWorker<'a> {
     live: &'a WorkerProgress,
     supervisor: &'a Thread,
@@ -135,7 +135,7 @@ impl Drop for EndOfWorker<'_> {
     }
 }
 
-/// What one thread does.
+/// Runs one worker thread.
 ///
 /// # Errors
 /// When the engine cannot be set up; those of `load`.
@@ -147,7 +147,7 @@ pub fn measure<E: From<LoadError> + Display>(
     set_timer_slack();
     let setup = worker.setup();
     let engine = Engine::new(worker.engine, setup, context.waker);
-    // Whoever cannot begin must not keep the others waiting.
+    // A thread that cannot begin must not block the others.
     context.barrier.wait();
     let engine = engine?;
     let clock = context.clock;
@@ -162,7 +162,7 @@ pub fn measure<E: From<LoadError> + Display>(
     let (loop_stats, all_back) = match load(&mut rig).and_then(|loop_stats| Ok((loop_stats, rig.drain()?))) {
         Ok(ended) => ended,
         Err(error) if rig.completed == 0 => return Err(error),
-        // The kernel takes no requests any more: what was measured until then is kept.
+        // The kernel accepts no more requests: the results so far are kept.
         Err(error) => {
             rig.error_log.fatal.get_or_insert(error.to_string());
             context.stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a thread has cost.
+//! [`Usage`]: processor use of a thread.
 
 use std::mem::MaybeUninit;
 
@@ -7,17 +7,17 @@ use headstack_result::{Counter, Fact};
 /// Processor time and context switches.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// In user code.
+    /// Time in user code.
     pub user_ns: u64,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system_ns: u64,
-    /// Waits.
+    /// Switches because the thread waited.
     pub voluntary_switches: u64,
-    /// Somebody else had the processor.
+    /// Switches because another thread got the processor.
     pub involuntary_switches: u64,
-    /// Pages fetched from memory, and from disk.
+    /// Page faults served from memory.
     pub minor_faults: u64,
-    /// Pages fetched from disk.
+    /// Page faults served from disk.
     pub major_faults: u64,
 }
 
@@ -56,7 +56,7 @@ impl Usage {
         self
     }
 
-    /// Adds another thread's.
+    /// Adds the use of another thread.
     pub fn add(&mut self, other: &Usage) {
         self.zip(other, |a, b| a + b);
     }

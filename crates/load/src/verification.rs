@@ -1,4 +1,5 @@
-//! What is known of the data on targets whose writes carry stamps, shared by the threads and runs that work on them.
+//! [`Verification`]: the expected data of targets whose writes carry stamps, shared by the threads and runs that use
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,45 +13,45 @@ use crate::job::{Job, common_divisor};
 use crate::recognise::recognise;
 use crate::target::{Target, TargetKind};
 
-/// Where the ledger of a target is kept.
+/// Location of a target's ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LedgerPlace {
     /// In memory: it ends with the process.
     #[default]
     Memory,
-    /// In a file that must not exist yet. That of the second of several targets has `.1` behind its name, and so on.
+    /// In a file that must not exist yet. The file of the second of several targets has `.1` appended, and so on.
     New(PathBuf),
-    /// In the file that an earlier run has left, whose data are still on the target.
+    /// In the file of an earlier run, whose data are still on the target.
     Existing(PathBuf),
 }
 
-/// For each target that is verified, what may be read from it.
+/// For each verified target, the allowed contents.
 pub struct Verification {
     known: Vec<Known>,
 }
 
 struct Known {
-    /// Kept open, so that its address stays its own.
+    /// Kept open, so that its address is not reused.
     target: Arc<Target>,
     basis: Basis,
 }
 
-/// What reads of a target are held against.
+/// Basis for checking the reads of a target.
 #[derive(Debug)]
 pub(crate) enum Basis {
-    /// A ledger, which learns of writes.
+    /// A ledger, which also records writes.
     Ledger(Stamper),
-    /// The stamps that an earlier run has left, and no more.
+    /// Only the stamps that an earlier run left.
     Stamps {
-        /// How that run divided the target.
+        /// Layout of that run.
         layout: Layout,
-        /// Its number.
+        /// Number of that run.
         run: u64,
     },
 }
 
 impl Basis {
-    /// How the target is divided.
+    /// Layout of the target.
     pub(crate) fn layout(&self) -> Layout {
         match self {
             Basis::Ledger(stamper) => stamper.ledger().layout(),
@@ -60,19 +61,20 @@ impl Basis {
 }
 
 impl Verification {
-    /// What `jobs`, of one run or of several that follow each other, need; none where no job verifies.
+    /// Creates the verification of `jobs`, of one run or of several consecutive ones; `None` if no job verifies.
     ///
-    /// A target's units are the greatest common divisor of all lengths and alignments of the jobs that verify it. Jobs
-    /// that only check have the ledger that is there, or go by the stamps on the target where none is.
+    /// A target's unit is the greatest common divisor of all lengths and alignments of the jobs that verify it. Jobs
+    /// that only check use the existing ledger, or the stamps on the target if there is none.
     ///
     /// # Errors
-    /// A ledger that cannot be made or opened, or that is not of this target and these lengths; a target that stores
-    /// nothing; jobs that write without stamps where others verify, or that check and write; no stamps to check.
+    /// When a ledger cannot be created or opened, or does not match the target and lengths; when a target stores
+    /// nothing, jobs write without stamps while others verify, jobs both check and write, or there are no stamps to
+    /// check.
     pub fn of_jobs(jobs: &[&Job], place: &LedgerPlace) -> Result<Option<Verification>, LoadError> {
         if jobs.iter().all(|job| job.verify == Verify::No) {
             return Ok(None);
         }
-        // Nobody is left with a ledger of a run that cannot be.
+        // No ledger is left behind for a run that is impossible.
         jobs.iter().try_for_each(|job| job.check())?;
         let mut asked: Vec<Asked> = Vec::new();
         for job in jobs.iter().filter(|job| job.verify != Verify::No) {
@@ -106,7 +108,7 @@ impl Verification {
         Verification::new(asked, place)
     }
 
-    /// What a recording or scenario needs, whose requests are of any number of blocks.
+    /// Creates the verification of a trace or scenario, whose requests have any number of blocks.
     ///
     /// # Errors
     /// As for [`of_jobs`](Self::of_jobs).
@@ -123,7 +125,7 @@ impl Verification {
         Ok(if known.is_empty() { None } else { Some(Verification { known }) })
     }
 
-    /// What is known of a target; none where nobody verifies it.
+    /// Basis of a target; `None` if it is not verified.
     pub(crate) fn basis(&self, target: &Arc<Target>) -> Option<&Basis> {
         self.known.iter().find(|known| Arc::ptr_eq(&known.target, target)).map(|known| &known.basis)
     }
@@ -137,15 +139,15 @@ impl Verification {
     }
 }
 
-/// Another run begins, of which some verifies or none does.
+/// Starts a run, which may verify or not.
 ///
 /// # Errors
-/// No room for a ledger's first page.
+/// When there is no room for a ledger's first page.
 pub(crate) fn begin(known: Option<&Verification>) -> Result<(), LoadError> {
     known.map_or(Ok(()), |known| known.ledgers().try_for_each(|(_, ledger)| ledger.begin()))
 }
 
-/// A run has ended. Its ledgers are as good as a power cut leaves them where requests are still under way.
+/// Ends a run. If requests are still under way, its ledgers are as valid as after a power loss.
 pub(crate) fn end(known: Option<&Verification>, result: &mut RunResult) {
     let is_at_rest = result.checks.iter().all(|check| check.passed);
     for (target, ledger) in known.into_iter().filter(|_| is_at_rest).flat_map(Verification::ledgers) {
@@ -155,7 +157,7 @@ pub(crate) fn end(known: Option<&Verification>, result: &mut RunResult) {
     }
 }
 
-/// What verifying jobs ask of a target.
+/// Requirements of verifying jobs on a target.
 struct Asked {
     target: Arc<Target>,
     unit_bytes: u32,
@@ -198,10 +200,10 @@ impl Asked {
     }
 }
 
-/// The ledger that an earlier run on this target has left.
+/// Opens the ledger that an earlier run on this target left.
 ///
 /// # Errors
-/// As for [`Ledger::open`]; a ledger of another size.
+/// As for [`Ledger::open`]; when the ledger has another size.
 pub(crate) fn open_ledger(path: &Path, target: &Target) -> Result<Ledger, LoadError> {
     let ledger = Ledger::open(path)?;
     let (span_bytes, capacity_bytes) = (ledger.layout().span_bytes(), target.capacity_bytes());
@@ -213,7 +215,7 @@ pub(crate) fn open_ledger(path: &Path, target: &Target) -> Result<Ledger, LoadEr
 }
 
 impl LedgerPlace {
-    /// The place of one of several targets.
+    /// Location of the ledger of one of several targets.
     fn of(&self, index: usize) -> LedgerPlace {
         let numbered = |path: &Path| match index {
             0 => path.to_owned(),

@@ -1,9 +1,9 @@
-//! The later pass over a target: everything written is read and judged.
+//! Verifies a target in a later pass ([`VerifySpec`]): everything written is read and judged.
 //!
-//! It reads in order, some long requests ahead, by several threads where the target has no arm to move: each has a part
-//! of the target and a [`Scanner`] of its own, so that a request of which a part is missing is not seen as such where
-//! two parts meet; its blocks are judged all the same. Against a ledger, only what was ever written is read, and a
-//! block that ended up where nothing was ever written shows as lost in its own place.
+//! It reads in order, with some long requests ahead, by several threads if the target is no HDD: each has a part of the
+//! target and its own [`Scanner`], so that a request with a missing part is not detected as such across two parts; its
+//! blocks are judged nevertheless. With a ledger, only blocks that were ever written are read, and a block that ended
+//! up where nothing was ever written shows as lost in its own place.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -34,33 +34,34 @@ use crate::verification::{Verification, end, open_ledger};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
-/// Reads under way of each thread.
+/// Queue depth per thread.
 const DEPTH: u32 = 8;
-/// Gaps up to this length are read too: a request of its own for what is behind takes longer.
+/// Gaps up to this length are read too: a separate request for the data behind takes longer.
 const GAP_BYTES: u64 = 64 << 10;
-/// Threads at most.
+/// Largest number of threads.
 const THREADS_MAX: usize = 4;
 
-/// What is verified, and against what.
+/// Definition of a verification.
 #[derive(Clone)]
 pub struct VerifySpec {
-    /// The target, as results tell of it.
+    /// Description of the target for results.
     pub system: SystemRecord,
-    /// The file or device; it is only read.
+    /// The file or device, which is only read.
     pub target: Arc<Target>,
-    /// The ledger of the run that wrote; where absent, the stamps alone are judged.
+    /// Ledger of the run that wrote; if absent, only the stamps are judged.
     pub ledger: Option<PathBuf>,
-    /// How requests are handed over.
+    /// Engine that submits the requests.
     pub engine: EngineKind,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals of the time series.
     pub interval_ns: Option<u64>,
 }
 
-/// Reads what was written and judges it, and tells `progress`, which says whether to go on; [`RunResult::integrity`] is
-/// what was found. What cannot be read is read again block by block, and what then fails is told as unreadable.
+/// Reads and judges the data of an earlier run. `progress` receives the state and returns whether to continue;
+/// [`RunResult::integrity`] has the findings. A range that cannot be read is read again block by block, and blocks that
+/// fail again are reported as unreadable.
 ///
 /// # Errors
-/// A ledger that is none, or of another target; a target without stamps; an engine that the kernel refuses; blocks that
+/// When the ledger is invalid or of another target, the target has no stamps, the kernel refuses the engine, or blocks
 /// are shorter than direct requests can be.
 pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let ledger = spec.ledger.as_deref().map(|path| open_ledger(path, &spec.target)).transpose()?;
@@ -79,8 +80,7 @@ pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) ->
     Ok(join(&spec.system, &record, 0, &measured, &ran))
 }
 
-/// Ends the ledgers of a run, and reads what it wrote where its jobs ask for that. What was measured is kept whatever
-/// comes of it.
+/// Ends the ledgers of a run, and reads its data if its jobs request that. The measurements are kept in any case.
 pub(crate) fn finish(
     spec: &Spec,
     known: &Verification,
@@ -118,7 +118,7 @@ pub(crate) fn finish(
     end(Some(known), result);
 }
 
-/// Reads what was written to a target and judges it.
+/// Reads the data written to a target and judges them.
 fn read_again(
     target: &Arc<Target>,
     ledger: &Ledger,
@@ -138,8 +138,8 @@ fn read_again(
     Ok((checked(&read), read))
 }
 
-/// Jobs whose results are told apart read what they have written by requests like theirs, as fio does; else long ones by
-/// several threads are faster.
+/// Reads of the pass: jobs with separate results read their data with their own request sizes, as fio does; otherwise
+/// long reads by several threads are faster.
 fn reads_of(spec: &Spec, target: &Arc<Target>) -> Reads {
     let on_target = |job: &&Job| job.targets.iter().any(|other| Arc::ptr_eq(other, target));
     match spec.jobs.iter().filter(on_target).max_by_key(|job| job.longest_bytes()) {
@@ -151,10 +151,10 @@ fn reads_of(spec: &Spec, target: &Arc<Target>) -> Reads {
     }
 }
 
-/// What stands behind a job's name in that of the stream of the reads which verified what it wrote.
+/// Suffix of a job's name in the name of the stream of its verifying reads.
 pub const VERIFYING: &str = " (verify)";
 
-/// Tells of the reads as a stream beside that of the first job that asked for them.
+/// Adds the reads as a stream next to that of the first job that requested them.
 fn tell_reads(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut RunResult) {
     let asked =
         |job: &&Job| job.verify == Verify::StampAndRead && job.targets.iter().any(|other| Arc::ptr_eq(other, target));
@@ -162,7 +162,7 @@ fn tell_reads(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut
     let name = format!("{}{VERIFYING}", job.name);
     for stream in streams(read) {
         match result.streams.iter_mut().find(|known| known.name == name) {
-            // Of several targets, one after the other: durations add up.
+            // Several targets are read one after another, so durations add up.
             Some(known) => {
                 known.kinds.merge(&stream.kinds);
                 for fact in &mut known.facts {
@@ -175,35 +175,35 @@ fn tell_reads(spec: &Spec, target: &Arc<Target>, read: &[Measured], result: &mut
     }
 }
 
-/// How a pass reads.
+/// Reads of a pass.
 #[derive(Clone, Copy)]
 pub(crate) struct Reads {
-    /// Length of one at most, in bytes.
+    /// Longest read in bytes.
     pub bytes: u32,
-    /// How many of a thread are under way.
+    /// Queue depth per thread.
     pub depth: u32,
-    /// Threads at most.
+    /// Largest number of threads.
     pub threads_max: usize,
-    /// How they are handed over.
+    /// Engine that submits the reads.
     pub engine: EngineKind,
 }
 
 impl Reads {
-    /// Long ones, which are fastest.
+    /// Long reads, which are fastest.
     pub(crate) fn long(engine: EngineKind) -> Reads {
         Reads { bytes: READ_BYTES, depth: DEPTH, threads_max: THREADS_MAX, engine }
     }
 }
 
-/// What a pass holds against what it reads.
+/// Basis for judging a pass.
 pub(crate) enum Against<'a> {
-    /// A ledger of which nothing is under way.
+    /// A ledger with nothing under way.
     Ledger(&'a Ledger),
-    /// The stamps themselves.
+    /// Only the stamps.
     Stamps {
-        /// How the run divided the target.
+        /// Layout of the run.
         layout: Layout,
-        /// Its number.
+        /// Number of the run.
         run: u64,
     },
 }
@@ -223,7 +223,7 @@ impl Against<'_> {
         }
     }
 
-    /// The next stretch of `units` that is to be read.
+    /// The next stretch of `units` to read.
     fn next(&self, units: Range<u64>, most: u64) -> Option<Range<u64>> {
         match self {
             Against::Ledger(ledger) => ledger.written(units, most, GAP_BYTES / u64::from(ledger.layout().unit_bytes())),
@@ -234,10 +234,10 @@ impl Against<'_> {
     }
 }
 
-/// Reads and judges a target to which nothing is under way.
+/// Reads and judges a target with nothing under way.
 ///
 /// # Errors
-/// An engine that the kernel refuses; units that are no multiples of the target's blocks.
+/// When the kernel refuses the engine, or units are no multiples of the target's blocks.
 pub(crate) fn pass(
     target: &Arc<Target>,
     against: &Against,
@@ -256,7 +256,7 @@ pub(crate) fn pass(
         return Err(LoadError::Target { target: target.name().to_owned(), message });
     }
     if let Some(file) = target.fd() {
-        // SAFETY: a hint that touches no memory: what is read through the page cache is to come from the medium.
+        // SAFETY: a hint that touches no memory: reads through the page cache must come from the medium.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
     let longest_bytes = reads.bytes.min(target.longest_bytes().unwrap_or(u32::MAX));
@@ -300,19 +300,19 @@ pub(crate) fn pass(
     run_workers(works.collect(), targets, Time::Wall, Start::AtOnce, progress)
 }
 
-/// One thread's part of a pass.
+/// Part of a pass that one thread reads.
 struct Reading<'a> {
     against: &'a Against<'a>,
     scanner: Scanner<'a>,
     part: Range<u64>,
-    /// What is still to be read.
+    /// Units still to be read.
     rest: Range<u64>,
     unit_bytes: u32,
-    /// Longest read, in bytes.
+    /// Longest read in bytes.
     read_bytes: u32,
-    /// Reads at a time.
+    /// Queue depth.
     depth: u32,
-    /// Under way, in order of their places; their slots go round.
+    /// Reads under way, by offset; their slots rotate.
     under_way: VecDeque<Under>,
     issued: u64,
 }
@@ -321,7 +321,7 @@ struct Reading<'a> {
 struct Under {
     slot: u32,
     request: Request,
-    /// Whether it failed, once it has come back.
+    /// Whether it failed, once it has completed.
     failed: Option<bool>,
 }
 
@@ -368,7 +368,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Issues the next read, if anything is left.
+    /// Issues the next read, if any is left.
     fn issue_next(&mut self, rig: &mut Rig) -> bool {
         let unit_bytes = u64::from(self.unit_bytes);
         let most = u64::from(self.read_bytes) / unit_bytes;
@@ -377,7 +377,7 @@ impl<'a> Reading<'a> {
             return false;
         };
         self.rest.start = units.end;
-        // As long as a buffer at most, so below 2^32.
+        // At most as long as a buffer, so it is below 2^32.
         let request = read((units.start * unit_bytes, ((units.end - units.start) * unit_bytes) as u32));
         let slot = (self.issued % u64::from(self.depth)) as u32;
         self.issued += 1;
@@ -386,7 +386,7 @@ impl<'a> Reading<'a> {
         true
     }
 
-    /// Judges the first read that was issued, which has come back.
+    /// Judges the read that was issued first and has completed.
     fn judge_next(&mut self, rig: &mut Rig, map: &TargetMap) -> Result<(), LoadError> {
         let Some(Under { slot, request, failed }) = self.under_way.pop_front() else { return Ok(()) };
         let Request { offset_bytes, length_bytes, .. } = request;

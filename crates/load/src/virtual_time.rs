@@ -1,19 +1,20 @@
-//! Time that passes only while all threads of a run sleep: an hour of it takes milliseconds, and is the same each time.
+//! [`VirtualClock`]: time that passes only while all threads of a run sleep. An hour takes milliseconds, and every run
+//! is the same.
 //!
-//! One of the threads is awake at any moment. When it falls asleep, the one that is to wake first goes on, at the moment
-//! at which it is to wake; of several, the one whose clock comes first.
+//! One thread is awake at any moment. When it falls asleep, the thread with the earliest wake-up continues, at that
+//! time; of several, the one whose clock comes first.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-/// When it begins: some moment that is not 0, as by the wall.
+/// Start of virtual time: not 0, as with a wall clock.
 const BEGIN_NS: u64 = 1_000_000_000;
 
-/// A thread's place in virtual time, which it leaves with it.
+/// A thread's participation in virtual time, which ends when this is dropped.
 #[derive(Debug)]
 pub struct VirtualClock {
     shared: Arc<Hall>,
     number: usize,
-    /// Each sleep is longer by this than asked for.
+    /// Delay of each wake-up.
     late_ns: u64,
 }
 
@@ -26,7 +27,7 @@ struct Hall {
 #[derive(Debug)]
 struct State {
     now_ns: u64,
-    /// When each is to wake; none who has left is.
+    /// Wake-up time of each thread; `None` for threads that have left.
     wakes_ns: Vec<Option<u64>>,
     awake: Option<usize>,
 }
@@ -45,7 +46,7 @@ impl State {
 }
 
 impl VirtualClock {
-    /// Clocks of a run's threads, the first of which is awake.
+    /// Returns the clocks of a run's threads, the first of which is awake.
     pub fn all(count: usize, late_ns: u64) -> Vec<VirtualClock> {
         let mut state = State { now_ns: BEGIN_NS, wakes_ns: vec![Some(BEGIN_NS); count], awake: None };
         state.wake_next();
@@ -57,17 +58,17 @@ impl VirtualClock {
         self.shared.state.lock().expect("nobody panics with the lock")
     }
 
-    /// The present.
+    /// Current time.
     pub fn now_ns(&self) -> u64 {
         self.state().now_ns
     }
 
-    /// Waits until it is this thread's turn, which others wait for from then on until it sleeps.
+    /// Waits for this thread's turn; from then on others wait until it sleeps.
     pub fn begin(&self) {
         drop(self.until_awake(self.state()));
     }
 
-    /// Returns at `at_ns`, or late as all sleeps are; at once where that is past.
+    /// Returns at `at_ns` plus the delay of all sleeps; at once if that is past.
     pub fn sleep_until(&self, at_ns: u64) {
         let mut state = self.state();
         assert_eq!(state.awake, Some(self.number), "who sleeps was awake");

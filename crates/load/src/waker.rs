@@ -1,23 +1,23 @@
-//! Waking a worker that waits for its target.
+//! [`Waker`]: wakes a worker that waits for its target.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::LoadError;
 
-/// Something that a ring can wait for beside its requests.
+/// An event that a ring can wait for in addition to its requests.
 #[derive(Debug)]
 pub struct Waker {
     event: OwnedFd,
 }
 
 impl Waker {
-    /// A waker that nobody has called yet.
+    /// Creates a waker without a pending call.
     ///
     /// # Errors
     /// When the system has no more file descriptors.
     pub fn new() -> Result<Waker, LoadError> {
-        // SAFETY: a new descriptor, which becomes this value's own.
+        // SAFETY: a new descriptor, which this value takes ownership of.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
             let source = io::Error::last_os_error();
@@ -30,18 +30,19 @@ impl Waker {
     /// Wakes the worker once.
     pub fn wake(&self) {
         let one = 1u64;
-        // SAFETY: writes eight bytes from a number. It fails only when the count is full, and then the worker is awake.
+        // SAFETY: writes eight bytes from a number. It fails only when the counter is full, and then the worker is
+        // awake.
         unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Makes the descriptor of a waker unreadable until the next call.
+    /// Clears a waker's descriptor, which is unreadable until the next call.
     pub fn drain(fd: RawFd) {
         let mut count = 0u64;
-        // SAFETY: reads eight bytes into a number. It fails only where nobody has called.
+        // SAFETY: reads eight bytes into a number. It fails only if there was no call.
         unsafe { libc::read(fd, (&raw mut count).cast(), 8) };
     }
 
-    /// What becomes readable.
+    /// The descriptor that becomes readable.
     pub fn fd(&self) -> RawFd {
         self.event.as_raw_fd()
     }

@@ -1,4 +1,4 @@
-//! Whether what is written stays nobody else's while a run goes on.
+//! Checks during a run that no one else starts to use a written target.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -9,11 +9,11 @@ use std::time::Instant;
 use crate::clock::yield_to_others;
 use crate::target::{LOOK_EVERY, Target};
 
-/// A look takes at most this share of the time.
+/// Largest share of the time that checks may take.
 const SHARE: u32 = 20;
 
-/// Does `work` while a thread of its own looks every second, and once more at the end, at whether others have come to need
-/// what is written: then it sets `stop` and says so in one line.
+/// Runs `work` while another thread checks every second, and once more at the end, whether others have begun to use the
+/// written targets; then it sets `stop` and returns the use in one line.
 pub(crate) fn watched<T>(targets: &[Arc<Target>], stop: &AtomicBool, work: impl FnOnce() -> T) -> (T, Option<String>) {
     let written: Vec<&Target> = targets.iter().map(Arc::as_ref).filter(|target| target.is_writable()).collect();
     let look = || Target::check_unused(&written).err().map(|error| error.to_string());
@@ -22,7 +22,7 @@ pub(crate) fn watched<T>(targets: &[Arc<Target>], stop: &AtomicBool, work: impl 
         return (work(), None);
     }
     let done = thread::scope(|scope| {
-        // Hung up when the work is done, or has panicked.
+        // Closes when the work is done, or has panicked.
         let (_working, ended) = channel::<()>();
         let seen = &seen;
         scope.spawn(move || {

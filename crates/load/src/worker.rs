@@ -1,5 +1,5 @@
-//! One thread's loop: closed, where each completion is followed by the next request, or open, where requests come at
-//! their times.
+//! The loop of one thread: closed, where each completion is followed by the next request, or open, where requests have
+//! arrival times.
 
 use headstack_driver::{ClosedLoop, Loop, OpenLoop};
 use headstack_result::{LatencyHistogram, Measuring};
@@ -14,32 +14,31 @@ use crate::nvme::words_of;
 use crate::rig::{Rig, WarmedUp};
 use crate::zones::Tending;
 
-/// A warm-up of as many requests as there are by default, or fewer, lasts no longer.
+/// Limit of a warm-up by request count of at most the default.
 const COUNTED_WARM_UP_NS: u64 = 1_000_000_000;
 
-/// What a loop has to say beside what the rig keeps.
+/// Statistics of a loop in addition to those of the rig.
 #[derive(Default)]
 pub struct LoopStats {
-    /// Requests that found no slot free when they were to arrive.
+    /// Requests that found no free slot at their arrival.
     pub late_arrivals: u64,
-    /// Arrivals since the warm-up, and whether more piled up than chance does.
+    /// Whether the backlog grew beyond random fluctuation since the warm-up.
     pub saturated: bool,
-    /// Arrivals that wait for a slot at the end.
+    /// Arrivals waiting for a slot at the end.
     pub backlog: u64,
-    /// From the intended arrival to the moment it was handed over, of requests that found a slot free: what this program
-    /// is late by itself.
+    /// Time from the intended arrival to submission, of requests that found a free slot: delays caused by this program.
     pub lateness: LatencyHistogram,
-    /// What could not be done beside the requests.
+    /// Notes on failed side operations.
     pub notes: Vec<String>,
 }
 
-/// A job that is ahead of its flow and has nothing under way looks again after this time, unless it says otherwise.
+/// Wait of a job that is ahead of its flow and has nothing under way, unless it has its own.
 const FLOW_LOOK_NS: u64 = 20_000;
 
 /// Runs a job to its end.
 ///
 /// # Errors
-/// When the workload cannot be generated, or the kernel takes no requests any more.
+/// When the workload cannot be generated, or the kernel accepts no more requests.
 pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
     let tending = Tending::new(job)?;
@@ -77,7 +76,7 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     Ok(loop_stats)
 }
 
-/// Passes of a job over its part, between which the page cache is emptied, and its turns in a flow.
+/// Passes of a job over its part, with an emptied page cache between them, and its turns in a flow.
 struct Stints<'a> {
     job: &'a Job,
     turns: Option<Turns<'a>>,
@@ -92,7 +91,8 @@ impl<'a> Stints<'a> {
         Stints { job, turns, left_bytes: job.invalidates_every_bytes.unwrap_or(u64::MAX), failed: None }
     }
 
-    /// Whether a request may be issued now. A pass begins when the last has come back; one that is ahead of its flow waits.
+    /// Whether a request may be issued now. A pass begins when all requests have completed; a job that is ahead of its
+    /// flow waits.
     #[inline]
     fn lets(&mut self, rig: &mut Rig) -> bool {
         if self.left_bytes == 0 && !self.begins_anew(rig) {
@@ -113,7 +113,7 @@ impl<'a> Stints<'a> {
         true
     }
 
-    /// Empties the page cache where the job asks for that; what it takes is not a request's time.
+    /// Empties the page cache if the job requests that; the time does not count as a request's.
     fn forget_cached(&mut self, rig: &mut Rig) {
         let Some(every_bytes) = self.job.invalidates_every_bytes else { return };
         self.left_bytes = every_bytes;
@@ -132,7 +132,7 @@ impl<'a> Stints<'a> {
         self.left_bytes = self.left_bytes.saturating_sub(request.length_bytes.into());
     }
 
-    /// For what is waited when requests are under way, or none was allowed.
+    /// Wait while requests are under way, or none was allowed.
     #[inline]
     fn wait(&self, rig: &Rig) -> Wait {
         match &self.job.flow {
@@ -142,18 +142,18 @@ impl<'a> Stints<'a> {
     }
 }
 
-/// Where a run is on its way to its end.
+/// Limits and phases of a run.
 pub struct RunControl {
-    /// What is left out at the start.
+    /// The warm-up, which is excluded.
     pub warm_up: WarmUp,
-    /// When it is over.
+    /// End of the run.
     pub end: JobEnd,
-    /// When it began.
+    /// Start of the run.
     pub start_ns: u64,
 }
 
 impl RunControl {
-    /// Ends the warm-up, or the run, where it is time; whether it goes on.
+    /// Ends the warm-up, or the run, when it is time; returns whether to continue.
     #[inline]
     pub fn goes_on(&self, rig: &mut Rig) -> bool {
         if rig.is_stopped() || rig.is_ended_by_error || rig.has_run_dry {
@@ -184,8 +184,8 @@ impl RunControl {
         !rig.is_over()
     }
 
-    /// Whether the warm-up is over. One that is counted in few requests, as it is where nobody asks for another, takes no
-    /// slow device's time unseen.
+    /// Whether the warm-up is over. A warm-up of few requests, such as the default, is also limited in time, so that it
+    /// does not hide much of a slow device's time.
     #[inline]
     fn is_warm(&self, rig: &Rig) -> bool {
         let WarmUp { requests, time_ns } = self.warm_up;
@@ -203,8 +203,8 @@ impl RunControl {
         share.max(transfers).max(rig.bytes as f64 / self.end.bytes as f64)
     }
 
-    /// Whether another request still belongs to the run: no more are issued than are measured, so that a run of so many
-    /// requests or bytes makes exactly these.
+    /// Whether another request still belongs to the run: no more are issued than measured, so that a run with a number
+    /// of requests or bytes issues exactly these.
     #[inline]
     pub fn takes_more(&self, rig: &Rig) -> bool {
         let Some(measuring) = &rig.measuring else {
@@ -217,12 +217,12 @@ impl RunControl {
             && rig.bytes + rig.bytes_under_way < self.end.bytes
     }
 
-    /// When somebody must look again.
+    /// Time at which the limits must be checked next.
     #[inline]
     pub fn look_again_ns(&self, rig: &Rig) -> u64 {
         let end_ns = match &rig.measuring {
             Some(measuring) => measuring.start_ns.saturating_add(self.end.run.time_ns),
-            // Where only requests are missing, each of them is looked at anyway.
+            // If only requests are missing, each of them is checked anyway.
             None => Some(self.start_ns.saturating_add(self.warm_up.time_ns))
                 .filter(|&warm_ns| warm_ns > rig.now_ns)
                 .unwrap_or(u64::MAX),
@@ -255,7 +255,7 @@ fn closed(
         }
         let wait = match thinks {
             true => {
-                // Those that are due and belong to the run no more wait for nothing.
+                // Requests that are due but no longer belong to the run wait for nothing.
                 let due_ns = if control.takes_more(rig) { requests.next_due_ns() } else { u64::MAX };
                 Wait::Until(start_ns.saturating_add(due_ns).max(rig.now_ns).min(control.look_again_ns(rig)))
             }
@@ -276,10 +276,11 @@ fn open(
 ) -> Result<LoopStats, LoadError> {
     let (mut result, start_ns) = (LoopStats::default(), control.start_ns);
     let mut until_ns = start_ns + requests.next_arrival_ns();
-    // What is measured begins now and not with the first arrival.
+    // The measured part begins now and not with the first arrival.
     control.goes_on(rig);
     loop {
-        // Whoever comes while others wait, or to no free slot, is late by the target, however soon one becomes free.
+        // An arrival while others wait, or without a free slot, is late because of the target, however soon a slot
+        // becomes free.
         let room = if rig.waiting > 0 { 0 } else { rig.room() };
         rig.wait(Wait::Until(until_ns.min(control.look_again_ns(rig))))?;
         let arrived = arrive(rig, &mut requests, start_ns);
@@ -322,12 +323,12 @@ fn open(
     Ok(result)
 }
 
-/// Lets arrive whoever comes by now, and says how many did.
+/// Adds the arrivals up to now, and returns their number.
 fn arrive(rig: &mut Rig, requests: &mut OpenLoop, start_ns: u64) -> u64 {
     let mut arrived = 0;
     loop {
         let at_ns = start_ns + requests.next_arrival_ns();
-        // What comes after the end belongs to no run, however late this thread wakes.
+        // Arrivals after the end do not belong to the run, however late this thread wakes.
         if at_ns > rig.now_ns || at_ns >= rig.deadline_ns() {
             return arrived;
         }

@@ -1,15 +1,15 @@
-//! Where an export is: URIs as NetworkBlockDevice/nbd, doc/uri.md has them.
+//! Addresses of exports: URIs as defined in NetworkBlockDevice/nbd, doc/uri.md.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The port that servers listen at unless told otherwise (IANA).
+/// Default port of servers (IANA).
 pub const PORT: u16 = 10_809;
 
 /// Schemes of the URIs of exports.
 const SCHEMES: [&str; 8] = ["nbd", "nbd+unix", "nbd+vsock", "nbd+ssh", "nbds", "nbds+unix", "nbds+vsock", "nbds+ssh"];
 
-/// Where a server listens.
+/// The place at which a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A host and a port.
@@ -26,7 +26,7 @@ pub enum Place {
 /// An export of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Where its server listens.
+    /// The place at which its server listens.
     pub place: Place,
     /// Its name, which may be empty.
     pub export: String,
@@ -48,10 +48,10 @@ impl Address {
         text.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()))
     }
 
-    /// Reads a URI: `nbd://host:port/export`, `nbd+unix:///export?socket=PATH`.
+    /// Parses a URI: `nbd://host:port/export`, `nbd+unix:///export?socket=PATH`.
     ///
     /// # Errors
-    /// What is wrong with it, and what is allowed.
+    /// The error and the allowed forms.
     pub fn parse(text: &str) -> Result<Address, String> {
         let allowed = "nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
         let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("is no URI; {allowed} is allowed"))?;
@@ -76,7 +76,7 @@ impl Address {
 }
 
 fn tcp(authority: &str) -> Result<Place, String> {
-    // A user of the server's, whom NBD has no use for without TLS.
+    // A user name, which NBD does not use without TLS.
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {

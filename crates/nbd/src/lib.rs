@@ -1,5 +1,5 @@
-//! The numbers of the NBD protocol (NetworkBlockDevice/nbd, doc/proto.md), the messages made of them, and the addresses of
-//! exports: what servers and clients have in common. All numbers are big-endian.
+//! The numbers of the NBD protocol (NetworkBlockDevice/nbd, doc/proto.md), its messages, and the addresses of exports:
+//! the parts shared by servers and clients. All numbers are big-endian.
 
 mod address;
 
@@ -13,13 +13,13 @@ pub const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 /// Before a request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Before a request of whoever agreed on extended headers.
+/// Starts a request if extended headers were negotiated.
 pub const EXTENDED_REQUEST_MAGIC: u32 = 0x21e4_1c71;
 /// Before a simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 /// Before a chunk of a structured reply.
 pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
-/// Before a chunk of a reply to whoever agreed on extended headers.
+/// Starts a chunk of a reply if extended headers were negotiated.
 pub const EXTENDED_REPLY_MAGIC: u32 = 0x6e8a_278c;
 
 /// Handshake flags of the server: fixed newstyle, and no 124 zeros if the client does not want them.
@@ -115,11 +115,11 @@ pub mod command {
     pub const FLAG_NO_HOLE: u16 = 1 << 1;
     /// Data in one chunk.
     pub const FLAG_DF: u16 = 1 << 2;
-    /// One extent is enough.
+    /// Asks for one extent only.
     pub const FLAG_REQ_ONE: u16 = 1 << 3;
-    /// Zeros only where they are quicker than writing.
+    /// Writes zeros only if that is quicker than writing data.
     pub const FLAG_FAST_ZERO: u16 = 1 << 4;
-    /// The length is that of what follows, not of what is asked for; with extended headers alone.
+    /// The length is that of the payload, not of the requested range; only with extended headers.
     pub const FLAG_PAYLOAD_LEN: u16 = 1 << 5;
 }
 
@@ -136,7 +136,7 @@ pub mod chunk {
     pub const ERROR_OFFSET: u16 = (1 << 15) + 2;
 }
 
-/// The context of which extents are told.
+/// The context that describes allocated and zero extents.
 pub const BASE_ALLOCATION: &str = "base:allocation";
 /// Its number in block status replies.
 pub const BASE_ALLOCATION_ID: u32 = 1;
@@ -170,17 +170,17 @@ pub struct Header {
     pub cookie: u64,
     /// First byte, of the export.
     pub offset_bytes: u64,
-    /// Length. Without extended headers there are 32 bits of it.
+    /// Length. Without extended headers it has 32 bits.
     pub length_bytes: u64,
 }
 
-/// How requests and replies look: what the client has asked for during the handshake.
+/// Format of requests and replies, chosen by the client during the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// A reply is a header, and the data of a read.
     #[default]
     Simple,
-    /// A reply is of chunks, which may say where it is zeros and what is wrong where.
+    /// A reply consists of chunks, which can describe zero ranges and the place of an error.
     Structured,
     /// As structured, with lengths of 64 bits.
     Extended,
@@ -210,7 +210,7 @@ impl Framing {
 }
 
 impl Header {
-    /// Reads one of [`Framing::request_bytes`]; `None` where the first word is not a request's.
+    /// Parses a request of [`Framing::request_bytes`] bytes; `None` if it does not start with the magic of a request.
     pub fn parse(bytes: &[u8], framing: Framing) -> Option<Header> {
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -228,10 +228,10 @@ impl Header {
         })
     }
 
-    /// The bytes of it.
+    /// Encodes the header.
     ///
     /// # Panics
-    /// A length that needs extended headers, without them.
+    /// If the length needs extended headers, and they are not used.
     pub fn to_bytes(self, framing: Framing) -> Vec<u8> {
         let is_extended = framing == Framing::Extended;
         let magic = if is_extended { EXTENDED_REQUEST_MAGIC } else { REQUEST_MAGIC };
@@ -250,14 +250,14 @@ impl Header {
     }
 }
 
-/// The request that a reply belongs to, and the reply's form.
+/// The request that a reply belongs to, and the reply's format.
 #[derive(Clone, Copy, Debug)]
 pub struct To {
     /// How replies look.
     pub framing: Framing,
     /// The client's handle of the request.
     pub cookie: u64,
-    /// Where it began, of the export.
+    /// Offset of the request in the export.
     pub offset_bytes: u64,
 }
 

@@ -1,8 +1,9 @@
-//! What tests need of the machine they run on.
+//! Requirements of tests on the machine they run on.
 //!
-//! A test that lacks something cannot fail, and must not pass unseen: [`lacks`] says so on standard error, past the test
-//! harness, which hides what tests print. `HEADSTACK_REQUIRE=loop,root` names what must not be lacking: then it fails.
-//! `HEADSTACK_SKIPPED` names a file that gathers what was skipped; `make test` prints it at its end.
+//! A test that lacks something cannot fail, and must not pass unnoticed: [`lacks`] reports it on standard error, past
+//! the test harness, which hides what tests print. `HEADSTACK_REQUIRE=loop,root` names requirements that must be met: a
+//! test that lacks one of them fails. `HEADSTACK_SKIPPED` names a file that collects the skipped tests; `make test`
+//! prints it at its end.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -45,7 +46,7 @@ fn may_administer(status: &str) -> bool {
     effective.is_some_and(|effective| effective >> CAP_SYS_ADMIN & 1 == 1)
 }
 
-/// What a machine may lack.
+/// A requirement that a machine may not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// To be root, with its privileges.
@@ -65,7 +66,7 @@ pub enum Need {
 impl Need {
     const ALL: [Need; 6] = [Need::Root, Need::Loop, Need::Programs, Need::Kernel, Need::Data, Need::Stores];
 
-    /// As `HEADSTACK_REQUIRE` names it.
+    /// The name used in `HEADSTACK_REQUIRE`.
     fn name(self) -> &'static str {
         match self {
             Need::Root => "root",
@@ -78,10 +79,10 @@ impl Need {
     }
 }
 
-/// Says that the calling test, or a part of it, is skipped for lack of `what`.
+/// Reports that the calling test, or a part of it, is skipped for lack of `what`.
 ///
 /// # Panics
-/// Where `HEADSTACK_REQUIRE` names the need, or something that is none.
+/// If `HEADSTACK_REQUIRE` names the need, or an unknown one.
 #[track_caller]
 pub fn lacks(need: Need, what: impl Display) {
     let line = format!("skipped: {}: {what} ({})", thread_name(), need.name());

@@ -1,4 +1,4 @@
-//! Files with values of theirs changed: the points of a sweep.
+//! Blueprints: files with some values changed, for the points of a sweep.
 
 use headstack_catalogue::{Blueprint, Described, Drafter};
 use headstack_sim::{Demand, contained};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::error::input_error;
 use crate::plain::Plain;
 
-/// The blueprint of a drive or an array; `drives` are files that may be put into the array. Raises `InputError`.
+/// The blueprint of a drive or an array; `drives` are alternative drive files for the array. Raises `InputError`.
 #[pyfunction]
 pub fn system_blueprint(name: &str, drives: Vec<String>) -> PyResult<Plain<Blueprint>> {
     let drives: Vec<&str> = drives.iter().map(String::as_str).collect();
@@ -22,8 +22,8 @@ pub fn demand_blueprint(name: &str) -> PyResult<Plain<Blueprint>> {
     Blueprint::of_demand(name).map(Plain).map_err(input_error)
 }
 
-/// Describes each point of a blueprint, on all cores: `described` with the system, or with
-/// the workload or scenario under its kind; `unknown-key` or `impossible` with the reason; `failed` with that of a bug.
+/// Describes each point of a blueprint, on all cores: `described` with the system, or with the workload or scenario
+/// under its kind; `unknown-key` or `impossible` with the reason; `failed` with the reason of a bug.
 #[pyfunction]
 pub fn describe_points(
     py: Python<'_>,
@@ -48,13 +48,13 @@ pub fn dropped_figures(blueprint: Plain<Blueprint>, values: Vec<(String, String)
     Drafter::new(blueprint.0).and_then(|drafter| drafter.dropped_figures(&values)).map_err(input_error)
 }
 
-/// The sentence that tells which stated figures of a system the values of its varied keys drop.
+/// The note on the stated figures of a system that the values of its varied keys drop.
 #[pyfunction]
 pub fn note_of_dropped(system: &str, varied: Vec<String>, figures: Vec<String>) -> String {
     headstack_catalogue::note_of_dropped(system, &varied, &figures)
 }
 
-/// The file that describes what [`describe_points`] does of one point, as TOML. Raises `InputError`.
+/// The file with the description by [`describe_points`] of one point, as TOML. Raises `InputError`.
 #[pyfunction]
 pub fn drafted_toml(blueprint: Plain<Blueprint>, values: Vec<(String, String)>) -> PyResult<String> {
     Drafter::new(blueprint.0).and_then(|drafter| drafter.text_with(&values)).map_err(input_error)

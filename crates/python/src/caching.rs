@@ -1,4 +1,4 @@
-//! The cache lab for Python: a trace and what is asked of caches in, a report out.
+//! The cache lab for Python: takes a trace and options, returns a report.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::interruptible::interruptibly;
 use crate::plain::Plain;
 use crate::trace::{TraceSource, counted};
 
-/// What is wrong, named as users name it.
+/// The error in the terms of users.
 fn told(error: TraceError) -> PyErr {
     if error.field.is_empty() { input_error(error) } else { input_error(format!("{}: {}", error.field, error.message)) }
 }
@@ -70,13 +70,13 @@ pub struct Behind {
 /// Results of the replays behind caches.
 #[derive(Serialize)]
 pub struct BehindReport {
-    /// Response times of each cache.
+    /// Response times for each cache.
     times: Vec<Responses>,
     /// Notes on limits of the trace, the same for every cache.
     notes: Vec<String>,
 }
 
-/// Response times before one cache; null where there were none.
+/// Response times in front of one cache; null if there were none.
 #[derive(Serialize)]
 pub struct Responses {
     policy: CachePolicy,
@@ -113,8 +113,8 @@ impl From<TraceError> for Failure {
     }
 }
 
-/// Replays what misses in each cache on the system, in virtual time: response times before the cache, and notes. Policies that
-/// know the future have no place in it.
+/// Replays the misses of each cache on the system, in virtual time; returns response times in front of the cache, and
+/// notes. Policies that know the future are not permitted.
 #[pyfunction]
 #[pyo3(signature = (source, options, behind, progress=None))]
 pub fn trace_cache_behind(
@@ -135,7 +135,7 @@ pub fn trace_cache_behind(
         })
         .flat_map(|policy| options.sizes.iter().map(move |&size| (policy, size)))
         .collect();
-    // Each cache reads the trace for itself.
+    // Each cache reads the trace separately.
     let readers: Vec<TraceReader> = caches.iter().map(|_| source.open()).collect::<PyResult<_>>()?;
     let read = AtomicU64::new(0);
     let found: Vec<Result<(Responses, Vec<String>), Failure>> = py.detach(|| {

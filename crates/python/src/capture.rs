@@ -1,4 +1,4 @@
-//! Recording a block device's requests live, for Python.
+//! Live capture of a block device's requests, for Python.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::error::{input_error, trace_error};
 use crate::interruptible::{interruptibly, is_interruption};
 use crate::plain::Plain;
 
-/// A capture as Python asks for it.
+/// Options of a capture, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -47,9 +47,9 @@ impl Asked {
     }
 }
 
-/// Records a device's requests to `output` in the stored form until time, number or Ctrl-C end it; what was recorded is
-/// kept in each case. `progress` hears requests, lost events, requests and bytes a second, and seconds. Returns metadata
-/// and counts.
+/// Captures a device's requests to `output` in the stored form until the time limit, the request limit or Ctrl-C; the
+/// recorded requests are kept in each case. `progress` receives requests, lost events, requests and bytes per second,
+/// and seconds. Returns metadata and counts.
 #[pyfunction]
 #[pyo3(signature = (asked, output, progress=None))]
 pub fn trace_capture(
@@ -79,7 +79,7 @@ pub fn trace_capture(
     let meta = outcome.expect("the work has ended").map_err(trace_error)?;
     writer.finish(&meta).map_err(trace_error)?;
     match heard {
-        // Whoever presses Ctrl-C has seen enough.
+        // Ctrl-C ends the capture normally.
         Err(error) if !is_interruption(&error, py) => return Err(error),
         _ => {}
     }

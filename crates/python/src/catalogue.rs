@@ -1,4 +1,4 @@
-//! Drives, arrays, workloads and scenarios by name or file.
+//! Drives, arrays, workloads and scenarios, by name or file.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -26,27 +26,27 @@ pub fn read_study(file: &str, text: &str) -> PyResult<(Plain<Study>, BTreeMap<St
     Ok((Plain(study), lines))
 }
 
-/// The same of an inverse study. Raises `InputError`.
+/// Like `read_study` for an inverse study. Raises `InputError`.
 #[pyfunction]
 pub fn read_fit(file: &str, text: &str) -> PyResult<(Plain<Fit>, BTreeMap<String, usize>)> {
     let (fit, lines) = Fit::from_toml(file, text).map_err(input_error)?;
     Ok((Plain(fit), lines))
 }
 
-/// How large a system is.
+/// Size of a system.
 #[pyclass(frozen, get_all, module = "headstack._native")]
 pub struct SystemSize {
-    /// Bytes that it exports.
+    /// Exported bytes.
     capacity_bytes: u64,
-    /// Its largest physical sector, in bytes.
+    /// Largest physical sector, in bytes.
     sector_bytes: u32,
-    /// Its drives, of an array those of its first kind.
+    /// Number of drives; for an array, those of its first kind.
     drives: usize,
-    /// Its LUNs: name, first byte and length in bytes.
+    /// LUNs: name, first byte and length in bytes.
     luns: Vec<(String, u64, u64)>,
 }
 
-/// The size of the system of this description. Raises `InputError`.
+/// The size of the system with this description. Raises `InputError`.
 #[pyfunction]
 pub fn system_size(system: Plain<SystemDescription>) -> SystemSize {
     let Plain(system) = system;
@@ -134,12 +134,12 @@ pub fn workload_ids() -> Vec<&'static str> {
     headstack_catalogue::workloads().iter().map(|entry| entry.id).collect()
 }
 
-/// A drive of the catalogue or of a TOML file: its kind (`disk` or `ssd`), its description, what is derived by which rule, and what is stated with
-/// its source. Raises `InputError`.
+/// A drive of the catalogue or of a TOML file: its kind (`disk` or `ssd`), its description, the derived values with
+/// their rules, and the stated values with their sources. Raises `InputError`.
 #[pyfunction]
 pub fn load_drive<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let load = || drive_document(&headstack_catalogue::load_device(name).map_err(input_error)?);
-    // Files change; the catalogue does not.
+    // Files may change; the catalogue does not.
     if name.ends_with(".toml") {
         return plain(py, &load()?);
     }
@@ -150,11 +150,11 @@ pub fn load_drive<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny
     }
 }
 
-/// The documents of drives of the catalogue that were loaded: completing one takes longer than a short run.
+/// Cached documents of the catalogue's drives: completing one takes longer than a short run.
 static SHIPPED_DRIVES: LazyLock<Mutex<HashMap<String, Value>>> = LazyLock::new(Mutex::default);
 
-/// An array of the catalogue or of a TOML file, as `load_drive`. `changes` are `drive` and `drives` of its first table of
-/// drives, the `level` of its groups, and `usable` bytes instead of a number of drives. Raises `InputError`.
+/// An array of the catalogue or of a TOML file, as for `load_drive`. `changes` are `drive` and `drives` of its first
+/// table of drives, the `level` of its groups, and `usable` bytes instead of a number of drives. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
 pub fn load_array(name: &str, changes: BTreeMap<String, String>) -> PyResult<Plain<Value>> {
@@ -170,7 +170,7 @@ fn read_changes(texts: &BTreeMap<String, String>) -> PyResult<Changes> {
     Ok(changes)
 }
 
-/// A drive or an array, as `load_array`, under its kind: `{"drive": ...}` or `{"array": ...}`. Raises `InputError`.
+/// A drive or an array, as for `load_array`, under its kind: `{"drive": ...}` or `{"array": ...}`. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
 pub fn load_system(name: &str, changes: BTreeMap<String, String>) -> PyResult<Plain<Value>> {
@@ -211,16 +211,16 @@ fn array_document(resolved: &ResolvedArray) -> PyResult<Value> {
     }))
 }
 
-/// How lists of tables are shown.
+/// Display of lists of tables.
 #[derive(Clone, Copy, PartialEq)]
 enum Lists {
-    /// As one value: how many there are.
+    /// As one value: their number.
     Counted,
-    /// Value by value.
+    /// Each value separately.
     Entered,
 }
 
-/// What the file states: key, value as text, and source.
+/// The values stated in the file: key, value as text, and source.
 fn stated<'s>(file: &impl Serialize, lists: Lists, source: impl Fn(&str) -> Option<&'s str>) -> PyResult<Vec<Value>> {
     let mut file = serde_json::to_value(file).map_err(json_error)?;
     if let Some(table) = file.as_object_mut() {
@@ -259,7 +259,7 @@ fn flatten(path: &str, value: &Value, lists: Lists, each: &mut impl FnMut(&str, 
     }
 }
 
-/// A plain value without quotation marks.
+/// A value without quotation marks.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -267,8 +267,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The schedule of faults at `path`, with the map files that it names: of faults that can strike a system, or
-/// any where none is given. Raises `InputError`.
+/// The schedule of faults at `path`, with the map files that it names: only faults that can strike `system`, or any if
+/// it is `None`. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (path, system=None))]
 pub fn load_faults(path: PathBuf, system: Option<Plain<SystemDescription>>) -> PyResult<Plain<Schedule>> {
@@ -279,8 +279,8 @@ pub fn load_faults(path: PathBuf, system: Option<Plain<SystemDescription>>) -> P
     schedule.map(Plain).map_err(input_error)
 }
 
-/// A device's description under its kind, and where its values are from by key, as a TOML file of the catalogue's form. Raises
-/// `InputError`.
+/// A device's description under its kind, with the sources of its values by key, as a TOML file in the catalogue's
+/// form. Raises `InputError`.
 #[pyfunction]
 pub fn drive_to_toml(description: Plain<DeviceDescription>, sources: BTreeMap<String, String>) -> String {
     match description.0 {
@@ -312,8 +312,7 @@ pub fn load_demand(name: &str) -> PyResult<Plain<Value>> {
     }))
 }
 
-/// A scenario with `clients` clients in place of its own, in every stream that has a number of them. Raises
-/// `InputError` when none has.
+/// A scenario with `clients` clients in every stream that has a number of them. Raises `InputError` if none has.
 #[pyfunction]
 pub fn scenario_with_clients(scenario: Plain<Scenario>, clients: u64) -> PyResult<Plain<Scenario>> {
     headstack_catalogue::options::scenario_with_clients(&scenario.0, clients).map(Plain).map_err(input_error)
@@ -353,7 +352,7 @@ pub fn import_disksim(path: &str) -> PyResult<Plain<Value>> {
     Ok(Plain(json!({ "drives": drives, "refused": refused, "warnings": imported.warnings })))
 }
 
-/// `FILE:LINE: BLOCK: PARAMETER = VALUE: why it is left out`.
+/// `FILE:LINE: BLOCK: PARAMETER = VALUE: reason for omission`.
 pub fn unmapped_line(unmapped: &headstack_disksim::Unmapped) -> String {
     let headstack_disksim::Unmapped { file, line, block, parameter, value, why } = unmapped;
     format!("{file}:{line}: {block}: {parameter} = {value}: {why}")

@@ -20,10 +20,10 @@ use crate::error::{RunError, input_error};
 use crate::live::live_error;
 use crate::plain::{Plain, plain};
 
-/// The directory in a folder where a device is mounted.
+/// Name of the mount directory within a folder.
 const MOUNT: &str = "mount";
 
-/// What the kernel refuses is its error, what cannot be is bad input.
+/// Maps errors of the kernel to `OSError`, others to bad input.
 fn crash_error(error: CrashError) -> PyErr {
     match error.number {
         None => input_error(error),
@@ -35,11 +35,11 @@ fn base_of(base: Option<&Path>) -> PyResult<Base> {
     base.map_or(Ok(Base::zeros()), |path| Base::open(path).map_err(crash_error))
 }
 
-/// What a device was sent, and how it answered.
+/// A device's requests and its answers.
 #[pyclass(frozen)]
 pub struct CrashRecording(Arc<Recording>);
 
-/// What a recording is, in words and figures.
+/// Description of a recording.
 #[derive(Serialize)]
 struct Described<'a> {
     capacity_bytes: u64,
@@ -61,7 +61,7 @@ struct Described<'a> {
     left_bytes: u64,
 }
 
-/// A change as Python tells of it.
+/// A change as returned to Python.
 #[derive(Serialize)]
 struct SentChange {
     number: u32,
@@ -76,7 +76,7 @@ struct SentChange {
 
 #[pymethods]
 impl CrashRecording {
-    /// A journal or a log of dm-log-writes, of a device at least as large as the image that it began with.
+    /// Opens a journal or a log of dm-log-writes, of a device at least as large as its initial image.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, base: Option<PathBuf>) -> PyResult<CrashRecording> {
         let mut recording = py.detach(|| Recording::open(&path)).map_err(crash_error)?;
@@ -84,7 +84,7 @@ impl CrashRecording {
         Ok(CrashRecording(Arc::new(recording)))
     }
 
-    /// Its device, its counts and how it ends.
+    /// Its device, its counts and its ending.
     fn described<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let recording = &*self.0;
         let count = |is_it: &dyn Fn(&Event) -> bool| recording.events.iter().filter(|event| is_it(event)).count();
@@ -124,23 +124,23 @@ impl CrashRecording {
         plain(py, &described)
     }
 
-    /// The changes that a crash behind so many events may take.
+    /// The changes that a crash after so many events may lose.
     fn open_after(&self, events: usize) -> Vec<u32> {
         self.0.open_after(events)
     }
 
-    /// The marks before a crash behind so many events.
+    /// The marks before a crash after so many events.
     fn marks_before(&self, events: usize) -> Vec<String> {
         let made = self.0.events.iter().take(events).filter(|event| matches!(event, Event::Mark(_))).count();
         self.0.marks[..made].to_vec()
     }
 
-    /// When the last of so many events was.
+    /// Time of the last of so many events.
     fn time_of(&self, events: usize) -> u64 {
         self.0.times_ns.get(events.saturating_sub(1)).copied().unwrap_or(0)
     }
 
-    /// Changes by their numbers.
+    /// The changes with these numbers.
     fn changes(&self, numbers: Vec<u32>) -> PyResult<Plain<Vec<SentChange>>> {
         let sent = |number: u32| {
             let change =
@@ -164,12 +164,12 @@ impl CrashRecording {
         numbers.into_iter().map(sent).collect::<PyResult<_>>().map(Plain)
     }
 
-    /// The state that a reproducer is of; nothing for other recordings.
+    /// The state of a reproducer; `None` for other recordings.
     fn reproduced(&self) -> PyResult<Option<Plain<Reproduced>>> {
         Ok(reproduced(&self.0).map_err(crash_error)?.map(Plain))
     }
 
-    /// What tells it from others, whatever the times: 32 hexadecimal digits.
+    /// A digest of its contents, independent of times: 32 hexadecimal digits.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("{:032x}", py.detach(|| self.0.digest()).map_err(crash_error)?))
     }
@@ -179,13 +179,13 @@ impl CrashRecording {
         py.detach(|| write_journal(&self.0, &path)).map_err(crash_error)
     }
 
-    /// Writes it as a log of dm-log-writes, without the changes that failed, the number of which is returned.
+    /// Writes it as a log of dm-log-writes, without failed changes; returns their number.
     fn write_dm_log(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         py.detach(|| dmlog::write(&self.0, &path)).map_err(crash_error)
     }
 }
 
-/// The states that crashes may leave, one after the other.
+/// The states that crashes may leave, one after another.
 #[pyclass(frozen)]
 pub struct CrashSearch(Mutex<Search>);
 
@@ -197,7 +197,7 @@ impl CrashSearch {
 
 #[pymethods]
 impl CrashSearch {
-    /// The states that a crash may leave of a recording over an image.
+    /// Searches the states that a crash of a recording over an image may leave.
     #[new]
     fn new(
         py: Python<'_>,
@@ -210,12 +210,12 @@ impl CrashSearch {
         Ok(CrashSearch(Mutex::new(search)))
     }
 
-    /// The next state; nothing where there is none that is new.
+    /// The next state; `None` if there is no new one.
     fn next_state(&self, py: Python<'_>) -> PyResult<Option<Plain<CrashState>>> {
         Ok(py.detach(|| self.search().next_state()).map_err(crash_error)?.map(Plain))
     }
 
-    /// How much was tried.
+    /// The coverage so far.
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.search().coverage())
     }
@@ -226,7 +226,7 @@ impl CrashSearch {
     }
 }
 
-/// The image of a device that power failed on.
+/// The image of a device after a power failure.
 #[pyclass(frozen)]
 pub struct CrashImage(Mutex<Image>);
 
@@ -238,7 +238,7 @@ impl CrashImage {
 
 #[pymethods]
 impl CrashImage {
-    /// In a folder that nobody else uses.
+    /// Creates it in a folder that no one else uses.
     #[new]
     fn new(
         folder: PathBuf,
@@ -251,32 +251,32 @@ impl CrashImage {
         Ok(CrashImage(Mutex::new(image)))
     }
 
-    /// Where it is.
+    /// Path of the image.
     #[getter]
     fn path(&self) -> PathBuf {
         self.image().path().to_owned()
     }
 
-    /// Brings it into a state.
+    /// Changes to a state.
     fn take(&self, py: Python<'_>, state: Plain<CrashState>) -> PyResult<()> {
         py.detach(|| self.image().take(&state.0)).map_err(crash_error)
     }
 
-    /// Puts back what a check has changed; false where it has changed nothing.
+    /// Undoes a check's changes; returns false if there are none.
     fn restore(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| self.image().restore()).map_err(crash_error)
     }
 
-    /// Writes a journal of one state, with all that it takes to have it again.
+    /// Writes a journal of one state with everything needed to reproduce it.
     fn reproduce(&self, py: Python<'_>, found: Plain<Reproduced>, path: PathBuf) -> PyResult<()> {
         py.detach(|| write_reproducer(&mut self.image(), &found.0, &path)).map_err(crash_error)
     }
 }
 
-/// A device that power failed on, over NBD or FUSE.
+/// A device after a power failure, exported over NBD or FUSE.
 #[pyclass(frozen)]
 pub struct CrashedDevice {
-    /// `None` once it is closed.
+    /// `None` after it is closed.
     shown: Mutex<Option<Shown>>,
     /// The socket, or the file.
     #[pyo3(get)]
@@ -294,7 +294,7 @@ impl CrashedDevice {
 
 #[pymethods]
 impl CrashedDevice {
-    /// In a folder that nobody else uses, `over` "nbd" or "fuse".
+    /// Exports it in a folder that no one else uses; `over` is "nbd" or "fuse".
     #[new]
     fn new(
         py: Python<'_>,
@@ -316,42 +316,43 @@ impl CrashedDevice {
         Ok(CrashedDevice { shown: Mutex::new(Some(shown)), place })
     }
 
-    /// Goes to a state.
+    /// Changes to a state.
     fn take(&self, py: Python<'_>, state: Plain<CrashState>) -> PyResult<()> {
         py.detach(|| self.with(|shown| shown.take(&state.0)))
     }
 
-    /// Throws away what a check has written; false where it has written nothing.
+    /// Discards a check's writes; returns false if there were none.
     fn restore(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| self.with(Shown::restore))
     }
 
-    /// Shows nothing any more.
+    /// Ends the export.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.shown.lock().expect("nobody panics with it").take()));
     }
 
-    /// Unmounts what a process has left in a folder that was ended with its device.
+    /// Unmounts the leftover of a killed process in a folder.
     #[staticmethod]
     fn clear(py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         py.detach(|| headstack_live::fuse::clear(&folder.join(MOUNT))).map_err(live_error)
     }
 }
 
-/// Where images are kept: in memory if so many have room there.
+/// Folder for that many images: in memory if there is room.
 #[pyfunction]
 pub fn crash_folder(recording: &CrashRecording, base: Option<PathBuf>, images: u64) -> PyResult<PathBuf> {
     folder_for(&recording.0, &base_of(base.as_deref())?, images).map_err(crash_error)
 }
 
-/// What files of an ext4 file system hold. Raises `RunError` where it is damaged, `InputError` where it has what is not known.
+/// The contents of files of an ext4 file system. Raises `RunError` if it is damaged, `InputError` for an unsupported
+/// feature.
 #[pyfunction]
 pub fn ext4_files(py: Python<'_>, image: PathBuf, paths: Vec<String>) -> PyResult<Vec<Option<Py<PyBytes>>>> {
     let files = ext4_found(py.detach(|| read_files(&image, &paths)))?;
     Ok(files.into_iter().map(|file| file.map(|data| PyBytes::new(py, &data).unbind())).collect())
 }
 
-/// Copies a folder of an ext4 file system; false where it is not there. Raises as `ext4_files`.
+/// Copies a folder of an ext4 file system; returns false if it does not exist. Raises as for `ext4_files`.
 #[pyfunction]
 pub fn ext4_folder(py: Python<'_>, image: PathBuf, folder: &str, to: PathBuf) -> PyResult<bool> {
     ext4_found(py.detach(|| copy_folder(&image, folder, &to)))

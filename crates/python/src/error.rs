@@ -21,10 +21,10 @@ use pythonize::PythonizeError;
 import_exception!(headstack._native, InputError);
 import_exception!(headstack._native, RunError);
 
-/// Adds the classes of the exceptions to the module.
+/// Adds the exception classes to the module.
 ///
 /// # Errors
-/// Those of Python as it compiles them.
+/// Those of compiling them in Python.
 pub fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let names = PyDict::new(module.py());
     names.set_item("__name__", "headstack")?;
@@ -80,7 +80,7 @@ impl From<FileError> for Complaint {
     }
 }
 
-/// Errors that become a message alone.
+/// Errors that become only a message.
 macro_rules! as_messages {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Complaint {
@@ -103,23 +103,23 @@ as_messages!(
     TraceError
 );
 
-/// `InputError` of an error of the crates, or of a line.
+/// `InputError` for an error of the crates, or for a line.
 pub fn input_error(error: impl Into<Complaint>) -> PyErr {
     let Complaint { file, line, key, message } = error.into();
     InputError::new_err((message, file, line, key))
 }
 
-/// `InputError` for a JSON value that does not fit.
+/// `InputError` for a JSON value of the wrong form.
 pub fn json_error(error: serde_json::Error) -> PyErr {
     input_error(error)
 }
 
-/// `RunError` of something that was ended from outside.
+/// `RunError` for work that was ended from outside.
 pub fn stopped() -> PyErr {
     RunError::new_err(("stopped", "stopped"))
 }
 
-/// What was asked of the simulator is bad input, unless it was stopped, or broke down.
+/// Maps errors of the simulator: bad input, unless it was stopped or failed internally.
 pub fn sim_error(error: SimError) -> PyErr {
     match error {
         SimError::Stopped => stopped(),
@@ -131,7 +131,7 @@ pub fn sim_error(error: SimError) -> PyErr {
     }
 }
 
-/// What is wrong with a trace is bad input; what keeps one from being written is the kernel's error.
+/// Maps errors of traces: bad input; for the output, the kernel's error.
 pub fn trace_error(error: TraceError) -> PyErr {
     match error.place {
         Place::Output(number) => PyOSError::new_err((number, error.message, error.file)),
@@ -139,7 +139,7 @@ pub fn trace_error(error: TraceError) -> PyErr {
     }
 }
 
-/// What was asked for is bad input; what the kernel refuses in the course of it is a failed run.
+/// Maps errors of measurements: bad input, or a failed run for an error of the kernel.
 pub fn load_error(error: LoadError) -> PyErr {
     match error {
         LoadError::Stopped => stopped(),

@@ -1,12 +1,12 @@
-//! What a column of a table holds, for tables made here and in Python alike.
+//! [`Field`]: columns of tables, whether created here or in Python.
 
 use headstack_result::columns::Kind;
 use pyo3::prelude::*;
 
 use crate::error::input_error;
 
-/// A column of a table: its name, what its cells are (`text`, `count`, `figure` or `flag`), their unit, which is empty
-/// where they have none, and what they say.
+/// A column of a table: its name, the kind of its cells (`text`, `count`, `figure` or `flag`), their unit, which may be
+/// empty, and their meaning.
 #[pyclass(frozen, module = "headstack._native")]
 #[derive(Clone)]
 pub struct Field {

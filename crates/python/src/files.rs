@@ -1,4 +1,4 @@
-//! Files that Python writes, and what is looked at before.
+//! Output files of Python, with checks before a command starts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,20 +9,20 @@ use pyo3::prelude::*;
 
 use crate::error::input_error;
 
-/// The files of a command, looked at before it does anything.
+/// The files of a command, checked before it does anything.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub struct Outputs(headstack_files::Outputs);
 
 #[pymethods]
 impl Outputs {
-    /// None yet.
+    /// Creates an empty set.
     #[new]
     fn new() -> Outputs {
         Outputs::default()
     }
 
-    /// Adds an output; refuses what no file can be written to, what another output has, and what is measured.
+    /// Adds an output; refuses a path that cannot be a file, is another output, or is measured.
     fn write(&self, path: PathBuf) -> PyResult<()> {
         self.0.write(&path).map_err(input_error)
     }
@@ -32,7 +32,7 @@ impl Outputs {
         self.0.keep(&path).map_err(input_error)
     }
 
-    /// Adds a folder that gets files; refuses one that is read.
+    /// Adds a folder that receives files; refuses one that is read.
     fn fill(&self, path: PathBuf) -> PyResult<()> {
         self.0.fill(&path).map_err(input_error)
     }
@@ -47,33 +47,33 @@ impl Outputs {
         self.0.close();
     }
 
-    /// Adds a file or device that is read or measured, with the files behind it; refuses what an output has.
+    /// Adds a file or device that is read or measured, with its backing files; refuses an output.
     fn measure(&self, path: PathBuf) -> PyResult<()> {
         let below = headstack_load::files_below(&path);
         self.0.measure(&path, &below).map_err(input_error)
     }
 }
 
-/// Tells the commands under way that a file is read, such as one in a folder; refuses what an output has.
+/// Registers a file as read with the current commands, such as one in a folder; refuses an output.
 #[pyfunction]
 pub fn note_input(path: PathBuf) -> PyResult<()> {
     headstack_files::note_input(&path).map_err(input_error)
 }
 
-/// A regular file that is to be whole or not at all: what is written to `draft` has its name once it is finished.
+/// A regular file that appears complete or not at all: data written to `draft` get its name once it is finished.
 #[pyclass(frozen)]
 pub struct AtomicFile(Mutex<Option<headstack_files::AtomicFile>>);
 
 #[pymethods]
 impl AtomicFile {
-    /// Begins what will be at `path`, a regular file.
+    /// Starts writing a regular file `path`.
     #[new]
     fn new(path: PathBuf) -> PyResult<AtomicFile> {
         let file = headstack_files::AtomicFile::create(&path).map_err(file_error)?;
         Ok(AtomicFile(Mutex::new(Some(file))))
     }
 
-    /// Where it is to be written; nothing once it is finished or discarded.
+    /// Path for writing; `None` once it is finished or discarded.
     #[getter]
     fn draft(&self) -> Option<PathBuf> {
         let file = self.0.lock().expect("nobody panics with it");
@@ -88,14 +88,14 @@ impl AtomicFile {
         }
     }
 
-    /// Removes it, unless it is finished.
+    /// Removes the draft, unless it is finished.
     fn discard(&self) {
         drop(self.0.lock().expect("nobody panics with it").take());
     }
 }
 
-/// What an output leads to that is written through: the path of a pipe or a device, or the number of a descriptor; nothing
-/// for a regular file.
+/// Destination of an output that is written directly: the path of a pipe or a device, or the number of a descriptor;
+/// `None` for a regular file.
 #[pyfunction]
 pub fn written_through(py: Python<'_>, path: PathBuf) -> PyResult<Option<Py<PyAny>>> {
     Ok(match Place::of(&path).map_err(file_error)? {
@@ -105,13 +105,13 @@ pub fn written_through(py: Python<'_>, path: PathBuf) -> PyResult<Option<Py<PyAn
     })
 }
 
-/// Whether an output goes to standard output, by whatever name.
+/// Whether an output goes to standard output, by any name.
 #[pyfunction]
 pub fn is_stdout(path: PathBuf) -> bool {
     Place::of(&path).is_ok_and(|place| place.is_stdout())
 }
 
-/// A place that no file can have is bad input; what the kernel refuses is its error.
+/// Maps file errors: bad input for an impossible path, else the kernel's error.
 fn file_error(error: FileError) -> PyErr {
     match error.number {
         None => input_error(error),

@@ -1,4 +1,4 @@
-//! Measuring from several hosts: what an agent waits for, and what all of them have come to.
+//! Measurements from several hosts: the gate of an agent, and the joined results.
 
 use headstack_load::{AllHosts, Gate, HostRun, Missing};
 use headstack_result::tables::Asked;
@@ -11,7 +11,7 @@ use crate::error::input_error;
 use crate::plain::Plain;
 use crate::results::Results;
 
-/// Python's side of a gate.
+/// Python's callbacks of a gate.
 struct Called {
     ready: Py<PyAny>,
     began: Py<PyAny>,
@@ -20,7 +20,7 @@ struct Called {
 impl Gate for Called {
     fn ready(&self) -> Option<u64> {
         let opens = |py: Python<'_>| -> PyResult<Option<u64>> { self.ready.call0(py)?.extract(py) };
-        // Why it is not to begin is told where Python tells such things.
+        // The reason not to start is printed as Python prints exceptions.
         Python::attach(|py| opens(py).inspect_err(|error| error.print(py)).unwrap_or(None))
     }
 
@@ -33,8 +33,9 @@ impl Gate for Called {
     }
 }
 
-/// Has each load of this process wait, once it is ready, until the moment that `ready` returns, by `clock_ns`; it ends at
-/// once where that is `None`. `began` hears when it did begin. Both are called on other threads. Raises `RuntimeError` the second time.
+/// Makes each load of this process wait, once it is ready, until the moment that `ready` returns, on the clock of
+/// `clock_ns`; it ends at once for `None`. `began` receives the actual start. Both are called on other threads. Raises
+/// `RuntimeError` the second time.
 #[pyfunction]
 pub fn begin_together(ready: Py<PyAny>, began: Py<PyAny>) -> PyResult<()> {
     let is_first = headstack_load::begin_together(Box::new(Called { ready, began }));
@@ -76,8 +77,8 @@ fn facts(figures: Figures) -> Vec<Fact> {
     figures.into_iter().map(|(name, value)| Fact { name, value }).collect()
 }
 
-/// What hosts have measured at the same time: all of them as one run, then each. Raises `InputError`
-/// for what is no result.
+/// Joins results that hosts measured at the same time: all of them as one run, then each. Raises `InputError` for an
+/// invalid result.
 #[pyfunction]
 pub fn join_hosts(asked: Plain<HostsAsked>) -> PyResult<Results> {
     let Plain(asked) = asked;

@@ -1,4 +1,4 @@
-//! Job files of other programs from Python: read into the model.
+//! Reads job files of other programs into the model.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::error::input_error;
 use crate::plain::Plain;
 
-/// Reads a job file of fio; only the sections that are named, all where none is.
+/// Reads a job file of fio; only the named sections, or all if none is named.
 #[pyfunction]
 pub fn read_fio(path: &str, sections: Vec<String>) -> PyResult<Plain<JobFile>> {
     let included = |name: &str| beside(path, name);
@@ -38,14 +38,14 @@ pub fn read_vdbench(path: &str, substitutes: Vec<(String, String)>) -> PyResult<
     parsed(vdbench::read(path, &text_of(path)?, &substitutes, &included))
 }
 
-/// A phase with its rates, given what each job of the phase without a limit has reached, in requests a second.
+/// A phase with its rates, given the observed rate of each job of the phase without a limit, in requests per second.
 #[pyfunction]
 pub fn phase_at_observed(phase: Plain<Phase>, observed_per_s: Vec<f64>) -> Plain<Phase> {
     Plain(phase.0.at_observed(&observed_per_s))
 }
 
-/// The workload or scenario that is a phase on a simulated system of so many bytes, with `remarks` and under `streams`
-/// the names under which results tell of its streams.
+/// The workload or scenario of a phase on a simulated system of that size, with `remarks`, and the names of its streams
+/// in results under `streams`.
 #[pyfunction]
 pub fn phase_demand(phase: Plain<Phase>, capacity_bytes: u64) -> PyResult<Plain<Value>> {
     let simulation = phase.0.demand(capacity_bytes).map_err(input_error)?;
@@ -58,7 +58,7 @@ pub fn phase_demand(phase: Plain<Phase>, capacity_bytes: u64) -> PyResult<Plain<
     Ok(Plain(demand))
 }
 
-/// What results call the copies of each job of a phase.
+/// Names of the copies of each job of a phase in results.
 #[pyfunction]
 pub fn phase_stream_names(phase: Plain<Phase>) -> Vec<Vec<String>> {
     phase.0.stream_names()
@@ -72,7 +72,7 @@ fn text_of(path: &str) -> PyResult<String> {
     read_input(Path::new(path)).map_err(|error| input_error(format!("{path}: {error}")))
 }
 
-/// The text of a file that another names: as seen from here, or else from beside it.
+/// The text of an included file: relative to the current folder, or else to that of the including file.
 fn beside(path: &str, name: &str) -> io::Result<String> {
     read_input(Path::new(name)).or_else(|error| match Path::new(path).parent() {
         Some(folder) if error.kind() == io::ErrorKind::NotFound => read_input(&folder.join(name)),

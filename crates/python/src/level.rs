@@ -1,4 +1,4 @@
-//! RAID levels: what they are called, and what groups of each survive and export.
+//! [`Level`]: RAID levels, with their names, redundancy and capacity.
 
 use headstack_catalogue::array::level::NamedLevel;
 use headstack_sim::array::levels::Choice;
@@ -13,18 +13,18 @@ pub struct Level {
     of: NamedLevel,
 }
 
-/// A group as sets of drives that lose data independently of each other.
+/// A RAID group as sets of drives that lose data independently of each other.
 #[pyclass(frozen, get_all, module = "headstack._native")]
 pub struct Redundancy {
-    /// Sets.
+    /// Number of sets.
     groups: u64,
-    /// Drives of each set.
+    /// Drives per set.
     members: u64,
-    /// Failed drives of one set that it survives, whichever they are.
+    /// Number of arbitrary failed drives of one set that it survives.
     survives: u64,
-    /// Drives that hold a stripe: fewer than those of the set where stripes are declustered.
+    /// Drives per stripe: fewer than those of the set if stripes are declustered.
     width: u64,
-    /// Drives' worth of spare space that is distributed over the set.
+    /// Distributed spare space of a set, in drives.
     spares: u64,
 }
 
@@ -36,7 +36,7 @@ impl Redundancy {
     }
 }
 
-/// Every level; K+M and dRAID by an example each.
+/// All levels; K+M and dRAID by one example each.
 #[pyfunction]
 pub fn levels() -> Vec<Level> {
     NamedLevel::all().map(|of| Level { of }).collect()
@@ -49,32 +49,32 @@ impl Level {
         Ok(Level { of: NamedLevel::parse(name).map_err(input_error)? })
     }
 
-    /// The level that `choose --levels` names: in full, spans by the level that they are of. Raises `InputError`.
+    /// The level that `choose --levels` names: with its full name, spans by their base level. Raises `InputError`.
     #[staticmethod]
     fn for_choice(name: &str) -> PyResult<Level> {
         Ok(Level { of: NamedLevel::parse_choice(name).map_err(input_error)? })
     }
 
-    /// Its name.
+    /// Name of the level.
     #[getter]
     fn name(&self) -> String {
         self.of.name()
     }
 
-    /// Its name, with letters in place of counts that can be chosen: `K+M`.
+    /// Name of the level, with letters in place of counts that can be chosen: `K+M`.
     #[getter]
     fn form(&self) -> String {
         self.of.form()
     }
 
-    /// Its name in array files: RAID 50 is `raid5` there, in spans.
+    /// Name in array files: RAID 50 is `raid5` there, with spans.
     #[getter]
     fn name_in_files(&self) -> String {
         self.of.in_files.name()
     }
 
-    /// When `choose` considers it: by `default`, where it is `named`, or named but `unlisted` in messages; `None` of drives
-    /// without a level and of spans, which follow from the number of drives.
+    /// When `choose` considers it: by `default`, if it is `named`, or if named but `unlisted` in messages; `None` for
+    /// drives without a level and for spans, which follow from the number of drives.
     #[getter]
     fn choice(&self) -> Option<&'static str> {
         self.of.choice().map(|choice| match choice {
@@ -84,37 +84,37 @@ impl Level {
         })
     }
 
-    /// The fewest drives of a span.
+    /// Smallest number of drives per span.
     #[getter]
     fn members_min(&self) -> u32 {
         self.of.in_files.level().rules().members_min
     }
 
-    /// The most drives of a group, as far as the level limits them.
+    /// Largest number of drives per group, if the level limits them.
     #[getter]
     fn members_max(&self) -> u32 {
         self.of.in_files.level().rules().members_max
     }
 
-    /// Drives come in multiples of this.
+    /// Step of the number of drives.
     #[getter]
     fn members_step(&self) -> u32 {
         self.of.in_files.level().rules().members_step
     }
 
-    /// It keeps records, as OpenZFS does.
+    /// Whether it stores records, as OpenZFS does.
     #[getter]
     fn has_records(&self) -> bool {
         self.of.in_files.level().rules().has_records
     }
 
-    /// Its stripes are narrower than the group and lie elsewhere in each slice.
+    /// Whether its stripes are narrower than the group and placed differently in each slice.
     #[getter]
     fn is_declustered(&self) -> bool {
         self.of.in_files.level().rules().is_declustered
     }
 
-    /// How many failures a group of so many drives and spans survives. Raises `InputError` for numbers that it cannot have.
+    /// Redundancy of a group with that number of drives and spans. Raises `InputError` for impossible numbers.
     #[pyo3(signature = (drives, spans = 1))]
     fn redundancy(&self, drives: i64, spans: i64) -> PyResult<Redundancy> {
         let found = self.of.redundancy(drives, spans).map_err(input_error)?;
@@ -122,19 +122,19 @@ impl Level {
         Ok(Redundancy { groups, members, survives, width, spares })
     }
 
-    /// Bytes that a group of so many drives and spans exports, but for roundings to whole stripes; RAIDZ by records of 128 KiB in
-    /// sectors of 4 KiB. Raises `InputError` for numbers that it cannot have.
+    /// Exported bytes of a group with that number of drives and spans, before rounding to whole stripes; for RAIDZ with
+    /// records of 128 KiB in sectors of 4 KiB. Raises `InputError` for impossible numbers.
     fn usable_bytes(&self, drives: i64, spans: i64, drive_bytes: u64) -> PyResult<u64> {
         self.of.usable_bytes(drives, spans, drive_bytes).map_err(input_error)
     }
 
-    /// Units of data and of parity in a full stripe of a span of so many drives, and copies of each: 2 or more where it mirrors;
-    /// `None` where stripes vary in width, or there are none.
+    /// Data and parity units in a full stripe of a span with that number of drives, and copies of each: 2 or more for
+    /// mirrors; `None` if stripes vary in width, or there are none.
     fn stripe(&self, members: u64) -> Option<(u64, u64, u64)> {
         self.of.in_files.level().stripe(members).map(|stripe| (stripe.data, stripe.parity, stripe.copies))
     }
 
-    /// The groups of it that are usually built, up to so many drives: drives, level and spans of each.
+    /// Common layouts of this level, up to that number of drives: drives, level and spans of each.
     fn usual_layouts(&self, drives_max: i64) -> Vec<(u32, String, u32)> {
         let drives_max = u32::try_from(drives_max.max(0)).unwrap_or(u32::MAX);
         self.of.usual_layouts(drives_max).map(|(drives, level, spans)| (drives, level.name(), spans)).collect()

@@ -1,7 +1,7 @@
-//! `headstack._native`: what the Python package needs of the crates. It converts and calls; it decides nothing.
+//! `headstack._native`: the interface of the crates to the Python package. It converts and calls; it decides nothing.
 //!
-//! Descriptions cross the border as plain values (`plain.rs`), results as Arrow tables. An error of the crates becomes
-//! `headstack.InputError` or `headstack.RunError` with its one line.
+//! Descriptions are passed as plain values (`plain.rs`), results as Arrow tables. Errors of the crates become
+//! `headstack.InputError` or `headstack.RunError` with a one-line message.
 
 mod blueprint;
 mod caching;

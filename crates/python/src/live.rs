@@ -1,4 +1,4 @@
-//! Live exports: one service, started, asked and stopped from Python.
+//! Live exports: a service that Python starts, controls and stops.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -20,22 +20,22 @@ use crate::interruptible::{Share, attended, check};
 use crate::plain::Plain;
 use crate::recording::Recording;
 
-/// Requests that may wait for the disk that the recording is on: seconds of any drive's.
+/// Number of requests that may wait for the disk of the recording: seconds for any drive.
 const WAITING_MAX: usize = 1 << 20;
-/// How often Python looks at signals while it waits.
+/// Interval at which Python checks signals while it waits.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What is exported, as Python asks for it.
+/// Options of an export, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
     name: String,
-    /// One of the two.
+    /// Either this or `constant`.
     system: Option<SystemDescription>,
-    /// Latency in nanoseconds, bytes.
+    /// Latency in nanoseconds, capacity in bytes.
     constant: Option<(u64, u64)>,
     options: ServiceOptions,
-    /// A trace to write.
+    /// A trace file to record to.
     record: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct LiveService {
 
 #[pymethods]
 impl LiveService {
-    /// Starts an export. `progress` is called with the share done (0 to 1) while SSDs are preconditioned.
+    /// Starts an export. `progress` receives the completed share (0 to 1) while SSDs are preconditioned.
     #[new]
     #[pyo3(signature = (asked, progress=None))]
     fn new(py: Python<'_>, asked: Plain<Asked>, progress: Option<Py<PyAny>>) -> PyResult<LiveService> {
@@ -106,7 +106,7 @@ impl LiveService {
         py.detach(|| self.commander.order(order.0)).map(Plain).map_err(live_error)
     }
 
-    /// Waits until nobody can come any more or somebody asks for the end, or a signal ends it.
+    /// Waits until no clients can connect any more, an order requests the end, or a signal arrives.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while !self.service.lock().expect("nobody panics with it").as_ref().is_none_or(Service::is_over) {
             py.detach(|| std::thread::sleep(TICK));
@@ -115,12 +115,12 @@ impl LiveService {
         Ok(())
     }
 
-    /// Somebody unmounted the directory from outside.
+    /// Whether the directory was unmounted from outside.
     fn was_unmounted(&self) -> bool {
         self.service.lock().expect("nobody panics with it").as_ref().is_some_and(Service::was_unmounted)
     }
 
-    /// Ends it: how true the session was, once what was recorded is in its file.
+    /// Ends the export; returns its accuracy, once the recording is in its file.
     fn stop(&self, py: Python<'_>) -> PyResult<Plain<Value>> {
         let Some(service) = self.service.lock().expect("nobody panics with it").take() else {
             return Err(RunError::new_err("the export has been stopped"));
@@ -137,7 +137,7 @@ impl LiveService {
     }
 }
 
-/// Starts the service; a signal ends that, which takes minutes where SSDs are preconditioned.
+/// Starts the service; a signal ends that, which takes minutes if SSDs are preconditioned.
 fn started(
     py: Python<'_>,
     asked: &Asked,
@@ -152,7 +152,7 @@ fn started(
     let (service, heard) = py.detach(|| attended(|py| done.tell(py, progress), start));
     match (service, heard) {
         (service, Ok(())) => service.map_err(live_error),
-        // The signal came when nothing could end the start any more.
+        // The signal arrived when the start could not be ended any more.
         (Ok(service), Err(interruption)) => {
             py.detach(|| service.stop()).map_err(live_error)?;
             Err(interruption)
@@ -161,7 +161,7 @@ fn started(
     }
 }
 
-/// Writes what comes until the session is over.
+/// Records requests until the session is over.
 fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<Result<(), TraceError>> {
     std::thread::spawn(move || {
         requests.iter().for_each(|observed| recording.observe(&observed));
@@ -169,7 +169,7 @@ fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<
     })
 }
 
-/// The clock thread waits for nobody: what the disk cannot take in time is missed, and said to be.
+/// The clock thread never waits: requests that the disk cannot store in time are dropped, and that is reported.
 fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> Listener {
     Box::new(move |observed| {
         if let Err(TrySendError::Full(_)) = sender.try_send(*observed) {
@@ -178,7 +178,7 @@ fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> Listener {
     })
 }
 
-/// What was asked is bad input; what the machine refuses is a failed run.
+/// Maps errors of live exports: bad input, or a failed run for an error of the machine.
 pub(crate) fn live_error(error: LiveError) -> PyErr {
     match error {
         LiveError::Io { .. } => RunError::new_err(error.to_string()),

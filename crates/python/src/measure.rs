@@ -1,4 +1,4 @@
-//! Measuring real files and devices from Python.
+//! Measurements of real files and devices from Python.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::stream::PassAsked;
 use crate::targets::{self, TargetAsked};
 use headstack_result::tables::Asked;
 
-/// One measurement as Python asks for it.
+/// A measurement, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunAsked {
@@ -40,13 +40,13 @@ struct RunAsked {
     labels: Vec<(String, String)>,
 }
 
-/// A phase of a job file as Python asks for it.
+/// A phase of a job file, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PhaseAsked {
     system_name: String,
     phase: Phase,
-    /// Numbers of the targets of each job.
+    /// Indices of the targets of each job.
     targets: Vec<Vec<usize>>,
     null_service_ns: u64,
     seed: u64,
@@ -60,11 +60,11 @@ struct PhaseAsked {
 #[serde(deny_unknown_fields)]
 struct JobAsked {
     name: String,
-    /// Numbers of the targets.
+    /// Indices of the targets.
     targets: Vec<usize>,
     span: Option<(u64, u64)>,
     workload: Workload,
-    /// Among how many threads its load is divided.
+    /// Number of threads that share its load.
     threads: u32,
     limits: Limits,
     engine: EngineKind,
@@ -73,15 +73,15 @@ struct JobAsked {
     seed: u64,
     #[serde(default)]
     verify: Verify,
-    /// How zones of its targets are tended.
+    /// How zones of its targets are managed.
     zones: Option<Zoning>,
 }
 
-/// Files and devices that are open, as somebody permits.
+/// Open files and devices, with their permissions.
 #[pyclass(frozen)]
 pub struct Targets {
     all: Vec<Arc<Target>>,
-    /// Whether something was measured; until then, files that were created for it are of no use to anybody.
+    /// Whether a measurement has started; until then, created files are removed again.
     is_begun: AtomicBool,
 }
 
@@ -93,7 +93,7 @@ impl Drop for Targets {
 
 #[pymethods]
 impl Targets {
-    /// Opens targets; `progress` hears the share of a file's creation that is done.
+    /// Opens targets; `progress` receives the completed share of a file's creation.
     #[new]
     #[pyo3(signature = (targets, progress=None))]
     fn new(py: Python<'_>, targets: Vec<Plain<TargetAsked>>, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
@@ -109,7 +109,7 @@ impl Targets {
                     goes_on.load(Ordering::Relaxed)
                 };
                 let mut opened = Targets { all: Vec::new(), is_begun: AtomicBool::new(false) };
-                // What was created before one of them is refused is removed with the others.
+                // If one is refused, files created before are removed with the others.
                 for one in &targets {
                     opened.all.push(Arc::new(one.0.open(&hear)?));
                 }
@@ -122,7 +122,7 @@ impl Targets {
         Ok(opened)
     }
 
-    /// What each of them is: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the whole `description`.
+    /// Describes each target: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the whole `description`.
     fn described(&self) -> Vec<Plain<Value>> {
         let one = |target: &Arc<Target>| {
             Plain(json!({
@@ -138,10 +138,9 @@ impl Targets {
         self.all.iter().map(one).collect()
     }
 
-    /// Carries out measurements, one after the other. `progress` hears of each now and then, as a
-    /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
-    /// Jobs that verify share a ledger: in memory, in the new file `ledger`, or with `resume` in the one that an earlier
-    /// run has left there.
+    /// Runs measurements, one after another. `progress` receives the state of each at intervals, as a dictionary;
+    /// results up to an interruption are kept. `log` keeps individual requests of all. Jobs that verify share a ledger:
+    /// in memory, in the new file `ledger`, or with `resume` in the one that an earlier run left there.
     #[pyo3(signature = (runs, progress=None, log=None, ledger=None, resume=false))]
     fn measure(
         &self,
@@ -165,13 +164,13 @@ impl Targets {
         let results = one_by_one(py, asked, specs, progress.as_ref(), self.marked(one), load_error);
         let results = self.kept_if_begun(results);
         if let (LedgerPlace::New(path), true) = (&place, results.is_err() && !self.is_begun.load(Ordering::Relaxed)) {
-            // It was made for these runs, and none of them has begun.
+            // It was created for these runs, none of which has started.
             std::fs::remove_file(path)?;
         }
         results
     }
 
-    /// Replays traces, as `measure` measures.
+    /// Replays traces, with the options of `measure`.
     #[pyo3(signature = (replays, progress=None))]
     fn replay(
         &self,
@@ -193,7 +192,7 @@ impl Targets {
         self.kept_if_begun(one_by_one(py, asked, replays, progress.as_ref(), self.marked(one), PlayError::raised))
     }
 
-    /// Plays scenarios, as `measure` measures; the targets are their LUNs.
+    /// Plays scenarios, with the options of `measure`; the targets are their LUNs.
     #[pyo3(signature = (plays, progress=None))]
     fn play(&self, py: Python<'_>, plays: Vec<Plain<ScenarioAsked>>, progress: Option<Py<PyAny>>) -> PyResult<Results> {
         let plays: Vec<ScenarioAsked> = plays.into_iter().map(|play| play.0).collect();
@@ -208,7 +207,7 @@ impl Targets {
         self.kept_if_begun(one_by_one(py, asked, plays, progress.as_ref(), self.marked(one), load_error))
     }
 
-    /// Discards all that is on the block device of this number; `progress` hears the share that is done.
+    /// Discards everything on the block device with this index; `progress` receives the completed share.
     #[pyo3(signature = (number, progress=None))]
     fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let no_target = || input_error(format!("target {number} is not open"));
@@ -231,9 +230,9 @@ impl Targets {
         discarded.map_err(load_error)
     }
 
-    /// Writes or reads all targets as one striped stream, `keep` is given each interval when it is
-    /// over, and `progress` the position in bytes; returns how the pass ended. An interruption ends it,
-    /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
+    /// Writes or reads all targets as one striped stream. `keep` receives each completed interval, and `progress` the
+    /// position in bytes; returns the end of the pass. An interruption ends it, and so does an exception of `keep` or
+    /// `progress`, which is raised when all results have been kept.
     fn stream(
         &self,
         py: Python<'_>,
@@ -245,8 +244,8 @@ impl Targets {
         asked.0.carry_out(py, self.all.clone(), &keep, &progress)
     }
 
-    /// Reads what runs that verify have written to the only target, and judges it by the ledger they left, or by the
-    /// stamps alone. An interruption ends it and keeps what was found.
+    /// Reads the data that verifying runs wrote to the only target, and judges them by their ledger, or only by the
+    /// stamps. An interruption ends it and keeps the findings.
     #[pyo3(signature = (engine, ledger=None, progress=None))]
     fn verify(
         &self,
@@ -268,13 +267,13 @@ impl Targets {
         one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
     }
 
-    /// Refuses a phase that cannot be carried out, as far as that is known before anything is started.
+    /// Refuses an impossible phase, as far as can be checked before the start.
     fn check_phase(&self, phase: Plain<PhaseAsked>) -> PyResult<()> {
         self.kept_if_begun(self.phase_spec(&phase.0).and_then(|spec| spec.check()).map(drop).map_err(load_error))
     }
 
-    /// Carries out a phase of a job file; `log` keeps its requests by the number of the copy among those of all its jobs.
-    /// As [`measure`](Self::measure) otherwise.
+    /// Runs a phase of a job file; `log` numbers requests by the copy among those of all its jobs. Otherwise as for
+    /// [`measure`](Self::measure).
     #[pyo3(signature = (phase, progress=None, log=None))]
     fn measure_phase(
         &self,
@@ -292,11 +291,11 @@ impl Targets {
     }
 }
 
-/// Hears how far a measurement is, and says whether it goes on.
+/// Receives the state of a measurement, and returns whether to continue.
 pub(crate) type GoesOn<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
-/// Carries out measurements one after the other; `progress` hears of each now and then. What was measured until an
-/// interruption, or until one that could not begin, is kept.
+/// Runs measurements one after another; `progress` receives the state of each at intervals. Results up to an
+/// interruption, or up to a measurement that could not start, are kept.
 pub(crate) fn one_by_one<R: Send, E: Display + Send>(
     py: Python<'_>,
     asked: Vec<Asked>,
@@ -326,7 +325,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
                 (Err(error), Some(last)) => last.ended_early = Some(format!("number {}: {error}", index + 1)),
                 (Err(error), None) => return Err(error),
             }
-            // After an interruption, or on a device that is gone, the others would tell nothing.
+            // After an interruption, or on a vanished device, the others would yield nothing.
             if results.last().is_some_and(|last| last.ended_early.is_some()) {
                 break;
             }
@@ -334,7 +333,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
         Ok(results)
     };
     let (results, heard) = py.detach(|| attended(tell, work));
-    // An interruption ends the measurement and keeps it; anything else that Python raises is an error.
+    // An interruption ends the measurement and keeps it; any other exception is an error.
     if let Err(error) = heard
         && !is_interruption(&error, py)
     {
@@ -344,14 +343,14 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
 }
 
 impl Targets {
-    /// Removes the files that were created, as long as nothing was measured.
+    /// Removes created files if nothing was measured.
     fn remove_unused(&self) {
         if !self.is_begun.load(Ordering::Relaxed) {
             self.all.iter().for_each(|target| target.remove_created());
         }
     }
 
-    /// Passes a result on; where a measurement is refused before it has begun, no file of it is left.
+    /// Returns a result; if a measurement is refused before its start, its files are removed.
     fn kept_if_begun<T>(&self, result: PyResult<T>) -> PyResult<T> {
         if result.is_err() {
             self.remove_unused();
@@ -359,7 +358,7 @@ impl Targets {
         result
     }
 
-    /// Notes that a measurement has begun, as soon as `one` reports progress or returns a result.
+    /// Notes that a measurement has started, as soon as `one` reports progress or returns a result.
     fn marked<R, E>(
         &self,
         mut one: impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send,
@@ -376,13 +375,13 @@ impl Targets {
         }
     }
 
-    /// All of them, for a measurement that begins now.
+    /// All targets, for a measurement that starts now.
     pub fn all(&self) -> &[Arc<Target>] {
         self.is_begun.store(true, Ordering::Relaxed);
         &self.all
     }
 
-    /// The runs, with what those that verify have in common.
+    /// The runs, with the common ledger of those that verify.
     fn specs(&self, runs: &[RunAsked], place: &LedgerPlace) -> Result<Vec<Spec>, LoadError> {
         let mut specs = runs.iter().map(|run| self.spec(run)).collect::<Result<Vec<_>, _>>()?;
         let jobs: Vec<&Job> = specs.iter().flat_map(|spec| &spec.jobs).collect();
@@ -456,13 +455,13 @@ impl Targets {
         })
     }
 
-    /// The targets as results tell of them.
+    /// Description of the targets for results.
     pub fn record(&self, name: &str) -> SystemRecord {
         record_of(name, &self.all.iter().collect::<Vec<_>>())
     }
 }
 
-/// Targets as results tell of them.
+/// Description of targets for results.
 fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
     match targets {
         [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),

@@ -1,4 +1,4 @@
-//! Options of runs on what Python specifies.
+//! Applies options to runs specified by Python.
 
 use headstack_catalogue::options::{self, Draft};
 use headstack_workload::Workload;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::error::input_error;
 use crate::plain::Plain;
 
-/// A run of which something is known, with these options applied, whatever their order. Raises `InputError`.
+/// Applies options to a draft of a run, in any order. Raises `InputError`.
 #[pyfunction]
 pub fn with_options(draft: Plain<Draft>, chosen: Vec<(String, String)>) -> PyResult<Plain<Draft>> {
     let Plain(mut draft) = draft;
@@ -15,7 +15,7 @@ pub fn with_options(draft: Plain<Draft>, chosen: Vec<(String, String)>) -> PyRes
     Ok(Plain(draft))
 }
 
-/// Nanoseconds of an interval that results are kept for. Raises `InputError`.
+/// Nanoseconds of the interval of the time series. Raises `InputError`.
 #[pyfunction]
 pub fn interval_ns(text: &str) -> PyResult<u64> {
     options::interval_ns(text).map_err(input_error)

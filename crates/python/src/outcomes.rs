@@ -1,4 +1,4 @@
-//! Many runs, each of which may fail for itself: what a chunk is made of.
+//! [`Outcomes`]: many runs, each of which may fail independently, in chunks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,9 +22,9 @@ use crate::run::Spec;
 use crate::table::{Table, fields_of, kept_columns};
 use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
 
-/// A chunk of a sweep or a study, as Python keeps and hashes it; the build that is to answer it is Python's to compare.
+/// A chunk of a sweep or a study, as Python stores and hashes it; Python also compares the build that is to run it.
 enum Chunk {
-    /// Runs that are specified, whose results are wanted whole.
+    /// Specified runs whose complete results are needed.
     Runs(Vec<Value>),
     /// Points of a sweep.
     Points(Box<Points>),
@@ -76,18 +76,18 @@ enum Task<'c> {
     Point(&'c DescribedPoints<'c>, usize),
 }
 
-/// What came of a run.
+/// Outcome of a run.
 enum Outcome {
-    /// It is over: the cells of its row, and the whole result as JSON where that is wanted.
+    /// Finished: the cells of its row, and the complete result as JSON if needed.
     Done(Asked, Vec<Kept>, Option<String>),
-    /// What was asked for cannot be: why.
+    /// Impossible, with the reason.
     Impossible(Asked, String),
-    /// The simulator failed, or found its own result to be wrong.
+    /// Failed in the simulator, or in the checks of its result.
     Failed(Asked, String),
 }
 
 impl Outcome {
-    /// Carries out a run; `progress` is called with the share done.
+    /// Executes a run; `progress` receives the completed share.
     fn of(task: &Task<'_>, whole: bool, progress: &Progress) -> PyResult<Outcome> {
         let spec = match *task {
             Task::Run(spec) => Spec::from_json(spec.clone())?,
@@ -125,7 +125,7 @@ impl Outcome {
         }
     }
 
-    /// Keeps of a result only what was requested: its histograms take most of a megabyte.
+    /// Keeps only the requested parts of a result: its histograms take most of a megabyte.
     fn done(asked: Asked, result: RunResult, whole: bool) -> PyResult<Outcome> {
         let json = whole.then(|| result.to_json()).transpose().map_err(input_error)?;
         let row = Row::new(asked, result);
@@ -173,23 +173,23 @@ fn failed_check(result: &RunResult) -> Option<String> {
     Some(format!("its own check failed, its figures cannot be trusted: {}: {}", check.name, check.detail))
 }
 
-/// What came of runs, in the order in which they were asked for.
+/// Outcomes of runs, in the requested order.
 #[pyclass(frozen, module = "headstack._native")]
 pub struct Outcomes {
     outcomes: Vec<Outcome>,
     whole: bool,
 }
 
-/// Carries out the runs of chunks, given as JSON, on all cores: what fails is told in its row. Results are kept as rows, and
-/// those of chunks of whole runs also as what `results_of_kept` reads. `progress` is called with the share done. Raises
-/// `InputError` for what is no chunk.
+/// Executes the runs of chunks, given as JSON, on all cores: failures are reported in their rows. Results are kept as
+/// rows, and those of chunks of whole runs also in the form that `results_of_kept` reads. `progress` receives the
+/// completed share. Raises `InputError` for an invalid chunk.
 #[pyfunction]
 #[pyo3(signature = (chunks, progress=None))]
 pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Outcomes> {
     let chunks: Vec<Chunk> = chunks.iter().map(|content| Chunk::read(content)).collect::<PyResult<_>>()?;
     let whole = chunks.iter().any(|chunk| matches!(chunk, Chunk::Runs(_)));
     let runs: usize = chunks.iter().map(Chunk::len).sum();
-    // By run: one that preconditions an SSD takes minutes.
+    // Per run: one that preconditions an SSD takes minutes.
     let shares: Vec<Share> = (0..runs).map(|_| Share::default()).collect();
     let tell = |py: Python<'_>| match &progress {
         Some(progress) => {
@@ -215,7 +215,7 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
 }
 
 /// The runs of a chunk's points: the specification of each, or `impossible` or `failed` with the reason. Raises
-/// `InputError` for what is no chunk of points.
+/// `InputError` for an invalid chunk of points.
 #[pyfunction]
 pub fn specifications(chunk: Plain<Points>) -> PyResult<Vec<Plain<Value>>> {
     let Plain(points) = chunk;
@@ -233,8 +233,8 @@ pub fn specifications(chunk: Plain<Points>) -> PyResult<Vec<Plain<Value>>> {
 
 #[pymethods]
 impl Outcomes {
-    /// `count` outcomes from number `first`, a row for each: the table of results, the labels, and why a run was
-    /// `impossible` or `failed`; of whole results, also what `results_of_kept` reads.
+    /// `count` outcomes from number `first`, one row each: the table of results, the labels, and the reason why a run
+    /// was `impossible` or `failed`; for whole results, also the form that `results_of_kept` reads.
     fn table(&self, first: usize, count: usize) -> PyResult<Table> {
         let outcomes = self.outcomes.get(first..first + count).ok_or_else(|| input_error("no such outcomes"))?;
         let asked: Vec<&Asked> = outcomes.iter().map(Outcome::asked).collect();

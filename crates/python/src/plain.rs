@@ -1,6 +1,6 @@
-//! Values of serde as values of Python: [`Plain`].
+//! [`Plain`]: values of serde as values of Python.
 //!
-//! Descriptions and reports cross the border as dictionaries, lists, texts and numbers; text is JSON only where it is stored.
+//! Descriptions and reports are passed as dictionaries, lists, texts and numbers; JSON text is only used for storage.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{input_error, json_error};
 
-/// A value that Python holds as dictionaries, lists, texts and numbers.
+/// A value that Python represents by dictionaries, lists, texts and numbers.
 ///
-/// As an argument it is what serde reads of that, and `InputError` says what does not fit; as a result it is what serde writes.
+/// As an argument it is deserialised by serde, and `InputError` describes a mismatch; as a result it is serialised by
+/// serde.
 pub struct Plain<T>(pub T);
 
 impl<'py, T: Serialize> IntoPyObject<'py> for Plain<T> {
@@ -24,13 +25,13 @@ impl<'py, T: Serialize> IntoPyObject<'py> for Plain<T> {
     }
 }
 
-/// A value that is borrowed, as [`Plain`] gives it to Python.
+/// A borrowed value, converted as by [`Plain`].
 pub fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let value = pythonize::pythonize(py, value)?;
     Ok(listed(&value)?.unwrap_or(value))
 }
 
-/// The same with lists in place of tuples, as stored values have them; nothing where there is no tuple in it.
+/// Replaces tuples by lists, as stored values have them; `None` if there is no tuple in it.
 fn listed<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Ok(tuple) = value.cast::<PyTuple>() {
         let list = PyList::new(value.py(), tuple)?.into_any();
@@ -56,7 +57,7 @@ impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Plain<T> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Plain<T>> {
-        // By way of a value: enums and keys are read as they are of JSON, and errors say the same.
+        // Via a JSON value: enums and keys are read as from JSON, with the same errors.
         let value: serde_json::Value = pythonize::depythonize(&value).map_err(input_error)?;
         serde_json::from_value(value).map(Plain).map_err(json_error)
     }

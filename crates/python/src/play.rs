@@ -1,4 +1,4 @@
-//! Recordings and scenarios on real files and devices from Python.
+//! Replays and scenarios on real files and devices, from Python.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,14 +23,14 @@ use crate::recording::{Recording, record_of};
 use crate::replay::uses_times;
 use crate::trace::TraceSource;
 
-/// Observed requests that go to the thread that writes them together.
+/// Number of observed requests that are passed to the writing thread together.
 const HANDED_OVER: usize = 256;
 
-/// One replay as Python asks for it.
+/// A replay, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayAsked {
-    /// Number of the target.
+    /// Index of the target.
     target: usize,
     system_name: String,
     pub source: TraceSource,
@@ -41,19 +41,19 @@ pub struct ReplayAsked {
     realtime: bool,
     interval_ns: Option<u64>,
     pub labels: Vec<(String, String)>,
-    /// The trace to write of what came out.
+    /// A trace file for the observed requests.
     record: Option<String>,
 }
 
-/// One play of a scenario as Python asks for it.
+/// A play of a scenario, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioAsked {
     pub system_name: String,
-    /// The name of each LUN, in the order of the targets.
+    /// Name of each LUN, in the order of the targets.
     luns: Vec<String>,
     pub scenario: Scenario,
-    /// How many clients it was asked for: the depth in the table of results.
+    /// Requested number of clients: the depth in the table of results.
     pub clients: Option<u64>,
     engine: EngineKind,
     slots: u32,
@@ -62,7 +62,7 @@ pub struct ScenarioAsked {
     pub labels: Vec<(String, String)>,
 }
 
-/// What keeps a replay from beginning, or ends it.
+/// Why a replay cannot start, or ended.
 pub enum PlayError {
     Load(LoadError),
     Replay(String, ReplayError),
@@ -101,7 +101,7 @@ impl fmt::Display for PlayError {
 }
 
 impl PlayError {
-    /// As Python sees it.
+    /// The corresponding Python exception.
     pub fn raised(self) -> PyErr {
         match self {
             PlayError::Load(error) => load_error(error),
@@ -112,7 +112,7 @@ impl PlayError {
 }
 
 impl ReplayAsked {
-    /// Replays `requests` on its one of `targets`, as long as `goes_on` says so.
+    /// Replays `requests` on its target of `targets`, while `goes_on` returns true.
     pub fn carry_out(
         &self,
         targets: &[Arc<Target>],
@@ -155,7 +155,7 @@ impl ReplayAsked {
         Ok(result)
     }
 
-    /// What the recording is of.
+    /// The device of the recording.
     fn device(&self, targets: &[Arc<Target>]) -> DeviceMeta {
         let block_bytes = Target::common_block_bytes(targets);
         DeviceMeta {
@@ -167,7 +167,7 @@ impl ReplayAsked {
     }
 }
 
-/// Replays, and records what comes out. A recording that cannot be written ends the replay, whose result is kept.
+/// Replays, and records the observed requests. If writing fails, the replay ends and its result is kept.
 fn recorded(
     spec: &ReplaySpec,
     source: &mut (dyn FnMut(&mut Vec<Recorded>) -> Result<bool, PlayError> + Send),
@@ -182,7 +182,7 @@ fn recorded(
         let mut hear = |one: &Observed| {
             batch.push(*one);
             if batch.len() == HANDED_OVER {
-                // Nobody listens only after a panic, which the join below passes on.
+                // The receiver is gone only after a panic, which the join below propagates.
                 let _ = sender.send(std::mem::replace(&mut batch, Vec::with_capacity(HANDED_OVER)));
             }
         };
@@ -199,8 +199,7 @@ fn recorded(
     })
 }
 
-/// Writes in the order of issue what comes in that of completion: whatever takes time must not be done where requests are
-/// issued.
+/// Writes requests in order of issue that arrive in order of completion: slow work must not run on the issuing thread.
 fn write(observed: Receiver<Vec<Observed>>, mut recording: Recording, has_failed: &AtomicBool) -> Recording {
     let mut next = 0;
     let mut early: BTreeMap<u64, Observed> = BTreeMap::new();
@@ -219,13 +218,13 @@ fn write(observed: Receiver<Vec<Observed>>, mut recording: Recording, has_failed
             next += 1;
         }
     }
-    // What the end found under way is missing in between.
+    // Requests under way at the end leave gaps.
     early.values().for_each(take);
     recording
 }
 
 impl ScenarioAsked {
-    /// Plays the scenario on `targets`, of which results tell as `system`, as long as `goes_on` says so.
+    /// Plays the scenario on `targets`, described as `system` in results, while `goes_on` returns true.
     pub fn carry_out(
         &self,
         targets: &[Arc<Target>],

@@ -1,4 +1,4 @@
-//! Probes from Python: requests that are known beforehand, on a simulated system or on a real target.
+//! Probes from Python: predetermined requests to a simulated system or a real target.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +15,12 @@ use crate::interruptible::interruptibly;
 use crate::measure::Targets;
 use crate::plain::Plain;
 
-/// The columns of a probe's answers: issued and completed in nanoseconds as 64-bit words, and how many failed.
+/// Columns of a probe's answers: issued and completed in nanoseconds as 64-bit words, and the number of failures.
 pub type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize);
 
-/// The probe of these columns of native words: kinds (8 bits, in the order of read, write, trim, flush), offsets (64) and
-/// lengths (32); and `depth` outstanding with `times_ns` (64 bits) to think before them, or, with a depth of 0, when each
-/// comes.
+/// Builds a probe from columns of native words: kinds (8 bits, in the order of read, write, trim, flush), offsets (64)
+/// and lengths (32); and queue depth `depth` with think times `times_ns` (64 bits), or, with a depth of 0, arrival
+/// times.
 fn probe_of(kinds: &[u8], offsets: &[u8], lengths: &[u8], depth: u32, times_ns: &[u8]) -> PyResult<Probe> {
     let (offsets, lengths, times) = (words(offsets), shorts(lengths), words(times_ns));
     if offsets.len() != kinds.len() || lengths.len() != kinds.len() {
@@ -57,14 +57,14 @@ fn columns<'py>(py: Python<'py>, answers: &[Answer]) -> Columns<'py> {
     (column(|answer| answer.issued_ns), column(|answer| answer.completed_ns), failed)
 }
 
-/// A simulated system under probes, in virtual time: its state and clock go on from one to the next.
+/// A simulated system for probes, in virtual time: state and clock persist between probes.
 #[pyclass(frozen)]
 pub struct SimulatedBench(Mutex<Bench>);
 
 #[pymethods]
 impl SimulatedBench {
-    /// A system of this description at rest, with this seed for its random processes. A signal ends it while SSDs
-    /// are preconditioned.
+    /// Creates an idle system with this description and a seed for its random processes. A signal ends the
+    /// preconditioning of SSDs.
     #[new]
     fn new(py: Python<'_>, system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
         let Plain(system) = system;
@@ -77,19 +77,19 @@ impl SimulatedBench {
         Ok(SimulatedBench(Mutex::new(bench.map_err(sim_error)?)))
     }
 
-    /// Bytes that it exports.
+    /// Exported bytes.
     #[getter]
     fn capacity_bytes(&self) -> u64 {
         self.bench().capacity_bytes()
     }
 
-    /// Bytes of which every request is a multiple.
+    /// Alignment of requests in bytes.
     #[getter]
     fn block_bytes(&self) -> u32 {
         self.bench().block_bytes()
     }
 
-    /// The present.
+    /// Current time.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.bench().now_ns()
@@ -100,7 +100,7 @@ impl SimulatedBench {
         self.bench().rest(ns);
     }
 
-    /// Carries a probe out: (issued, completed, failed) in the order of its requests.
+    /// Runs a probe: returns (issued, completed, failed) in the order of its requests.
     fn carry_out<'py>(
         &self,
         py: Python<'py>,
@@ -123,8 +123,8 @@ impl SimulatedBench {
     }
 }
 
-/// Carries a probe out on the only one of `targets`: as `SimulatedBench.carry_out`, by the machine's monotonic clock. What
-/// was not answered when somebody ended it is missing. `progress` hears the share that is done.
+/// Runs a probe on the only target of `targets`: as for `SimulatedBench.carry_out`, on the machine's monotonic clock.
+/// Requests not answered when it was stopped are missing. `progress` receives the completed share.
 #[pyfunction]
 #[pyo3(signature = (targets, kinds, offsets, lengths, depth, times_ns, realtime=false, progress=None))]
 #[allow(clippy::too_many_arguments)] // Columns of one probe.

@@ -1,4 +1,4 @@
-//! Quantities with units: text in, text out.
+//! Quantities with units: parsing and formatting.
 
 use headstack_workload::quantity;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ pub fn parse_bytes(text: &str) -> PyResult<u64> {
     quantity::parse_bytes(text).map_err(input_error)
 }
 
-/// Bytes a second of a rate such as "69MB/s" or "560Mb/s". Raises `InputError`.
+/// Bytes per second of a rate such as "69MB/s" or "560Mb/s". Raises `InputError`.
 #[pyfunction]
 pub fn parse_rate(text: &str) -> PyResult<f64> {
     quantity::parse_rate_bytes_per_s(text).map_err(input_error)
@@ -23,13 +23,13 @@ pub fn parse_duration_ns(text: &str) -> PyResult<i64> {
     quantity::parse_duration_ns(text).map_err(input_error)
 }
 
-/// A size for people: "36.7GB".
+/// Formats a size: "36.7GB".
 #[pyfunction]
 pub fn format_bytes(bytes: u64) -> String {
     quantity::format_bytes(bytes)
 }
 
-/// A duration for people: "8.512ms".
+/// Formats a duration: "8.512ms".
 #[pyfunction]
 pub fn format_duration_ns(duration_ns: i64) -> String {
     quantity::format_duration_ns(duration_ns)

@@ -1,4 +1,4 @@
-//! Runs and replays as traces.
+//! [`Recording`]: records runs and replays as traces.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use headstack_trace::{
 };
 use headstack_workload::Recorded;
 
-/// Requests that are held until they are written together.
+/// Number of requests that are written together.
 const BATCH: usize = 1 << 14;
 
-/// A trace being written of what a system was asked for.
+/// A trace that records the requests to a system.
 pub struct Recording {
     writer: StoreWriter,
     meta: Meta,
     batch: Vec<Record>,
-    /// What went wrong first: who records hears of it at the end.
+    /// The first error, which is reported at the end.
     failure: Option<TraceError>,
     /// The streams of a scenario, whose clients are processes.
     streams: Vec<String>,
 }
 
 impl Recording {
-    /// Begins `path` with the requests of `demand`, a workload's, scenario's or trace's name, to a simulated system.
+    /// Creates `path` for the requests of `demand`, the name of a workload, scenario or trace, to a simulated system.
     pub fn simulated(
         path: &str,
         demand: &str,
@@ -41,7 +41,7 @@ impl Recording {
         Ok(Recording { streams, ..recording })
     }
 
-    /// The same of real targets. Their responses span what the host sees.
+    /// Like [`simulated`](Self::simulated) for real targets. Response times are as seen by the host.
     pub fn measured(path: &str, demand: &str, device: DeviceMeta) -> Result<Recording, TraceError> {
         Recording::create(path, demand, "measured", ResponseSpan::AtTheHost, device)
     }
@@ -65,7 +65,7 @@ impl Recording {
         Ok(Recording { writer, meta, batch: Vec::with_capacity(BATCH), failure: None, streams: Vec::new() })
     }
 
-    /// Takes a request of a simulated run.
+    /// Adds a request of a simulated run.
     pub fn observe(&mut self, observed: &Observed) {
         let mut record = record_of(&observed.recorded);
         record.wait_ns = observed.wait_ns.unwrap_or(NOT_RECORDED);
@@ -75,7 +75,7 @@ impl Recording {
         self.take(record);
     }
 
-    /// Takes a request, which arrived no earlier than the one before.
+    /// Adds a request, which arrived no earlier than the previous one.
     pub fn take(&mut self, record: Record) {
         self.batch.push(record);
         if self.batch.len() == BATCH {
@@ -83,12 +83,12 @@ impl Recording {
         }
     }
 
-    /// Whether it is of no use to take more of them.
+    /// Whether an error makes further requests useless.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// The process that a client is. Clients are numbered through all streams.
+    /// The process of a client. Clients are numbered across all streams.
     fn process(&mut self, client: u32, stream: usize) -> u32 {
         let index = client as usize;
         while self.meta.processes.len() <= index {
@@ -109,7 +109,7 @@ impl Recording {
         self.batch.clear();
     }
 
-    /// Writes what is left and gives the file its name.
+    /// Writes the rest and gives the file its name.
     pub fn finish(mut self) -> Result<(), TraceError> {
         self.write();
         match self.failure {
@@ -119,7 +119,7 @@ impl Recording {
     }
 }
 
-/// A request as traces hold it.
+/// Converts a request to the form of traces.
 pub fn record_of(recorded: &Recorded) -> Record {
     let request = &recorded.request;
     let mut record = Record::new(recorded.arrival_ns, request.kind.into(), request.offset_bytes, request.length_bytes);

@@ -1,4 +1,4 @@
-//! Replaying traces on simulated systems.
+//! Replays traces on simulated systems.
 
 use std::cell::RefCell;
 use std::num::NonZero;
@@ -25,7 +25,7 @@ use crate::results::Results;
 use crate::trace::TraceSource;
 use headstack_result::tables::Asked;
 
-/// One replay as Python asks for it.
+/// A replay, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -33,21 +33,21 @@ pub struct Spec {
     system: SystemDescription,
     source: TraceSource,
     replay: Replay,
-    /// Where the volumes of a trace lie, of which there may be several then.
+    /// Placement of the volumes of a trace, which may then have several.
     #[serde(default)]
     map: Vec<Extent>,
     seed: u64,
     interval_ns: Option<u64>,
-    /// What goes wrong, and when, as `load_faults` gives it.
+    /// Schedule of faults, from `load_faults`.
     #[serde(default)]
     faults: Option<Schedule>,
-    /// What distinguishes it from others: columns of the table of results.
+    /// Labels: columns of the table of results that distinguish it from others.
     labels: Vec<(String, String)>,
-    /// The trace to write of what came out.
+    /// A trace file for the observed requests.
     record: Option<String>,
 }
 
-/// What ends a replay.
+/// Why a replay ended.
 enum Failure {
     Sim(SimError),
     Trace(TraceError),
@@ -71,14 +71,14 @@ impl From<TraceError> for Failure {
     }
 }
 
-/// Replays that one reading of their trace serves: each has its system in memory and a thread.
+/// Number of replays that share one reading of their trace: each has its system in memory and a thread.
 const TOGETHER: usize = 8;
 
-/// What came of a replay: of the whole, and of each volume that was put to a place of its own.
+/// Result of a replay: of the whole, and of each separately placed volume.
 type Replayed = Result<(RunResult, Vec<VolumeResult>), Failure>;
 
-/// Carries out replays on all cores, and returns their results in their order, and what became of
-/// the volumes of each. `progress` hears the number of requests read by all of them.
+/// Runs replays on all cores, and returns their results in order, and those of the volumes of each. `progress` receives
+/// the number of requests read by all of them.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None))]
 pub fn replay(
@@ -112,7 +112,7 @@ pub fn replay(
     Ok((Results::new(asked.zip(results).collect()), Plain(volumes)))
 }
 
-/// The replays, by their places in the list, that share a reading of their trace.
+/// Indices of the replays that share a reading of their trace.
 fn readings(specs: &[Spec]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, spec) in specs.iter().enumerate() {
@@ -125,8 +125,8 @@ fn readings(specs: &[Spec]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The readings in turn, as many at a time as there are cores; the replays of one have a thread each, since the slowest
-/// holds the others up. Decoding has the threads of rayon.
+/// Runs the readings in turn, as many at a time as there are cores; the replays of one have a thread each, since the
+/// slowest limits the others. Decoding uses rayon's threads.
 fn carry_out_all(
     specs: &[Spec],
     readers: Vec<(TraceReader, Vec<usize>)>,
@@ -152,7 +152,7 @@ fn carry_out_all(
     done.into_iter().map(|result| result.into_inner().expect("all were carried out")).collect()
 }
 
-/// The replays of one reading.
+/// Runs the replays of one reading.
 fn carry_out_together(
     specs: &[Spec],
     reader: TraceReader,
@@ -174,7 +174,7 @@ fn carry_out_together(
     })
 }
 
-/// Requests come at recorded times, or as long after what they waited for.
+/// Whether requests arrive at recorded times, or after recorded delays.
 pub fn uses_times(mode: &ReplayMode) -> bool {
     match mode {
         ReplayMode::Timed { .. } | ReplayMode::Closed | ReplayMode::Dependent { .. } => true,
@@ -189,8 +189,8 @@ fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &A
         requests.check_times()?;
     }
     if let Some(first_ns) = requests.start_of_recording_ns() {
-        // Such a clock began with the recording, and so does that of the simulation: a recorded simulation comes out the
-        // same, down to where the platters stand.
+        // Such a clock began with the recording, and so does that of the simulation: a recorded simulation is
+        // reproduced exactly, down to the rotational position.
         settings.start_ns = first_ns;
     }
     let settings = ReplaySpec {

@@ -1,4 +1,4 @@
-//! The results of one or more runs, as a sequence and as tables.
+//! [`Results`]: the results of one or more runs, as a sequence and as tables.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,14 +22,14 @@ use headstack_result::tables::{
     OperationRow, RUN_COLUMNS, Row, STREAM_COLUMNS, StreamRow,
 };
 
-/// The results of runs, in the order in which they were asked for.
+/// The results of runs, in the requested order.
 #[pyclass(frozen, sequence, module = "headstack._native")]
 pub struct Results {
     rows: Vec<Row>,
     table: OnceLock<Py<Table>>,
 }
 
-/// The labels of runs as columns, in the order in which they first occur.
+/// The labels of runs as columns, in order of first occurrence.
 pub fn labelled(asked: &[&Asked]) -> Vec<(ArrowField, ArrayRef)> {
     let mut names: Vec<&String> = Vec::new();
     for (name, _) in asked.iter().flat_map(|asked| &asked.labels) {
@@ -46,13 +46,13 @@ pub fn labelled(asked: &[&Asked]) -> Vec<(ArrowField, ArrayRef)> {
 }
 
 impl Results {
-    /// Results with what was asked for.
+    /// Results with their requests.
     pub fn new(results: Vec<(Asked, RunResult)>) -> Self {
         let rows = results.into_iter().map(|(asked, result)| Row::new(asked, result)).collect();
         Self { rows, table: OnceLock::new() }
     }
 
-    /// The place of a run, which may be counted from the end.
+    /// Index of a run; negative ones count from the end.
     fn place(&self, index: isize) -> PyResult<usize> {
         let length = self.rows.len() as isize;
         let at = if index < 0 { index + length } else { index };
@@ -64,7 +64,7 @@ impl Results {
         Ok(&self.rows[self.place(index)?])
     }
 
-    /// Every stream, with the place of its run and that run's result.
+    /// All streams, each with the index of its run and that run's result.
     fn streams_by_run(&self) -> impl Iterator<Item = (usize, &RunResult, &StreamResult)> {
         let runs = self.rows.iter().enumerate();
         runs.flat_map(|(run, Row { result, .. })| result.streams.iter().map(move |stream| (run, result, stream)))
@@ -84,7 +84,7 @@ impl Results {
 
 #[pymethods]
 impl Results {
-    /// Results from their JSON: of one, or a list of them.
+    /// Parses one result, or a list of them, from JSON.
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Results> {
         let value: Value = serde_json::from_str(text).map_err(json_error)?;
@@ -98,18 +98,18 @@ impl Results {
         Ok(Results::new(results.into_iter().map(asked).collect()))
     }
 
-    /// These, and then others.
+    /// Concatenates two sets of results.
     fn and_(&self, others: &Results) -> Results {
         Results::new(self.rows.iter().chain(&others.rows).map(Row::taken).collect())
     }
 
-    /// Some of these, in the order of `indices`.
+    /// Selects results, in the order of `indices`.
     fn chosen(&self, indices: Vec<isize>) -> PyResult<Results> {
         let rows = indices.into_iter().map(|index| Ok(self.row(index)?.taken()));
         Ok(Results::new(rows.collect::<PyResult<_>>()?))
     }
 
-    /// The same, each with how far its model may be from its device, where that is known.
+    /// Returns the same results, each with the error of its model relative to its device, if known.
     fn with_model_errors(&self, errors: Vec<Option<Plain<ModelError>>>) -> Results {
         let with = |(row, error): (&Row, Option<Plain<ModelError>>)| {
             let (asked, mut result) = row.taken();
@@ -138,12 +138,12 @@ impl Results {
         self.row(index)?.result.to_json().map_err(input_error)
     }
 
-    /// The whole result of one run, as [`to_json`](Self::to_json) states it.
+    /// The whole result of one run, in the form of [`to_json`](Self::to_json).
     fn whole<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.row(index)?.result)
     }
 
-    /// The table of results: one row a run.
+    /// The table of results: one row per run.
     fn table(&self, py: Python<'_>) -> PyResult<Py<Table>> {
         if let Some(table) = self.table.get() {
             return Ok(table.clone_ref(py));
@@ -152,7 +152,7 @@ impl Results {
         Ok(self.table.get_or_init(|| table).clone_ref(py))
     }
 
-    /// The histograms of response and service times: one row for each run, kind, figure and bin in use.
+    /// Histograms of response and service times: one row per run, kind, figure and non-empty bin.
     fn histograms(&self) -> Table {
         let mut bins = Vec::new();
         for (run, row) in self.rows.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Results {
         Table::new(columns(BIN_COLUMNS, &bins))
     }
 
-    /// The runs over time: one row for each run and interval.
+    /// Time series of the runs: one row per run and interval.
     fn intervals(&self) -> Table {
         let mut rows = Vec::new();
         for (run, row) in self.rows.iter().enumerate() {
@@ -181,14 +181,14 @@ impl Results {
         Table::new(columns(INTERVAL_COLUMNS, &rows))
     }
 
-    /// The streams of scenarios: one row for each run and stream.
+    /// Streams of scenarios: one row per run and stream.
     fn streams(&self) -> Table {
         let rows: Vec<StreamRow> =
             self.streams_by_run().map(|(run, result, stream)| StreamRow::new(run, result, stream)).collect();
         Table::new(columns(STREAM_COLUMNS, &rows))
     }
 
-    /// Operations on files and folders: one row for each run and kind.
+    /// Operations on files and folders: one row per run and kind.
     fn operations(&self) -> Table {
         let mut rows = Vec::new();
         for (run, Row { result, .. }) in self.rows.iter().enumerate() {
@@ -197,7 +197,7 @@ impl Results {
         Table::new(columns(OPERATION_COLUMNS, &rows))
     }
 
-    /// Those of one run as dicts.
+    /// Operations of one run as dicts.
     fn operations_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let run = self.place(index)?;
         let result = &self.rows[run].result;
@@ -205,7 +205,7 @@ impl Results {
         result.operations.iter().map(cells).collect()
     }
 
-    /// The figures of the streams' own, such as frames dropped: one row for each run, stream and figure.
+    /// Stream-specific figures, such as dropped frames: one row per run, stream and figure.
     fn facts(&self) -> Table {
         let mut rows = Vec::new();
         for (run, result, stream) in self.streams_by_run() {
@@ -219,7 +219,7 @@ impl Results {
         Table::new(columns(FACT_COLUMNS, &rows))
     }
 
-    /// The streams of one run as dicts, with the figures of their own by name under `facts`.
+    /// Streams of one run as dicts, with their specific figures by name under `facts`.
     fn streams_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let run = self.place(index)?;
         let result = &self.rows[run].result;
@@ -235,7 +235,7 @@ impl Results {
         result.streams.iter().map(cells).collect()
     }
 
-    /// One run over time, as dicts.
+    /// Time series of one run, as dicts.
     fn intervals_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let run = self.place(index)?;
         let result = &self.rows[run].result;
@@ -243,19 +243,19 @@ impl Results {
         result.intervals.iter().map(cells).collect()
     }
 
-    /// The demerit figure of the response times of one run, as a prediction, against those of another, in ms: the root
-    /// mean square horizontal distance of their distributions. `None` where one has none.
+    /// The demerit figure of the response times of one run, as a prediction of those of another, in ms: the root mean
+    /// square horizontal distance of their distributions. `None` if one has none.
     fn demerit_ms(&self, index: isize, measured: &Results, measured_index: isize) -> PyResult<Option<f64>> {
         Ok(demerit_of_histograms_ms(&self.row(index)?.response, &measured.row(measured_index)?.response))
     }
 
-    /// The quantile `q` (0 to 1) of the response times of one run in ms; `None` without requests and beyond the
+    /// The quantile `q` (0 to 1) of the response times of one run in ms; `None` without requests and above the
     /// histogram's range.
     fn quantile_ms(&self, index: isize, q: f64) -> PyResult<Option<f64>> {
         Ok(self.row(index)?.quantile_ms(q))
     }
 
-    /// The knee of the saturation curve through the given runs, or `None` where it was not reached.
+    /// The knee of the saturation curve through the given runs, or `None` if it was not reached.
     fn knee<'py>(&self, py: Python<'py>, runs: Vec<isize>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(knee) = knee(&self.points(&runs)?) else {
             return Ok(None);
@@ -268,8 +268,9 @@ impl Results {
         Ok(Some(figures))
     }
 
-    /// The largest throughput of the saturation curve through the given runs, in requests a second, at a response time
-    /// of at most `limit_ns`, in the mean or at a quantile (0 to 1); and whether the heaviest load is within it too.
+    /// The largest throughput of the saturation curve through the given runs, in requests per second, at a response
+    /// time of at most `limit_ns`, in the mean or at a quantile (0 to 1); and whether the heaviest load also satisfies
+    /// the limit.
     #[pyo3(signature = (runs, limit_ns, quantile=None))]
     fn iops_at_response(
         &self,
@@ -280,7 +281,7 @@ impl Results {
         let mut points = self.points(&runs)?;
         if let Some(quantile) = quantile {
             for (point, &run) in points.iter_mut().zip(&runs) {
-                // Beyond the histogram's range is beyond any limit.
+                // A value above the histogram's range exceeds any limit.
                 let ms = self.row(run)?.quantile_ms(quantile).unwrap_or(f64::MAX / NS_PER_MS);
                 point.response_ns = ms * NS_PER_MS;
             }
@@ -289,7 +290,7 @@ impl Results {
         Ok(within.map(|within| (within.throughput_per_s, within.is_at_least)))
     }
 
-    /// What the runs remark on themselves, each remark once.
+    /// Notes of the runs, each once.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         for note in self.rows.iter().flat_map(|row| &row.result.notes) {
@@ -300,7 +301,7 @@ impl Results {
         notes
     }
 
-    /// The checks of one run that did not hold, each as one line.
+    /// Failed checks of one run, one line each.
     fn failed_checks(&self, index: isize) -> PyResult<Vec<String>> {
         let checks = self.row(index)?.result.checks.iter();
         Ok(checks.filter(|check| !check.passed).map(|check| format!("{}: {}", check.name, check.detail)).collect())
@@ -317,8 +318,8 @@ impl Results {
     }
 }
 
-/// The columns of the tables of results by the name of the table: those of runs, but for the labels, and those of their
-/// bins, intervals, streams and the streams' own figures.
+/// Columns of the tables of results by table name: those of runs, without the labels, and those of bins, intervals,
+/// streams and stream-specific figures.
 #[pyfunction]
 pub fn result_fields() -> Vec<(&'static str, Vec<Field>)> {
     vec![

@@ -1,4 +1,4 @@
-//! Running specifications from Python: the interpreter is free meanwhile, and Ctrl-C stops the runs.
+//! Executes specifications from Python: the interpreter is free meanwhile, and Ctrl-C stops the runs.
 
 use headstack_catalogue::options::Draft;
 use headstack_result::RunResult;
@@ -13,19 +13,19 @@ use crate::recording::Recording;
 use crate::results::Results;
 use headstack_result::tables::Asked;
 
-/// One run, as Python or a point of a sweep asks for it.
+/// A run, from Python or a point of a sweep.
 pub struct Spec {
     draft: Draft,
-    /// Under what name the result tells of each stream of the scenario, where not under its own.
+    /// Name of each stream of the scenario in results, if different from its own.
     pub stream_names: Vec<String>,
-    /// What distinguishes the run from others of a sweep: columns of the table of results.
+    /// Labels of a run within a sweep: columns of the table of results.
     labels: Vec<(String, String)>,
 }
 
-/// Carries out the runs of a list of specifications on all cores, and returns their results in its order.
+/// Executes the runs of a list of specifications on all cores, and returns their results in order.
 ///
-/// `progress` is called now and then, on the caller's thread, with the share done (0 to 1). A single run is recorded as a
-/// trace at `record`.
+/// `progress` is called at intervals, on the caller's thread, with the completed share (0 to 1). A single run is
+/// recorded as a trace at `record`.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None, record=None))]
 pub fn run(
@@ -51,10 +51,10 @@ pub fn run(
 }
 
 impl Spec {
-    /// A run of Python's, in one object with what it is called by.
+    /// Parses a run from Python with its labels.
     ///
     /// # Errors
-    /// `InputError` for what is none.
+    /// `InputError` for an invalid run.
     pub fn from_json(mut value: Value) -> PyResult<Spec> {
         let mut taken = |key: &str| value.as_object_mut().and_then(|spec| spec.remove(key));
         let labels = taken("labels").map_or(Ok(Vec::new()), serde_json::from_value).map_err(json_error)?;
@@ -62,12 +62,12 @@ impl Spec {
         Ok(Spec { draft: serde_json::from_value(value).map_err(json_error)?, stream_names, labels })
     }
 
-    /// A point of a sweep.
+    /// The run of a point of a sweep.
     pub fn of_point(draft: Draft, labels: Vec<(String, String)>) -> Spec {
         Spec { draft, stream_names: Vec::new(), labels }
     }
 
-    /// What distinguishes it from others.
+    /// Its labels.
     pub fn labels(self) -> Vec<(String, String)> {
         self.labels
     }
@@ -78,15 +78,16 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Whether it is possible.
+    /// Checks whether the run is possible.
     ///
     /// # Errors
-    /// The key that is not possible, and what would be.
+    /// The impossible key, and permitted values.
     pub fn fault(&self) -> Result<(), headstack_workload::InputError> {
         self.draft.fault()
     }
 
-    /// What was asked for that the result does not say, and what is run. Only of what has no [`fault`](Self::fault).
+    /// Splits it into the request data that the result lacks, and the run. Only for a run without a
+    /// [`fault`](Self::fault).
     pub fn split(self) -> (Asked, RunSpec) {
         self.draft.split(self.labels)
     }
@@ -104,7 +105,8 @@ fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResul
     interruptibly(tell, |goes_on| run_all(specs, &|index, share| shares[index].note(share, goes_on)))
 }
 
-/// One run, whose requests are written as a trace: those of the warm-up too, and those that the end finds under way.
+/// Executes one run, and records its requests as a trace: including those of the warm-up, and those under way at the
+/// end.
 fn record_interruptibly(
     spec: &RunSpec,
     path: &str,

@@ -13,7 +13,7 @@ use crate::error::load_error;
 use crate::interruptible::{attended, is_interruption};
 use crate::plain::Plain;
 
-/// One pass over all targets as Python asks for it.
+/// A pass over all targets, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassAsked {
@@ -27,11 +27,11 @@ pub struct PassAsked {
 }
 
 impl PassAsked {
-    /// Writes or reads the targets; `keep` is given each interval when it is over, and `progress` the position
-    /// in bytes; returns how the pass ended.
+    /// Writes or reads the targets; `keep` receives each completed interval, and `progress` the position in bytes;
+    /// returns the end of the pass.
     ///
     /// # Errors
-    /// Those of the stream, and of what Python is told.
+    /// Those of the stream and of the callbacks.
     pub fn carry_out(
         self,
         py: Python<'_>,

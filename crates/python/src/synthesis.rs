@@ -1,4 +1,4 @@
-//! Twins of traces for Python.
+//! Synthetic traces for Python.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::interruptible::interruptibly;
 use crate::plain::Plain;
 use crate::trace::{Counter, TraceSource};
 
-/// A twin as Python asks for it.
+/// Options of a synthetic trace, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -30,8 +30,8 @@ pub enum AskedLength {
     Ns(u64),
 }
 
-/// Writes a twin of a trace to `output`, in the stored form; returns what was learnt and written. `progress`
-/// hears the requests read and written.
+/// Writes a synthetic trace to `output`, in the stored form; returns what was learnt and written. `progress` receives
+/// the requests read and written.
 #[pyfunction]
 #[pyo3(signature = (source, output, options, progress=None))]
 pub fn trace_synthesize(
@@ -53,7 +53,7 @@ pub fn trace_synthesize(
     let inputs = headstack_files::Outputs::of_reader();
     for path in &paths {
         inputs.measure(path, &[]).map_err(input_error)?;
-        // What is not there is said by the reader.
+        // The reader reports a missing file.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let message = "must be a file: a trace is read once to learn from it, and again for every copy and lap";
             return Err(input_error(format!("{}: {message}", path.display())));

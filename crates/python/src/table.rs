@@ -1,6 +1,6 @@
-//! Arrow tables of results, handed to Python through the PyCapsule interface.
+//! [`Table`]: Arrow tables of results, passed to Python through the PyCapsule interface.
 //!
-//! Which columns there are, and how their cells follow from rows, is said in `headstack_result::tables`.
+//! The columns, and their cells by row, are defined in `headstack_result::tables`.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(ArrowField, ArrayRe
     columns.iter().map(|column| (arrow_field(column.name, column.kind()), array(column))).collect()
 }
 
-/// A cell of a row of Python's.
+/// Converts a cell of a Python row.
 fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<Kept> {
     Ok(match kind {
         Kind::Text => Kept::Text(cell.extract()?),
@@ -57,9 +57,9 @@ fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<Kept> {
     })
 }
 
-/// The columns of rows whose cells were kept; those of rows that never were are empty.
+/// Columns of rows whose cells were kept; missing rows have null cells.
 pub fn kept_columns(fields: &[Field], rows: &[Option<&[Kept]>]) -> Vec<(ArrowField, ArrayRef)> {
-    /// The cells of a column, all of which are of one kind.
+    /// Cells of a column, which all have the same kind.
     macro_rules! array {
         ($array:ty, $kind:path, $at:expr) => {
             Arc::new(
@@ -84,7 +84,7 @@ pub fn kept_columns(fields: &[Field], rows: &[Option<&[Kept]>]) -> Vec<(ArrowFie
     fields.iter().enumerate().map(column).collect()
 }
 
-/// One row as a Python dict, under the names of the columns.
+/// One row as a Python dict, by column name.
 pub fn dict<'py, R>(py: Python<'py>, columns: &[Column<R>], row: &R) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for Column { name, cell, .. } in columns {
@@ -115,8 +115,8 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// A table of rows of Python's, which map the names of all fields to values or `None`. Raises `TypeError` or
-    /// `OverflowError` for a value that is not of its field's kind.
+    /// A table of Python rows, which map the names of all fields to values or `None`. Raises `TypeError` or
+    /// `OverflowError` for a value of the wrong kind.
     #[new]
     fn of_rows(fields: Vec<PyRef<'_, Field>>, rows: &Bound<'_, PyAny>) -> PyResult<Table> {
         let fields: Vec<Field> = fields.iter().map(|field| Field::clone(field)).collect();
@@ -130,7 +130,7 @@ impl Table {
         Ok(Table::new(kept_columns(&fields, &rows)))
     }
 
-    /// Exports the table as an Arrow C stream. A requested schema is not converted to, as the protocol allows.
+    /// Exports the table as an Arrow C stream. A requested schema is ignored, as the protocol permits.
     #[pyo3(signature = (requested_schema=None))]
     pub fn __arrow_c_stream__<'py>(
         &self,
@@ -150,7 +150,7 @@ impl Table {
         schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Rows.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }

@@ -1,4 +1,5 @@
-//! Files, devices and exports as Python opens them, and all that are open: whoever asks twice for the end waits for none.
+//! Opens files, devices and exports for Python, and keeps track of all open ones, so that a second request to end stops
+//! waiting for them.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -6,7 +7,7 @@ use headstack_jobfiles::Sync;
 use headstack_load::{LoadError, Permission, Target};
 use serde::Deserialize;
 
-/// A file or device as Python asks for it.
+/// A file or device to open, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetAsked {
@@ -22,9 +23,9 @@ pub struct TargetAsked {
     create_bytes: Option<u64>,
     #[serde(default)]
     overwrite: bool,
-    /// The size of a target that stores nothing; `path` is what results call it.
+    /// Size of a null target; `path` is its name in results.
     null_bytes: Option<u64>,
-    /// Connections of each thread to an export.
+    /// Connections per thread to an export.
     #[serde(default = "one")]
     connections: u32,
 }
@@ -34,7 +35,7 @@ fn one() -> u32 {
 }
 
 impl TargetAsked {
-    /// Opens it; `progress` hears the share of its creation that is done, and says whether to go on.
+    /// Opens it; `progress` receives the completed share of its creation, and returns whether to continue.
     ///
     /// # Errors
     /// Those of the target.
@@ -62,17 +63,17 @@ impl TargetAsked {
     }
 }
 
-/// All targets that are open.
+/// All open targets.
 static OPEN: Mutex<Vec<Weak<Target>>> = Mutex::new(Vec::new());
 
-/// Adds targets to those that are open.
+/// Registers open targets.
 pub fn keep(opened: &[Arc<Target>]) {
     let mut open = OPEN.lock().expect("no panics with it");
     open.retain(|target| target.strong_count() > 0);
     open.extend(opened.iter().map(Arc::downgrade));
 }
 
-/// Has nobody wait any longer for what is under way on any target.
+/// Stops waiting for requests under way on any target.
 pub fn give_up_all() {
     OPEN.lock().expect("no panics with it").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
 }

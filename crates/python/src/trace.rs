@@ -1,4 +1,4 @@
-//! Traces for Python: files in, files or reports out.
+//! Traces for Python: reads files, returns files or reports.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::error::{input_error, stopped, trace_error};
 use crate::interruptible::interruptibly;
 use crate::plain::{Plain, plain};
 
-/// A trace as Python asks for it.
+/// A trace to read, from Python.
 #[derive(PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
@@ -29,7 +29,7 @@ pub struct TraceSource {
     skip_bad: bool,
     #[serde(default)]
     steps: Vec<String>,
-    /// Only these, before all steps.
+    /// Only these devices, before all steps.
     devices: Option<Vec<String>>,
     columns: Option<String>,
     sector_bytes: Option<u32>,
@@ -38,7 +38,7 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// The options, with unknown names refused.
+    /// The read options; unknown names are refused.
     pub fn options(&self) -> PyResult<ReadOptions> {
         let known = || Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
         let format = |name: &String| {
@@ -80,18 +80,18 @@ impl TraceSource {
         })
     }
 
-    /// Its files.
+    /// Paths of its files.
     pub fn paths(&self) -> Vec<&Path> {
         self.paths.iter().map(Path::new).collect()
     }
 
-    /// Opens it.
+    /// Opens the trace.
     pub fn open(&self) -> PyResult<TraceReader> {
         TraceReader::open(&self.paths(), &self.options()?).map_err(input_error)
     }
 }
 
-/// An analysis as Python asks for it.
+/// Options of an analysis, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnalysisOptions {
@@ -120,7 +120,7 @@ impl AnalysisOptions {
 
     fn begin(self) -> PyResult<Analysis> {
         Analysis::new(self.options()?).map_err(|error| {
-            // As users call it.
+            // In the terms of users.
             let name = match error.field {
                 "block_bytes" => "block",
                 "rate" => "sample",
@@ -131,7 +131,7 @@ impl AnalysisOptions {
     }
 }
 
-/// A part of a trace as Python asks for it.
+/// A part of a trace, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartAsked {
@@ -140,25 +140,25 @@ pub struct PartAsked {
     to_ns: u64,
 }
 
-/// What an analysis says: in the order of the report, without a copy of its maps.
+/// The analysis: in the order of the report, without a copy of its maps.
 #[derive(Serialize)]
 struct Analyzed<'a> {
     meta: &'a Meta,
     report: Report,
 }
 
-/// Requests read so far, as the work counts them and Python hears of them.
+/// Number of requests read so far, for progress reports.
 #[derive(Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Whether the work goes on.
+    /// Stores the number; returns whether to continue.
     pub fn count(&self, requests: u64, goes_on: &AtomicBool) -> bool {
         self.0.store(requests, Ordering::Relaxed);
         goes_on.load(Ordering::Relaxed)
     }
 
-    /// Lets Python hear of them.
+    /// Reports the number to Python.
     pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         match progress {
             Some(progress) => progress.call1(py, (self.0.load(Ordering::Relaxed),)).map(drop),
@@ -167,7 +167,7 @@ impl Counter {
     }
 }
 
-/// Tells Python of the requests read so far, where it wants to hear of them.
+/// Reports the number of requests read so far to Python, if it has a callback.
 pub fn counted<'a>(read: &'a AtomicU64, progress: Option<&'a Py<PyAny>>) -> impl Fn(Python<'_>) -> PyResult<()> + 'a {
     move |py| match progress {
         Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
@@ -175,25 +175,26 @@ pub fn counted<'a>(read: &'a AtomicU64, progress: Option<&'a Py<PyAny>>) -> impl
     }
 }
 
-/// Every format that is read: names and titles.
+/// All input formats: names and titles.
 #[pyfunction]
 pub fn trace_formats() -> Vec<(&'static str, &'static str)> {
     Format::ALL.iter().map(|format| (format.name(), format.title())).collect()
 }
 
-/// A line of every format that is read: names and lines.
+/// A sample line of every input format: names and lines.
 #[pyfunction]
 pub fn trace_format_lines() -> Vec<(&'static str, &'static str)> {
     Format::ALL.iter().map(|format| (format.name(), format.sample())).collect()
 }
 
-/// Every format that is written beside the stored form: names and titles.
+/// All output formats except the stored form: names and titles.
 #[pyfunction]
 pub fn trace_export_formats() -> Vec<(&'static str, &'static str)> {
     ExportFormat::ALL.iter().map(|format| (format.name(), format.title())).collect()
 }
 
-/// Writes a trace in the stored form to `output`; returns its metadata. `progress` hears the requests read.
+/// Writes a trace in the stored form to `output`; returns its metadata. `progress` receives the number of requests
+/// read.
 #[pyfunction]
 #[pyo3(signature = (source, output, progress=None))]
 pub fn trace_import(
@@ -213,8 +214,8 @@ pub fn trace_import(
     Ok(Plain(json!({ "meta": meta.map_err(trace_error)?, "requests": counter.0.into_inner() })))
 }
 
-/// Writes the requests to each device of a trace to a file of its own in `folder`; returns devices, paths and numbers of
-/// requests, with the metadata. `progress` hears the requests read.
+/// Writes the requests to each device of a trace to a separate file in `folder`; returns devices, paths and numbers of
+/// requests, with the metadata. `progress` receives the number of requests read.
 #[pyfunction]
 #[pyo3(signature = (source, folder, progress=None))]
 pub fn trace_split(
@@ -236,7 +237,7 @@ pub fn trace_split(
     Ok(Plain(json!({ "meta": meta, "pieces": pieces.into_iter().map(piece).collect::<Vec<_>>() })))
 }
 
-/// The metadata of a trace, and what one pass counts.
+/// The metadata of a trace, and its summary.
 #[pyfunction]
 #[pyo3(signature = (source, progress=None))]
 pub fn trace_info(py: Python<'_>, source: Plain<TraceSource>, progress: Option<Py<PyAny>>) -> PyResult<Plain<Value>> {
@@ -246,7 +247,7 @@ pub fn trace_info(py: Python<'_>, source: Plain<TraceSource>, progress: Option<P
     Ok(Plain(json!({ "meta": reader.meta(), "summary": summary })))
 }
 
-/// The metadata of a trace, and what it is like; `options` say how re-use is counted.
+/// The metadata of a trace, and its analysis; `options` define how re-use is counted.
 #[pyfunction]
 #[pyo3(signature = (source, options, progress=None))]
 pub fn trace_analyze<'py>(
@@ -262,7 +263,7 @@ pub fn trace_analyze<'py>(
     plain(py, &Analyzed { meta, report })
 }
 
-/// What each device of a trace is like.
+/// Figures of each device of a trace.
 #[pyfunction]
 #[pyo3(signature = (source, progress=None))]
 pub fn trace_volumes(
@@ -276,7 +277,7 @@ pub fn trace_volumes(
     Ok(Plain(json!(volumes.finish(reader.meta()))))
 }
 
-/// Where a stored trace is cut into parts of at least so many requests.
+/// Cuts of a stored trace into parts of at least that many requests.
 #[pyfunction]
 pub fn trace_parts(py: Python<'_>, source: Plain<TraceSource>, requests: u64) -> PyResult<Plain<Value>> {
     let Plain(source) = source;
@@ -288,7 +289,7 @@ pub fn trace_parts(py: Python<'_>, source: Plain<TraceSource>, requests: u64) ->
     Ok(Plain(json!({ "requests": parts.requests, "parts": windows })))
 }
 
-/// Analyses one of these parts; `progress` hears the requests read of it.
+/// Analyses one of these parts; `progress` receives the number of its requests read.
 #[pyfunction]
 #[pyo3(signature = (source, options, part, progress=None))]
 pub fn trace_analyze_part(
@@ -313,8 +314,8 @@ pub fn trace_analyze_part(
     Ok(PyBytes::new(py, &bytes).unbind())
 }
 
-/// The parts of a trace, in their order, as one analysis: what [`trace_analyze`] returns of it. `next` returns the bytes of
-/// the next of them, or nothing.
+/// Merges the parts of a trace, in order, into one analysis, as returned by [`trace_analyze`]. `next` returns the bytes
+/// of the next part, or `None`.
 #[pyfunction]
 pub fn trace_merge_parts<'py>(
     py: Python<'py>,
@@ -328,14 +329,14 @@ pub fn trace_merge_parts<'py>(
         merged.map_err(input_error)?;
         crate::interruptible::check(py)?;
     }
-    // Names of all files are known once something was read of each.
+    // The names of all files are known once each has been read in part.
     let mut reader = source.0.open()?;
     py.detach(|| reader.next_batch(&mut Vec::new())).map_err(input_error)?;
     let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
     plain(py, &Analyzed { meta, report })
 }
 
-/// The requests of a trace that transfer data, of every `stride` the first `length`, as [`Course::finish`] has them.
+/// The requests of a trace that transfer data, the first `length` of every `stride`, in the form of [`Course::finish`].
 #[pyfunction]
 #[pyo3(signature = (source, stride, length, progress=None))]
 pub fn trace_course<'py>(
@@ -351,7 +352,7 @@ pub fn trace_course<'py>(
     Ok(PyBytes::new(py, &course.finish()))
 }
 
-/// Writes a trace in another program's format; returns what that could not hold.
+/// Writes a trace in another program's format; returns the losses.
 #[pyfunction]
 #[pyo3(signature = (source, output, format, progress=None))]
 pub fn trace_export(
@@ -379,7 +380,7 @@ pub fn trace_export(
     Ok(Plain(json!({ "meta": reader.meta(), "requests": counter.0.into_inner(), "losses": losses })))
 }
 
-/// Hands every batch of a trace to `take`, interruptibly.
+/// Passes every batch of a trace to `take`, interruptibly.
 pub fn each_batch(
     py: Python<'_>,
     reader: &mut TraceReader,

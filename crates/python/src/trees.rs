@@ -1,4 +1,4 @@
-//! Loads on files in folders from Python.
+//! Loads on files in folders, from Python.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::measure::{GoesOn, one_by_one};
 use crate::plain::Plain;
 use crate::results::Results;
 
-/// Carries out phases of a job file, one after another; `ledger` keeps what is written, and `progress` hears of
-/// each now and then. As `Targets.measure` otherwise.
+/// Runs phases of a job file, one after another; `ledger` records writes, and `progress` receives the state of each at
+/// intervals. Otherwise as for `Targets.measure`.
 #[pyfunction]
 #[pyo3(signature = (phases, seed, ledger=None, progress=None))]
 pub fn measure_trees(
@@ -33,8 +33,8 @@ pub fn measure_trees(
     one_by_one(py, asked, specs, progress.as_ref(), |spec, goes_on| play_trees(&spec, goes_on), load_error)
 }
 
-/// Judges what a run on the tree in a folder has left, by its ledger; with `power_loss` what was flushed alone has to be
-/// there.
+/// Verifies the data that a run left on the tree in a folder, by its ledger; with `power_loss` only flushed data have
+/// to be there.
 #[pyfunction]
 #[pyo3(signature = (anchor, ledger, power_loss=false, progress=None))]
 pub fn verify_tree(

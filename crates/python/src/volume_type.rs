@@ -1,4 +1,4 @@
-//! Types of cloud volumes: how each is sold, billed, and how often it fails.
+//! [`VolumeType`]: types of cloud volumes, with their limits, billing and failure rates.
 
 use headstack_catalogue::volume::sold::{Bill, Provisioned, Sold};
 use headstack_catalogue::volume::types;
@@ -19,7 +19,7 @@ impl VolumeType {
     }
 }
 
-/// Every type of cloud volume.
+/// All types of cloud volumes.
 #[pyfunction]
 pub fn volume_types() -> Vec<VolumeType> {
     types::VolumeType::ALL.into_iter().map(VolumeType::of).collect()
@@ -42,37 +42,38 @@ impl VolumeType {
         self.of.name()
     }
 
-    /// The company that sells it.
+    /// The provider.
     #[getter]
     fn provider(&self) -> &'static str {
         self.sold.provider.name()
     }
 
-    /// The provider's cloud, which stands for all of its types in options: `aws`.
+    /// The provider's cloud, which selects all of its types in options: `aws`.
     #[getter]
     fn cloud(&self) -> &'static str {
         self.sold.provider.cloud()
     }
 
-    /// A volume of the catalogue of this type, from which others are described.
+    /// A volume of the catalogue with this type, from which others are derived.
     #[getter]
     fn base(&self) -> &'static str {
         self.sold.base
     }
 
-    /// Least and most capacity in GiB.
+    /// Smallest and largest capacity in GiB.
     #[getter]
     fn gib(&self) -> (u64, u64) {
         self.sold.gib
     }
 
-    /// Sizes in GiB at which a limit jumps or stops growing; up to the last of them a larger size buys performance.
+    /// Sizes in GiB at which a limit changes or stops growing; up to the last of them a larger size increases
+    /// performance.
     #[getter]
     fn grows_to_gib(&self) -> Vec<u64> {
         self.sold.grows_to_gib.to_vec()
     }
 
-    /// The only sizes that are sold, where it has fixed ones: GiB, name, and whether it does more than the next smaller one.
+    /// The available sizes, if they are fixed: GiB, name, and whether it is faster than the next smaller one.
     #[getter]
     fn sizes(&self) -> Vec<(u64, String, bool)> {
         self.sold.sizes.iter().map(|size| (size.gib, size.name.clone(), size.is_faster)).collect()
@@ -96,7 +97,7 @@ impl VolumeType {
         self.sold.iops.map_or(0, |iops| iops.free)
     }
 
-    /// Least and most throughput that can be provisioned, in `rate_unit`; `None` where it follows from the rest.
+    /// Smallest and largest provisioned throughput, in `rate_unit`; `None` if it follows from the rest.
     #[getter]
     fn throughput(&self) -> Option<(u64, u64)> {
         self.sold.throughput.map(|Provisioned { least, most, .. }| (least, most))
@@ -108,7 +109,7 @@ impl VolumeType {
         self.sold.rate_unit.name()
     }
 
-    /// Volumes that fail a year, in percent, and where the figure is from; `None` where the provider's figure was not read.
+    /// Annual failure rate in percent, and its source; `None` if the provider's figure was not read.
     #[getter]
     fn afr_percent(&self) -> Option<(f64, String)> {
         self.sold.afr_percent.clone()
@@ -124,7 +125,7 @@ impl VolumeType {
         self.sold.throughput_range(iops).map(|(_, most)| most / self.sold.rate_unit.bytes())
     }
 
-    /// The size in GiB that is billed for one that holds so many.
+    /// The billed size in GiB for a volume of that size.
     fn billed_gib(&self, gib: u64) -> u64 {
         self.sold.billed_gib(gib)
     }

@@ -34,7 +34,7 @@ impl Rule {
 /// A trace with this many requests without a completion is assumed to have no completions.
 const UNPAIRED_MAX: u64 = 1 << 14;
 
-/// A request from when it is read until it is complete and no other can wait for it any more.
+/// A request from the moment at which it is read until it is complete and no other can wait for it any more.
 #[derive(Default)]
 struct Node {
     arrived: Arrived,

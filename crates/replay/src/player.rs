@@ -9,7 +9,7 @@ use crate::issue::{Arrived, Issue, Slot};
 use crate::mode::{Replay, ReplayError, ReplayMode};
 use crate::recording::{Recording, Source};
 
-/// When there is something to issue.
+/// When the next request is to be issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// At this time on the player's clock, or later; sooner only if a request completes before.
@@ -99,7 +99,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     /// Returns when the next request is due.
     ///
     /// # Errors
-    /// Those of the source; a request that cannot be replayed.
+    /// Errors of the source; a request that cannot be replayed.
     #[inline]
     pub fn next_due(&mut self) -> Result<Due, E> {
         if let Some(write) = self.flushed.front() {

@@ -128,7 +128,7 @@ pub struct DeviceHealth {
     pub capacity_bytes: u64,
     /// Spindle speed, in revolutions per minute.
     pub rpm: Option<u32>,
-    /// Sectors that were found unreadable and have not been written since.
+    /// Sectors found unreadable and not written since.
     pub pending_sectors: u64,
     /// Sectors that were remapped to spares.
     pub reallocated_sectors: u64,

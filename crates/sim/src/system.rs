@@ -197,12 +197,12 @@ impl System {
     /// the same.
     ///
     /// # Errors
-    /// No such member; a volume, which has no write cache.
+    /// If there is no such member, or the system is a volume, which has no write cache.
     pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
         self.device_mut(member)?.set_write_cache(on)
     }
 
-    /// Appends the requests that completed in error since the last call, in the order of their completions.
+    /// Appends the requests that completed in error since the last call, in order of completion.
     pub fn take_failed(&mut self, into: &mut Vec<Failed>) {
         match self {
             System::Drive(single) => into.append(&mut single.failed),
@@ -263,7 +263,7 @@ impl System {
         }
     }
 
-    /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now.
+    /// Whether a request reads, or has to write, data of a slot of a group that does not hold them now.
     pub fn misses(&self, place: (u32, u32), request: &Request) -> bool {
         match self {
             System::Drive(_) => false,

@@ -1,5 +1,5 @@
-//! A trace read once, on a thread of its own, for all who follow it: decoding goes on while they work, and none pays for
-//! it again.
+//! [`Follower`]: shares a trace, read once on its own thread, among several consumers; decoding continues while they
+//! work.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,11 +10,11 @@ use crate::batch::Batch;
 use crate::error::TraceError;
 use crate::reader::TraceReader;
 
-/// Batches that are read before the slowest follower asks for them.
+/// Batches read ahead of the slowest follower.
 const AHEAD: usize = 8;
 
-/// Who is given a trace from its beginning to its end. Those of one trace must all go on, or be dropped: the slowest
-/// holds the others up.
+/// Receives a trace from start to end. All followers of a trace must continue or be dropped: the slowest limits the
+/// others.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
     index: usize,
@@ -26,14 +26,14 @@ struct Shared {
 }
 
 struct State {
-    /// Those that somebody has yet to take, and the number of the first of them.
+    /// Batches that some follower has still to take, and the number of the first of them.
     batches: VecDeque<Arc<Batch>>,
     first: usize,
-    /// Those that were given back, to be filled again.
+    /// Returned batches, to be filled again.
     used: Vec<Batch>,
-    /// What each follower takes next; none that has gone.
+    /// The next batch of each follower; `None` for dropped ones.
     places: Vec<Option<usize>>,
-    /// How it ended, once it has.
+    /// The end of the trace, once it is reached.
     end: Option<End>,
 }
 
@@ -41,11 +41,11 @@ struct State {
 enum End {
     Whole,
     Failed(TraceError),
-    /// The reading thread has panicked: our own bug, which is theirs, too.
+    /// The reading thread has panicked, which panics its followers too.
     Panicked,
 }
 
-/// Begins to read for so many followers.
+/// Starts to read for several followers.
 pub(crate) fn followed(reader: TraceReader, followers: usize) -> Vec<Follower> {
     let (batches, places) = (VecDeque::new(), vec![Some(0); followers]);
     let state = State { batches, first: 0, used: Vec::new(), places, end: None };
@@ -57,7 +57,7 @@ pub(crate) fn followed(reader: TraceReader, followers: usize) -> Vec<Follower> {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics between two states that hold.
+        // Nothing in here panics between two consistent states.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl Shared {
 }
 
 impl State {
-    /// Lets go of what all have taken.
+    /// Drops batches that all followers have taken.
     fn forget(&mut self) {
         let slowest = self.places.iter().flatten().min();
         let taken = slowest.map_or(self.batches.len(), |&place| place - self.first);
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// The reading thread, which tells how it ended however it does.
+/// The reading thread, which reports its end in any case.
 struct Reading {
     shared: Arc<Shared>,
     end: End,
@@ -120,13 +120,13 @@ impl Drop for Reading {
 }
 
 impl Follower {
-    /// Replaces `batch` by the next one; false at the end.
+    /// Replaces `batch` by the next one; returns false at the end.
     ///
     /// # Errors
-    /// What cannot be accepted, or replayed.
+    /// When a request cannot be accepted, or replayed.
     pub(crate) fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         let Some(next) = self.take()? else { return Ok(false) };
-        // The last who takes one has it for himself, and gives another back for it.
+        // The last follower to take a batch gets it without a copy, and returns another one for it.
         match Arc::try_unwrap(next) {
             Ok(next) => self.shared.state().used.push(mem::replace(batch, next)),
             Err(next) => batch.copy(&next),

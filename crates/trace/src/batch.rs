@@ -1,4 +1,4 @@
-//! Some requests of a trace, as replays take them.
+//! [`Batch`]: some requests of a trace, reduced for replays.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::error::TraceError;
 use crate::meta::Meta;
 use crate::record::Record;
 
-/// Some requests in order of arrival. What a replay does not ask for is left behind where the trace is read, so that less
-/// goes from the core that reads to the one that replays.
+/// Some requests in order of arrival. Data that a replay does not need are dropped where the trace is read, so that
+/// less is passed between cores.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) requests: Vec<Recorded>,
-    /// The device of each.
+    /// Device of each request.
     pub(crate) devices: Vec<u32>,
-    /// What holds for all that were read up to them.
+    /// Metadata of all requests up to these.
     pub(crate) meta: Arc<Meta>,
 }
 
 impl Batch {
-    /// Puts `records` in place of what there was.
+    /// Replaces the contents by `records`.
     ///
     /// # Errors
-    /// What no system can be asked for.
+    /// When a request cannot be sent to any system.
     pub(crate) fn fill(&mut self, records: &[Record], meta: &Arc<Meta>) -> Result<(), TraceError> {
         self.requests.clear();
         self.requests.reserve(records.len());
@@ -36,7 +36,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Puts what `other` holds in place of what there was.
+    /// Replaces the contents by those of `other`.
     #[cfg(feature = "files")]
     pub(crate) fn copy(&mut self, other: &Batch) {
         self.requests.clone_from(&other.requests);

@@ -1,4 +1,4 @@
-//! What readers hand over: records, names, and what they could not accept.
+//! [`Collector`]: the output of readers: records, names, and rejects.
 
 use rustc_hash::FxHashMap;
 
@@ -6,15 +6,15 @@ use crate::error::{Place, Problem, TraceError};
 use crate::meta::{DeviceMeta, Meta, Process};
 use crate::record::Record;
 
-/// Rejects that are kept with their reasons; the rest are counted.
+/// Number of rejects kept with their reasons; the rest are only counted.
 pub(crate) const REJECTS_KEPT: usize = 10;
 
-/// Takes what a reader finds.
+/// Takes the results of a reader.
 #[derive(Debug, Default)]
 pub struct Collector {
     /// Records that were read and not yet taken.
     pub records: Vec<Record>,
-    /// What holds for the trace as a whole, as far as it was read.
+    /// Metadata of the trace so far.
     pub meta: Meta,
     skip_bad: bool,
     devices: FxHashMap<String, u32>,
@@ -22,12 +22,12 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// An empty one, that refuses the first bad line or counts them all.
+    /// Creates an empty one, which fails at the first bad line or counts them all.
     pub fn new(skip_bad: bool) -> Collector {
         Collector { skip_bad, ..Collector::default() }
     }
 
-    /// The index of the device of that name.
+    /// The index of the device with that name.
     pub fn device(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.devices.get(name) {
             return index;
@@ -38,7 +38,7 @@ impl Collector {
         index
     }
 
-    /// What [`Record::process`] says of that process: its index plus 1.
+    /// The value of [`Record::process`] for that process: its index plus 1.
     pub fn process(&mut self, pid: u32, name: &str) -> u32 {
         let process = Process { pid, name: name.to_owned() };
         if let Some(&index) = self.processes.get(&process) {
@@ -50,14 +50,14 @@ impl Collector {
         index
     }
 
-    /// Begins with what a stored trace says of itself.
+    /// Starts with the metadata of a stored trace.
     pub(crate) fn adopt(&mut self, meta: Meta) {
         self.devices = meta.devices.iter().zip(0..).map(|(device, index)| (device.name.clone(), index)).collect();
         self.processes = meta.processes.iter().cloned().zip(1..).collect();
         self.meta = meta;
     }
 
-    /// A line or record that cannot be accepted: an error, or one more of the skipped.
+    /// Rejects a line or record: returns an error, or counts it as skipped.
     ///
     /// # Errors
     /// Unless bad lines are to be skipped.

@@ -1,22 +1,22 @@
-//! Texts as Windows' programs write them: UTF-8 behind a mark, and UTF-16.
+//! Text encodings of Windows programs: UTF-8 with a byte order mark, and UTF-16.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::packed::BUFFER_BYTES;
 
-/// The mark before UTF-8.
+/// Byte order mark of UTF-8.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Bytes that tell UTF-16 from binary formats that begin like its mark.
+/// Number of bytes that distinguish UTF-16 from binary formats that begin with its mark.
 const LOOKED_AT: usize = 64;
 
-/// The order of the bytes of a unit of UTF-16.
+/// Byte order of a UTF-16 unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Little,
     Big,
 }
 
-/// The same text in UTF-8 without a mark; what is no text stays as it is.
+/// Converts text to UTF-8 without a mark; anything else is unchanged.
 pub(crate) fn utf8(mut reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
     let mut head = Vec::with_capacity(LOOKED_AT);
     reader.by_ref().take(LOOKED_AT as u64).read_to_end(&mut head)?;
@@ -39,7 +39,7 @@ pub(crate) fn utf8(mut reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn Bu
     })
 }
 
-/// The order of bytes of a text in UTF-16: behind the mark, traces have letters and digits, whose other byte is 0.
+/// The byte order of UTF-16 text: after the mark, traces have letters and digits, whose other byte is 0.
 fn utf16(head: &[u8]) -> Option<Order> {
     let (order, zero) = match head {
         [0xff, 0xfe, ..] => (Order::Little, 1),
@@ -51,19 +51,19 @@ fn utf16(head: &[u8]) -> Option<Order> {
     (4 * plain >= 3 * units.len() && plain > 0).then_some(order)
 }
 
-/// UTF-16 being read as UTF-8.
+/// Reads UTF-16 as UTF-8.
 struct Utf16<R> {
     units: R,
     order: Order,
-    /// What was decoded, and how much of it was handed out.
+    /// Decoded text, and how much of it was returned.
     text: Vec<u8>,
     at: usize,
-    /// The first half of a pair whose second half was not yet read.
+    /// First half of a surrogate pair whose second half was not yet read.
     surrogate: Option<u16>,
 }
 
 impl<R: Read> Utf16<R> {
-    /// Decodes the next bytes; false at the end.
+    /// Decodes the next bytes; returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = Vec::with_capacity(BUFFER_BYTES);
         self.units.by_ref().take(BUFFER_BYTES as u64).read_to_end(&mut bytes)?;
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn texts_of_every_encoding_are_read_as_utf8() {
-        // A pair of surrogates lies over the border of what is decoded at a time.
+        // A surrogate pair crosses the border between two decoded pieces.
         let text = format!("{}\u{1f4be} end\n", "0.5 fio ".repeat(BUFFER_BYTES / 16).split_at(BUFFER_BYTES / 2 - 1).0);
         for bytes in [
             text.clone().into_bytes(),

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, on one line.
+//! [`TraceError`]: an error of a trace, on one line.
 
 use std::fmt;
 #[cfg(feature = "files")]
@@ -7,7 +7,7 @@ use std::{io, path::Path};
 #[cfg(feature = "files")]
 use headstack_files::FileError;
 
-/// Where in a file.
+/// Position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole.
@@ -18,20 +18,20 @@ pub enum Place {
     Record(u64),
     /// A byte, from 0.
     Byte(u64),
-    /// The file that is written, and the number of the kernel's refusal: nothing is wrong with the trace.
+    /// The output file, with the kernel's error number: the trace itself is correct.
     Output(i32),
 }
 
-/// A trace that cannot be accepted: where, which field, and what is allowed.
+/// A trace that cannot be accepted: position, field, and allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct TraceError {
-    /// The file as the user named it.
+    /// The file as named by the user.
     pub file: String,
-    /// Where in it.
+    /// Position in the file.
     pub place: Place,
-    /// The column's name; empty where the whole line is meant.
+    /// Name of the column; empty for the whole line.
     pub field: &'static str,
-    /// What is wrong and what is allowed, on one line.
+    /// The fault and the allowed values, on one line.
     pub message: String,
 }
 
@@ -41,7 +41,7 @@ impl TraceError {
         TraceError { file: file.into(), place: Place::File, field: "", message: message.to_string() }
     }
 
-    /// What kept `path` from being written.
+    /// An error of writing `path`.
     #[cfg(feature = "files")]
     pub(crate) fn of_output(path: &Path, error: &io::Error) -> TraceError {
         FileError::of(path, error).into()
@@ -72,10 +72,10 @@ impl fmt::Display for TraceError {
     }
 }
 
-/// A field's name, and what is wrong with it; the reader adds file and line.
+/// A field's name and its fault; the reader adds file and line.
 pub(crate) type Problem = (&'static str, String);
 
-/// `must be ALLOWED, not FOUND`, with what was found cut to a readable length.
+/// Returns `must be ALLOWED, not FOUND`, with the value shortened to a readable length.
 #[cold]
 pub(crate) fn refused(field: &'static str, found: &[u8], allowed: &str) -> Problem {
     let text = String::from_utf8_lossy(found);

@@ -1,4 +1,4 @@
-//! Traces written in the formats of other programs.
+//! Writes traces in the formats of other programs ([`export`]).
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter};
@@ -18,10 +18,10 @@ mod events;
 mod iolog;
 pub(crate) mod msr;
 
-/// What a format could not hold, by name: how many requests or facts were left out or changed.
+/// Data that a format could not represent, by name: number of requests or facts that were omitted or changed.
 pub type Losses = BTreeMap<&'static str, u64>;
 
-/// A format that traces are written in, beside the stored form.
+/// An output format other than the stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// The lines of blkparse.
@@ -37,11 +37,11 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Every one.
+    /// All formats.
     pub const ALL: [ExportFormat; 5] =
         [ExportFormat::Blkparse, ExportFormat::Blktrace, ExportFormat::DiskSim, ExportFormat::Iolog, ExportFormat::Msr];
 
-    /// Its name in options.
+    /// Name in options.
     pub fn name(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse",
@@ -52,7 +52,7 @@ impl ExportFormat {
         }
     }
 
-    /// What it is, for people.
+    /// Description for users.
     pub fn title(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse's text",
@@ -63,7 +63,7 @@ impl ExportFormat {
         }
     }
 
-    /// The format of that name.
+    /// Returns the format with that name.
     pub fn from_name(name: &str) -> Option<ExportFormat> {
         ExportFormat::ALL.into_iter().find(|format| format.name() == name)
     }
@@ -110,11 +110,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes all that `reader` yields to `path`, under a temporary name until it is whole, and says what the format could not
-/// hold. `progress` hears the number of requests written so far and says whether to go on.
+/// Writes all requests of `reader` to `path`, under a temporary name until complete; returns what the format could not
+/// represent. `progress` receives the number of requests written so far and returns whether to continue.
 ///
 /// # Errors
-/// What the trace or the disk does; a stop, as an error that says so.
+/// Those of the trace or the disk; a stop, as an error that says so.
 pub fn export(
     reader: &mut TraceReader,
     path: &Path,
@@ -137,7 +137,7 @@ pub fn export(
     Ok(losses)
 }
 
-/// Whether a request reads, where a format knows reads and writes only; else what is lost with it.
+/// Whether a request is a read, for formats that only know reads and writes; otherwise the data lost with it.
 fn reads(operation: Operation) -> Result<bool, &'static str> {
     match operation {
         Operation::Read => Ok(true),

@@ -1,4 +1,4 @@
-//! The formats, one file each, and how they are told apart.
+//! [`Format`]: the trace formats, one file each, and how they are detected.
 
 mod alibaba;
 mod binary;
@@ -52,46 +52,46 @@ use crate::time::TimeUnit;
 use crate::transform::Step;
 use crate::window::Window;
 
-/// How a trace is read.
+/// Options for reading a trace.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Its format, where that is not to be told by content.
+    /// The format; detected by content if absent.
     pub format: Option<Format>,
-    /// Skip lines that cannot be accepted, and count them.
+    /// Whether to skip and count lines that cannot be accepted.
     pub skip_bad: bool,
-    /// What becomes of the requests on their way, in this order.
+    /// Transformations of the requests, in this order.
     pub steps: Vec<Step>,
-    /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
+    /// Stage at which requests of a block trace are counted; by default where they were queued, if any was.
     pub at: Option<Stage>,
-    /// The unit of addresses in bytes, of formats that leave it open.
+    /// Unit of addresses in bytes, for formats that leave it open.
     pub sector_bytes: Option<u32>,
-    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said) or do not state it.
+    /// Unit of times, for formats that leave it to a configuration (MQSim; ns by default) or do not state it.
     pub time_unit: Option<TimeUnit>,
-    /// Requests that are read of a stored trace; `None` for all.
+    /// Requests to read from a stored trace; `None` for all.
     pub window: Option<Window>,
-    /// The columns of a CSV, which says that the files are such.
+    /// The columns of a CSV; setting it declares the files as CSV.
     pub csv: Option<CsvColumns>,
 }
 
-/// Whose order the requests of a file are in.
+/// Order of the requests in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Order of arrival, by the format's own rule: time going backwards is an error.
     Arrival,
-    /// Order of completion, by the way of recording: the reader sorts.
+    /// Order of completion, from the way of recording: the reader sorts.
     Completion,
-    /// Not said: the reader sorts, and counts what it moved.
+    /// Unspecified: the reader sorts, and counts the moved requests.
     Any,
 }
 
-/// A format that traces are read from.
+/// An input format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// headstack's own stored form.
     Parquet,
     /// Alibaba's block traces of 2020.
     Alibaba,
-    /// What bcc's biosnoop prints.
+    /// The output of bcc's biosnoop.
     Biosnoop,
     /// The text of blkparse.
     Blkparse,
@@ -99,7 +99,7 @@ pub enum Format {
     Blktrace,
     /// CloudPhysics as CSV.
     CloudPhysics,
-    /// Any CSV whose columns somebody declares; never told by content.
+    /// Any CSV with declared columns; never detected by content.
     Csv,
     /// DiskSim's ascii trace.
     DiskSim,
@@ -113,7 +113,7 @@ pub enum Format {
     Iolog,
     /// libCacheSim's lcs, versions 1 to 8.
     Lcs,
-    /// Requests to language models, as Mooncake and Qwen-Bailian published them.
+    /// Requests to language models, as published by Mooncake and Qwen-Bailian.
     Mooncake,
     /// MQSim's trace.
     MqSim,
@@ -137,7 +137,7 @@ pub enum Format {
     Table(Shipped),
 }
 
-/// Those that are read by code of their own.
+/// Formats with their own code.
 const CODED: [Format; 23] = [
     Format::Parquet,
     Format::Alibaba,
@@ -165,7 +165,7 @@ const CODED: [Format; 23] = [
 ];
 
 impl Format {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Format; CODED.len() + Shipped::COUNT] = {
         let mut all = [Format::Parquet; CODED.len() + Shipped::COUNT];
         let mut place = 0;
@@ -177,7 +177,7 @@ impl Format {
         all
     };
 
-    /// Its name in options and metadata.
+    /// Name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Parquet => "parquet",
@@ -207,7 +207,7 @@ impl Format {
         }
     }
 
-    /// What it is, for people.
+    /// Description for users.
     pub fn title(self) -> &'static str {
         match self {
             Format::Parquet => "headstack's stored form",
@@ -237,7 +237,7 @@ impl Format {
         }
     }
 
-    /// A line of it, made by hand; of binary formats, what a record is.
+    /// A handmade sample line; for binary formats, a description of a record.
     pub fn sample(self) -> &'static str {
         match self {
             Format::Parquet => "(Parquet: arrival_ns, response_ns, offset_bytes, length_bytes, operation, device …)",
@@ -269,12 +269,12 @@ impl Format {
         }
     }
 
-    /// The format of that name.
+    /// Returns the format with that name.
     pub fn from_name(name: &str) -> Option<Format> {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The order of its requests.
+    /// Order of its requests.
     pub fn order(self) -> Order {
         match self {
             Format::Parquet
@@ -304,13 +304,13 @@ impl Format {
         }
     }
 
-    /// Several files are one recording, such as one a CPU or one a day.
+    /// Whether several files form one recording, such as one per CPU or per day.
     pub fn files_belong_together(self) -> bool {
         matches!(self, Format::Blktrace | Format::Srt)
     }
 
-    /// The head of a file is of this format, and of no other: all of it, or most of its lines, so that reading it names
-    /// those that are wrong.
+    /// Whether the head of a file has this format and no other: all of it, or most of its lines, so that reading it
+    /// reports the faulty ones.
     pub fn fits(self, head: Head<'_>) -> bool {
         match self {
             Format::Parquet => head.bytes.starts_with(PARQUET_MAGIC),
@@ -342,7 +342,7 @@ impl Format {
 }
 
 impl Format {
-    /// Refuses options that the format has no use for.
+    /// Refuses options that do not apply to the format.
     fn check(self, file: &str, options: &ReadOptions) -> Result<(), TraceError> {
         let useless = |option: &str, why: &str| {
             Err(TraceError::of_file(file, format!("the format {} takes no {option}: {why}", self.name())))
@@ -354,7 +354,7 @@ impl Format {
             | Format::MqSim
             | Format::OracleGeneral
             | Format::Spc
-            // Which of them leave it open, their columns say.
+            // Their columns determine which of them leave it open.
             | Format::Table(_) => true,
             Format::Parquet
             | Format::Alibaba
@@ -387,7 +387,7 @@ impl Format {
     }
 }
 
-/// A file, or several that belong together, being read.
+/// A parser of a file, or of several that belong together.
 pub(crate) enum Parser {
     /// headstack's stored form.
     #[cfg(feature = "files")]
@@ -400,14 +400,14 @@ pub(crate) enum Parser {
     Ftrace(Ftrace),
     /// One request a binary record.
     Binary(Binary),
-    /// Text whose lines mean nothing without those before them.
+    /// Text whose lines depend on earlier ones.
     Serial(Serial),
-    /// One request a line.
+    /// One request per line.
     Lines(Box<Lines>),
 }
 
 impl Parser {
-    /// Begins to read `inputs`, in their order, and says in `out` what is known from the start.
+    /// Opens `inputs`, in order, and stores metadata known from the start in `out`.
     pub(crate) fn open(
         format: Format,
         inputs: Vec<Input>,
@@ -450,7 +450,7 @@ impl Parser {
         })
     }
 
-    /// Reads on, some ten thousand requests at a time; false at the end.
+    /// Reads about ten thousand requests; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         match self {
             #[cfg(feature = "files")]
@@ -465,7 +465,7 @@ impl Parser {
     }
 }
 
-/// What every Parquet file begins with.
+/// Magic bytes of every Parquet file.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 #[cfg(test)]

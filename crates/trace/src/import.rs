@@ -1,4 +1,4 @@
-//! Any trace into the stored form, in order of arrival, at any size.
+//! Imports any trace into the stored form, in order of arrival, at any size ([`import`]).
 
 use std::path::Path;
 
@@ -10,15 +10,16 @@ use crate::reader::{TraceReader, merged, paths_of};
 use crate::recording::Next;
 use crate::store::StoreWriter;
 
-/// Runs that are merged at a time: each holds a row group in memory.
+/// Number of runs merged at a time: each holds a row group in memory.
 const FAN_IN: usize = 16;
 
-/// Writes all that `reader` yields to `path`, and says what holds for it. What is not in order of arrival is written as
-/// several sorted runs beside `path`, which are then merged; what `path` leads to gets it when it is whole. `progress` hears the number of requests read so far and says
-/// whether to go on; nothing is left under any name unless the import succeeds.
+/// Writes all requests of `reader` to `path`, and returns the metadata. Requests that are not in order of arrival are
+/// written as several sorted runs in the same folder, which are then merged; the target of `path` receives the file
+/// when it is complete. `progress` receives the number of requests read so far and returns whether to continue; nothing
+/// is left behind unless the import succeeds.
 ///
 /// # Errors
-/// What the trace or the disk does; a stop, as an error that says so.
+/// Those of the trace or the disk; a stop, as an error that says so.
 pub fn import(
     reader: &mut TraceReader,
     path: &Path,
@@ -31,7 +32,7 @@ pub fn import(
     let mut meta = reader.meta().clone();
     let mut read = 0;
     loop {
-        // What is encoded was read before: neither leaves a core idle in its serial parts.
+        // The previous batch is encoded meanwhile: neither leaves a core idle in its serial parts.
         let (next, written) = rayon::join(|| reader.next(&mut batch), || writer.write(&before, &meta));
         written?;
         let next = next?;
@@ -58,7 +59,7 @@ pub fn import(
         return Ok(meta);
     }
     runs.push(writer.finish_part(&meta)?);
-    // The names are those of the runs in the order of the merge; the rest is what the whole said of itself.
+    // Names are those of the runs in the order of the merge; the rest is the metadata of the whole.
     let of_all = |names: Meta| Meta { devices: names.devices, processes: names.processes, ..meta.clone() };
     while runs.len() > FAN_IN {
         let some: Vec<Draft> = runs.drain(..FAN_IN).collect();

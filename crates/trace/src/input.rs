@@ -1,4 +1,4 @@
-//! Files as they come: plain or compressed, one or several in a tar, from their first byte on.
+//! [`Input`]: a file from its first byte on, plain or compressed, one or several in a tar.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,34 +8,34 @@ use crate::encoding::utf8;
 use crate::error::TraceError;
 use crate::packed::{BUFFER_BYTES, unpacked};
 
-/// Bytes that detection looks at.
+/// Number of bytes used for detection.
 const HEAD_BYTES: usize = 256 << 10;
 
 /// A file that is being read, decompressed.
 pub struct Input {
-    /// Its name as the user gave it.
+    /// Name as given by the user.
     pub name: String,
-    /// What its requests went to, where the file itself does not say: its name without its folder, unless files of several
+    /// Name of the device, if the file itself has none: the file name without its folder, unless files of several
     /// folders have the same.
     pub label: String,
     head: Vec<u8>,
-    /// How much of the head was handed out again.
+    /// How much of the head was returned again.
     taken: usize,
     is_whole: bool,
     rest: Box<dyn BufRead + Send>,
 }
 
-/// The first bytes of a file, by which formats are told apart.
+/// The first bytes of a file, by which formats are detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// The bytes.
     pub bytes: &'a [u8],
-    /// There are no others in the file.
+    /// Whether these are all bytes of the file.
     pub is_whole: bool,
 }
 
 impl<'a> Head<'a> {
-    /// Its first lines alone, as if the file ended behind them.
+    /// Only its first lines, as if the file ended after them.
     pub(crate) fn first(self, lines: usize) -> Head<'a> {
         let ends = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         let end = ends.take(lines).last().unwrap_or(self.bytes.len());
@@ -56,21 +56,21 @@ impl<'a> Head<'a> {
 }
 
 impl Input {
-    /// Opens a file and looks at its head. Compression is told by content: gzip, bzip2, xz, zstd; a tar inside is read
+    /// Opens a file and reads its head. Compression is detected by content: gzip, bzip2, xz, zstd; a tar inside is read
     /// file after file.
     ///
     /// # Errors
-    /// A file that cannot be read, or is empty.
+    /// When the file cannot be read, or is empty.
     pub fn open(path: &Path) -> Result<Input, TraceError> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| TraceError::of_file(&name, io_message(&error)))?;
         Input::from_reader(name, Box::new(BufReader::with_capacity(BUFFER_BYTES, file)))
     }
 
-    /// The same, of bytes in memory.
+    /// Like [`open`](Self::open) for bytes in memory.
     ///
     /// # Errors
-    /// As of a file.
+    /// As for [`open`](Self::open).
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, TraceError> {
         Input::from_reader(name.to_owned(), Box::new(io::Cursor::new(bytes)))
     }
@@ -89,7 +89,7 @@ impl Input {
         Ok(Input { name, label, head, taken: 0, is_whole, rest })
     }
 
-    /// What detection looks at; reading takes nothing from it.
+    /// The bytes used for detection; reading returns them too.
     pub fn head(&self) -> Head<'_> {
         Head { bytes: &self.head, is_whole: self.is_whole }
     }

@@ -1,8 +1,8 @@
 #![cfg_attr(not(feature = "files"), allow(dead_code))] // What only reading of files needs.
-//! Recorded traces: read from every format of the field, stored, understood, transformed, written.
+//! Recorded traces: read from all common formats, stored, analysed, transformed, written. See docs/design/traces.md.
 //!
-//! A [`TraceReader`] yields [`Record`]s in order of arrival, in batches, whatever the format and however large the
-//! trace; [`Meta`] says what holds for all of them. What a format cannot carry is [`NOT_RECORDED`], never 0.
+//! A [`TraceReader`] yields [`Record`]s in order of arrival, in batches, for any format and size; [`Meta`] applies to
+//! all of them. Data that a format lacks are [`NOT_RECORDED`], never 0.
 
 #[cfg(feature = "files")]
 mod ahead;

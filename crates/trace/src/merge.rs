@@ -1,4 +1,4 @@
-//! Several traces as one, by time.
+//! [`Merge`]: merges several traces by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,13 +11,13 @@ use crate::meta::{Meta, Process};
 use crate::record::Record;
 use crate::recording::{Next, Recording};
 
-/// Requests that are merged at a time.
+/// Number of requests merged at a time.
 const BATCH: usize = 1 << 16;
 
-/// Several parts, each in order of arrival, as one. Devices and processes of the same name are the same.
+/// Merges parts that are in order of arrival. Devices and processes with the same name are identified.
 pub(crate) struct Merge {
     parts: Vec<Stream>,
-    /// The next request of each part that has one, and the part.
+    /// Arrival of the next request of each part, and the part.
     heap: BinaryHeap<Reverse<(u64, usize)>>,
     meta: Meta,
     devices: FxHashMap<String, u32>,
@@ -29,13 +29,13 @@ struct Stream {
     part: Recording,
     batch: Vec<Record>,
     next: usize,
-    /// The merged index of each of its devices and processes.
+    /// Merged index of each of its devices and processes.
     devices: Vec<u32>,
     processes: Vec<u32>,
 }
 
 impl Merge {
-    /// Merges parts that share a clock.
+    /// Merges parts with a common clock.
     pub(crate) fn new(parts: Vec<Recording>) -> Result<Merge, TraceError> {
         let clock = parts[0].meta().clock;
         for part in &parts {
@@ -58,7 +58,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// Fills `batch`, which is empty.
+    /// Fills `batch`, which must be empty.
     pub(crate) fn next(&mut self, batch: &mut Vec<Record>) -> Result<Next, TraceError> {
         if !self.is_begun {
             self.is_begun = true;
@@ -72,7 +72,7 @@ impl Merge {
             };
             let limit = self.heap.peek().map_or((u64::MAX, usize::MAX), |&Reverse(other)| other);
             let stream = &mut self.parts[index];
-            // Most of the time a part goes on for a while before another's turn comes.
+            // Mostly a part yields several requests before another's turn comes.
             while let Some(record) = stream.batch.get(stream.next) {
                 if (record.arrival_ns, index) > limit || batch.len() >= BATCH {
                     break;
@@ -99,17 +99,17 @@ impl Merge {
         &self.meta
     }
 
-    /// The first part's.
+    /// Name of the first part.
     pub(crate) fn name(&self) -> &str {
         &self.parts[0].part.name
     }
 
-    /// Reads on in a part, and takes over its names.
+    /// Reads more of a part, and adds its names.
     fn refill(&mut self, index: usize) -> Result<(), TraceError> {
         let stream = &mut self.parts[index];
         (stream.next, _) = (0, stream.batch.clear());
         match stream.part.next(&mut stream.batch)? {
-            // Also of a part of which nothing is read: names have the same numbers whichever requests are.
+            // Also for a part that yields nothing: numbers of names do not depend on the selection of requests.
             Next::Batch | Next::End => {}
             Next::NewRun => {
                 let message = "is far from the order of arrival; import it alone first, which sorts it";
@@ -140,7 +140,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Puts together what the parts say of themselves.
+    /// Merges the metadata of the parts.
     fn describe(&mut self) {
         let meta = &mut self.meta;
         let first = self.parts[0].part.meta();
@@ -157,7 +157,7 @@ impl Merge {
             meta.rejects.truncate(REJECTS_KEPT);
             part.counts.iter().for_each(|(what, &number)| *meta.counts.entry(what.clone()).or_default() += number);
             part.notes.iter().for_each(|note| meta.note(note));
-            // What was done to one part was not done to all.
+            // Steps of one part were not applied to all.
             part.steps.iter().for_each(|step| meta.note(format!("{}: {step}", part.origin[0].file)));
             if part.zero_unix_ns != meta.zero_unix_ns {
                 meta.zero_unix_ns = None;

@@ -1,4 +1,4 @@
-//! What a file that is of no format looks most like, and where it first is not.
+//! Finds the most similar format of a file that has none, and the first deviation.
 
 use std::cmp::Reverse;
 
@@ -7,13 +7,15 @@ use crate::formats::{Format, ReadOptions};
 use crate::input::Input;
 use crate::recording::{Next, Recording};
 
-/// Lines that are compared.
+/// Number of lines that are compared.
 const LINES: usize = 20;
 
-/// Lines that are good, and how few fields of the first bad one have to be replaced for it to be good as well.
+/// Number of valid lines, and the smallest number of fields of the first bad one that must be replaced to make it
+/// valid.
 type Likeness = (u64, Reverse<usize>);
 
-/// One line on the format that most of the first lines of `input` fit, or that the first of them fits but for the fewest fields.
+/// One line on the format that most of the first lines of `input` fit, or that the first one fits except for the fewest
+/// fields.
 pub(crate) fn nearest(input: &Input) -> Option<String> {
     let lines: Vec<&[u8]> = input.head().lines().filter(|line| !line.trim_ascii().is_empty()).take(LINES).collect();
     if lines.is_empty() || lines.iter().any(|line| line.contains(&0)) {
@@ -24,7 +26,7 @@ pub(crate) fn nearest(input: &Input) -> Option<String> {
         let (likeness, error) = compare(&lines, format)?;
         Some((likeness, format, error))
     });
-    // Of two alike, the first is named.
+    // Of two equally similar ones, the first is reported.
     let (_, format, error) = compared.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     let looks = format!("it looks most like {} ({})", format.name(), format.title());
     let Some(error) = error else {
@@ -37,7 +39,7 @@ pub(crate) fn nearest(input: &Input) -> Option<String> {
     Some(format!("{looks}: line {line}{place}: {name}{}", error.message))
 }
 
-/// How alike they are, and what first is not; nothing where they have nothing in common.
+/// Similarity of lines to a format, and the first deviation; `None` if they have nothing in common.
 fn compare(lines: &[&[u8]], format: Format) -> Option<(Likeness, Option<TraceError>)> {
     let text = lines.join(&b'\n');
     let Err(error) = read(&text, format, false) else {
@@ -55,7 +57,7 @@ fn compare(lines: &[&[u8]], format: Format) -> Option<(Likeness, Option<TraceErr
     }
 }
 
-/// How many lines of a text a format rejects.
+/// Number of lines of a text that a format rejects.
 fn read(text: &[u8], format: Format, skip_bad: bool) -> Result<u64, TraceError> {
     let input = Input::from_bytes("t", text.to_vec())?;
     let options = ReadOptions { format: Some(format), skip_bad, ..ReadOptions::default() };
@@ -67,8 +69,8 @@ fn read(text: &[u8], format: Format, skip_bad: bool) -> Result<u64, TraceError> 
     Ok(recording.meta().rejected)
 }
 
-/// How many fields of a line have to be replaced by those of the format's own sample for it to be accepted: at most half of
-/// them, or they have nothing in common.
+/// Number of fields of a line that must be replaced by those of the format's sample for it to be accepted; `None` if
+/// more than half.
 fn replacements(line: &[u8], format: Format, error: &TraceError) -> Option<usize> {
     let separator = if line.contains(&b',') { b',' } else { b' ' };
     let (sample, mut fields) = (fields(format.sample().as_bytes()), fields(line));
@@ -85,7 +87,7 @@ fn replacements(line: &[u8], format: Format, error: &TraceError) -> Option<usize
     None
 }
 
-/// What stands between the commas of a line, or between its blanks where it has none.
+/// Fields between the commas of a line, or between its blanks if it has none.
 fn fields(line: &[u8]) -> Vec<&[u8]> {
     if line.contains(&b',') {
         return line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).collect();
@@ -93,14 +95,14 @@ fn fields(line: &[u8]) -> Vec<&[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect()
 }
 
-/// The place of the field that an error quotes.
+/// Index of the field that an error quotes.
 fn field_of(error: &TraceError, fields: &[&[u8]]) -> Option<usize> {
     let (_, quoted) = error.message.split_once("not `")?;
     let found = quoted.split('`').next().filter(|found| !found.is_empty())?;
     fields.iter().position(|field| *field == found.as_bytes())
 }
 
-/// Its files are lines of text, and it needs nothing to be said of them.
+/// Whether its files are lines of text that need no declaration.
 fn is_text(format: Format) -> bool {
     match format {
         Format::Parquet

@@ -1,4 +1,4 @@
-//! Stored traces cut into parts of time, to be analysed by several workers.
+//! [`Parts`]: cuts stored traces into parts of time for analysis by several workers.
 
 use std::path::Path;
 
@@ -12,23 +12,23 @@ use crate::record::Record;
 use crate::store::{Group, Stored};
 use crate::window::Window;
 
-/// Where stored traces, which are read as one, are cut. It follows from the files alone, and every cut is between requests
-/// of different arrivals, so that whoever analyses which part makes no difference.
+/// Cuts of stored traces that are read as one. They depend only on the files, and each is between requests with
+/// different arrivals, so the division among workers does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The first arrival of what is analysed; nothing where there is no request.
+    /// First arrival of the analysed requests; `None` if there are none.
     pub start_ns: Option<u64>,
-    /// Arrivals from and to before, one part after the other.
+    /// Half-open ranges of arrivals, one per part.
     pub windows: Vec<(u64, u64)>,
-    /// Requests in the files.
+    /// Number of requests in the files.
     pub requests: u64,
 }
 
 impl Parts {
-    /// Cuts into parts of at least so many requests.
+    /// Cuts into parts of at least `requests` requests.
     ///
     /// # Errors
-    /// Files that are not of the stored form, or too many; steps that depend on the requests before.
+    /// When files are not in the stored form, or too many; when steps depend on earlier requests.
     pub fn of(paths: &[&Path], options: &ReadOptions, requests: u64) -> Result<Parts, TraceError> {
         if let Some(step) = options.steps.iter().find(|step| !step.is_of_each_request()) {
             let message = format!("the step {step} depends on the requests before: import the trace with it first");
@@ -80,11 +80,11 @@ fn windows(groups: &[Group], requests: u64) -> Vec<(u64, u64)> {
 }
 
 impl Part {
-    /// Begins the part of stored traces from a moment on: what is in flight then is looked up in what came before, of which
-    /// only row groups are read whose longest response reaches so far. The trace begins at `start_ns`.
+    /// Starts the part of stored traces from a moment on. Requests in flight at that time are found in earlier row
+    /// groups, of which only those are read whose longest response reaches that far. The trace begins at `start_ns`.
     ///
     /// # Errors
-    /// As of files; options out of range.
+    /// Those of files; when options are out of range.
     pub fn of(
         paths: &[&Path],
         read: &ReadOptions,

@@ -1,4 +1,4 @@
-//! A trace being read, whatever its format: batches of records in order of arrival.
+//! [`TraceReader`]: reads a trace of any format in batches of records in order of arrival.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::recording::{Next, Recording};
 use crate::store::StoreWriter;
 use crate::transform::Applied;
 
-/// A trace being read.
+/// A reader of a trace.
 pub struct TraceReader {
     source: Source,
     steps: Applied,
     meta: Meta,
-    /// What was put together of files too many to be read side by side: gone with this.
+    /// Merged files, if there are too many to read concurrently; removed on drop.
     #[cfg(feature = "files")]
     gathered: Vec<Draft>,
-    /// Its files, which nothing replaces while they are read.
+    /// Its files, which must not be replaced while they are read.
     #[cfg(feature = "files")]
     inputs: Outputs,
 }
@@ -39,10 +39,10 @@ enum Source {
 
 impl TraceReader {
     /// Opens files that are one trace. Those of several CPUs of blktrace belong together; others are merged by time. A
-    /// folder stands for the stored traces in it, as a split wrote them.
+    /// folder means the stored traces in it, as written by a split.
     ///
     /// # Errors
-    /// Files that cannot be read, or are of no format, or of two.
+    /// When files cannot be read, or have no format, or match two.
     pub fn open(paths: &[&Path], options: &ReadOptions) -> Result<TraceReader, TraceError> {
         #[cfg_attr(not(feature = "files"), allow(unused_mut))]
         let mut files = files_of(paths)?;
@@ -65,10 +65,10 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// The same, of inputs that are open.
+    /// Like [`open`](Self::open) for open inputs.
     ///
     /// # Errors
-    /// As of files.
+    /// As for [`open`](Self::open).
     pub fn from_inputs(mut inputs: Vec<Input>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
         for index in 1..inputs.len() {
             if inputs[..index].iter().any(|before| before.label == inputs[index].label) {
@@ -104,10 +104,11 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// Replaces `batch` by the next records, in order of arrival; false at the end.
+    /// Replaces `batch` by the next records, in order of arrival; returns false at the end.
     ///
     /// # Errors
-    /// What cannot be accepted, also a file whose order is too far from that of arrival: [`crate::import`] sorts it.
+    /// When a record cannot be accepted, including a file whose order is too far from that of arrival:
+    /// [`crate::import`] sorts it.
     pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
         match self.next(batch)? {
             Next::Batch => Ok(true),
@@ -119,10 +120,10 @@ impl TraceReader {
         }
     }
 
-    /// All that was not yet read, in memory: 48 bytes a request. What need not be kept is better read in batches.
+    /// Reads the rest into memory: 48 bytes per request. Prefer batches for data that need not be kept.
     ///
     /// # Errors
-    /// As of a batch.
+    /// As for [`next_batch`](Self::next_batch).
     pub fn read_all(&mut self) -> Result<Vec<Record>, TraceError> {
         let (mut records, mut batch) = (Vec::new(), Vec::new());
         while self.next_batch(&mut batch)? {
@@ -164,7 +165,7 @@ impl TraceReader {
         }
     }
 
-    /// What holds for the trace as a whole; all of it once the end was reached.
+    /// Metadata of the trace; complete once the end was reached.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
@@ -191,7 +192,7 @@ impl Source {
     }
 }
 
-/// The files that are meant.
+/// The files of paths, with folders expanded.
 pub(crate) fn files_of(paths: &[&Path]) -> Result<Vec<PathBuf>, TraceError> {
     let mut files = Vec::new();
     for path in paths {
@@ -200,7 +201,7 @@ pub(crate) fn files_of(paths: &[&Path]) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-/// The stored traces in a folder, by their names; hidden ones are not whole yet.
+/// The stored traces in a folder, by name; hidden ones are incomplete.
 fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let failed = |error: std::io::Error| TraceError::of_file(folder.display().to_string(), error);
     let entries = fs::read_dir(folder).map_err(failed)?;
@@ -218,11 +219,11 @@ fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(paths)
 }
 
-/// Stored traces that are read side by side, a row group of each in memory: 400 MB where they are long.
+/// Number of stored traces read concurrently, with a row group of each in memory: 400 MB if they are long.
 #[cfg(feature = "files")]
 pub(crate) const SIDE_BY_SIDE: usize = 32;
 
-/// Keeps the files from being replaced while they are read, and tells the command under way of them.
+/// Protects the files from being replaced while they are read, and registers them with the current command.
 #[cfg(feature = "files")]
 pub(crate) fn hold_inputs(files: &[PathBuf]) -> Result<Outputs, TraceError> {
     let inputs = Outputs::of_reader();
@@ -233,7 +234,7 @@ pub(crate) fn hold_inputs(files: &[PathBuf]) -> Result<Outputs, TraceError> {
     Ok(inputs)
 }
 
-/// Stored traces that are more than are read side by side, put together in as few as are; nothing where they are not.
+/// Merges stored traces if there are more than can be read concurrently; `None` otherwise.
 #[cfg(feature = "files")]
 fn gathered(paths: &[PathBuf]) -> Result<Vec<Draft>, TraceError> {
     let is_stored = |path: &PathBuf| path.is_file() && begins_as_parquet(path).unwrap_or(false);
@@ -266,7 +267,7 @@ pub(crate) fn paths_of(drafts: &[Draft]) -> Vec<&Path> {
     drafts.iter().map(Draft::path).collect()
 }
 
-/// Writes several stored traces as one, and what they say of themselves together.
+/// Merges several stored traces into one, with their metadata.
 #[cfg(feature = "files")]
 pub(crate) fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreWriter, Meta), TraceError> {
     let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
@@ -278,11 +279,11 @@ pub(crate) fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreW
     Ok((writer, reader.meta().clone()))
 }
 
-/// Lines by which a file is told that changes its format further down.
+/// Number of lines by which a file is detected that changes its format later.
 const FIRST_LINES: usize = 5;
 
 fn detect(input: &Input) -> Result<Format, TraceError> {
-    // Most of the others read the head as text, which takes milliseconds, and none begins like it.
+    // Most other formats parse the head as text, which takes milliseconds, and none begins like this one.
     if Format::Parquet.fits(input.head()) {
         return Ok(Format::Parquet);
     }
@@ -291,7 +292,7 @@ fn detect(input: &Input) -> Result<Format, TraceError> {
     let all = fitting(input.head());
     match all[..] {
         [format] => Ok(format),
-        // Reading it names the line that does not fit.
+        // Reading it reports the line that does not fit.
         [] => match fitting(input.head().first(FIRST_LINES))[..] {
             [format] => Ok(format),
             _ => {

@@ -1,12 +1,12 @@
-//! The recorded request: what every format is read into, and every analysis reads.
+//! [`Record`]: the recorded request, the common form of all formats and analyses.
 
 use headstack_workload::{Kind, Recorded, Request};
 use serde::{Deserialize, Serialize};
 
-/// The value of a time that a trace does not hold. It is never a time: 2^64 ns are 584 years.
+/// Value of a time that a trace does not have. It is never a valid time: 2^64 ns are 584 years.
 pub const NOT_RECORDED: u64 = u64::MAX;
 
-/// What a recorded request did. Formats know more and less than a [`Kind`].
+/// Operation of a recorded request. Formats distinguish more and fewer than a [`Kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
@@ -15,22 +15,22 @@ pub enum Operation {
     Read,
     /// Transferred data to the device.
     Write,
-    /// Told the device that a range holds no data any more.
+    /// Discarded the data of a range.
     Trim,
-    /// Asked that completed writes reach stable storage.
+    /// Flushed completed writes to stable storage.
     Flush,
-    /// Something else: pass-through commands, zone management.
+    /// Another operation: pass-through commands, zone management.
     Other,
-    /// The trace does not say.
+    /// Not recorded.
     Unknown,
 }
 
 impl Operation {
-    /// Every operation, in declaration order, so that `operation as usize` is its index.
+    /// All operations, in declaration order, so that `operation as usize` is the index.
     pub const ALL: [Operation; 6] =
         [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Other, Operation::Unknown];
 
-    /// Its name in files, options and reports.
+    /// Name in files, options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Read => "read",
@@ -42,12 +42,12 @@ impl Operation {
         }
     }
 
-    /// The operation of that name.
+    /// Returns the operation with that name.
     pub fn from_name(name: &str) -> Option<Operation> {
         Operation::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// What a system can be asked to do, if it can.
+    /// The corresponding request to a system, if there is one.
     pub fn kind(self) -> Option<Kind> {
         match self {
             Operation::Read => Some(Kind::Read),
@@ -70,27 +70,27 @@ impl From<Kind> for Operation {
     }
 }
 
-/// What a request carried beside its operation, one bit each.
+/// Attributes of a request besides its operation, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Somebody waits for it.
+    /// A process waits for it.
     pub const SYNC: Flags = Flags(1);
     /// Must be on stable storage before it completes (FUA).
     pub const FUA: Flags = Flags(1 << 1);
-    /// Read ahead of need.
+    /// Read-ahead.
     pub const READ_AHEAD: Flags = Flags(1 << 2);
     /// File system metadata.
     pub const METADATA: Flags = Flags(1 << 3);
     /// Completed with an error.
     pub const ERROR: Flags = Flags(1 << 4);
-    /// A write that is preceded by a flush of the device's cache (PREFLUSH).
+    /// A write preceded by a flush of the device's cache (PREFLUSH).
     pub const PRE_FLUSH: Flags = Flags(1 << 5);
     /// A pass-through command of a program, not of a file system.
     pub const PASS_THROUGH: Flags = Flags(1 << 6);
 
-    /// Every flag with its name.
+    /// All flags with their names.
     pub const ALL: [(Flags, &'static str); 7] = [
         (Flags::SYNC, "sync"),
         (Flags::FUA, "fua"),
@@ -101,18 +101,18 @@ impl Flags {
         (Flags::PASS_THROUGH, "pass-through"),
     ];
 
-    /// All bits of `other` are set.
+    /// Whether all bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The bits that `other` does not have.
+    /// Removes the bits of `other`.
     #[must_use]
     pub fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// The bits of both.
+    /// Adds the bits of `other`.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -122,32 +122,32 @@ impl Flags {
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// When it arrived, on the clock that [`crate::Meta::clock`] names.
+    /// Arrival time on the clock of [`crate::Meta::clock`].
     pub arrival_ns: u64,
-    /// From arrival to completion; [`NOT_RECORDED`] where the trace does not say.
+    /// From arrival to completion; [`NOT_RECORDED`] if the trace has none.
     pub response_ns: u64,
-    /// From arrival to the moment at which the device was given it; [`NOT_RECORDED`] where the trace does not say.
+    /// From arrival until the device received it; [`NOT_RECORDED`] if the trace has none.
     pub wait_ns: u64,
-    /// From arrival to the moment at which the kernel had a request for it (blktrace's G), likewise.
+    /// From arrival until the kernel allocated a request for it (blktrace's G), or [`NOT_RECORDED`].
     pub got_ns: u64,
-    /// From arrival to the moment at which it was in the scheduler's queue (blktrace's I), likewise.
+    /// From arrival until its insertion into the scheduler's queue (blktrace's I), or [`NOT_RECORDED`].
     pub inserted_ns: u64,
-    /// First byte, from the start of its device.
+    /// Offset from the start of its device.
     pub offset_bytes: u64,
-    /// Length.
+    /// Length in bytes.
     pub length_bytes: u32,
     /// Index in [`crate::Meta::devices`].
     pub device: u32,
-    /// Index in [`crate::Meta::processes`] plus 1; 0 where the trace does not say.
+    /// Index in [`crate::Meta::processes`] plus 1; 0 if not recorded.
     pub process: u32,
-    /// What it carried.
+    /// Flags.
     pub flags: Flags,
-    /// What it did.
+    /// Operation.
     pub operation: Operation,
 }
 
 impl Record {
-    /// A request of which only the least is known.
+    /// Creates a request with only the mandatory fields.
     pub fn new(arrival_ns: u64, operation: Operation, offset_bytes: u64, length_bytes: u32) -> Record {
         Record {
             arrival_ns,
@@ -164,16 +164,16 @@ impl Record {
         }
     }
 
-    /// When it completed, where the trace says.
+    /// Time of completion, if recorded.
     pub fn completion_ns(&self) -> Option<u64> {
         (self.response_ns != NOT_RECORDED).then(|| self.arrival_ns.saturating_add(self.response_ns))
     }
 
-    /// The request as a system can be asked for it again, with its times; nothing where no system can be
-    /// ([`Operation::Other`], [`Operation::Unknown`]).
+    /// Returns the request in the form in which a system can be asked for it again, with its times; `None` for
+    /// [`Operation::Other`] and [`Operation::Unknown`].
     ///
-    /// A flush is of the whole system, so that its range is dropped. Only writes can force unit access or be preceded by a flush. No format records
-    /// whether a command was ordered.
+    /// A flush is of the whole system, so its range is dropped. Only writes can force unit access or be preceded by a
+    /// flush. No format records whether a command was ordered.
     pub fn recorded(&self) -> Option<Recorded> {
         let kind = self.operation.kind()?;
         let (offset_bytes, length_bytes) =
@@ -184,7 +184,7 @@ impl Record {
         Some(Recorded { arrival_ns: self.arrival_ns, completion_ns: self.completion_ns(), request, pre_flush })
     }
 
-    /// First byte behind it. Readers refuse what ends past 2^63, so that it cannot overflow.
+    /// End of its range. Readers refuse ranges that end beyond 2^63, so it cannot overflow.
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes + u64::from(self.length_bytes)
     }

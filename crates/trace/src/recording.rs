@@ -1,4 +1,4 @@
-//! Files that belong together, read by one parser and put in order of arrival.
+//! [`Recording`]: files that belong together, read by one parser and sorted by arrival.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::meta::{Meta, Origin};
 use crate::record::Record;
 use crate::sort::Sorter;
 
-/// What comes next.
+/// Result of reading more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Records in the order of arrival, after those before.
+    /// Records in order of arrival, after the earlier ones.
     Batch,
-    /// What follows begins before the end of what came before.
+    /// The following records begin before the end of the earlier ones.
     NewRun,
-    /// Nothing.
+    /// The end.
     End,
 }
 
 /// Files that belong together, which one parser reads.
 pub(crate) struct Recording {
-    /// The first of them, as the user named it.
+    /// Name of the first one, as given by the user.
     pub(crate) name: String,
     parser: Parser,
     out: Collector,
@@ -45,7 +45,7 @@ impl Recording {
         Ok(Recording { name, parser, out, sorter, counts_moved: format.order() == Order::Any })
     }
 
-    /// Fills `batch`, which is empty.
+    /// Fills `batch`, which must be empty.
     pub(crate) fn next(&mut self, batch: &mut Vec<Record>) -> Result<Next, TraceError> {
         let Some(sorter) = &mut self.sorter else {
             while self.out.records.is_empty() {

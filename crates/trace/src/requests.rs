@@ -1,4 +1,4 @@
-//! What is replayed of a trace.
+//! [`Requests`]: the requests of a trace for a replay.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::reader::TraceReader;
 use crate::record::Record;
 use crate::stamps::Stamps;
 
-/// The requests of a trace as replays take them.
+/// The requests of a trace for a replay.
 pub struct Requests {
     source: Source,
     batch: Batch,
-    /// The batch is yet to be given: what the first tells is known before a request is asked for.
+    /// Whether the batch is still to be returned: its data on the start are known before a request is requested.
     is_full: bool,
     device: Option<u32>,
     stamps: Stamps,
@@ -26,14 +26,14 @@ pub struct Requests {
 
 #[allow(clippy::large_enum_variant)] // One a replay.
 enum Source {
-    /// Read where it is asked for: the web has no threads.
+    /// Read by the caller: there are no threads on the web.
     Here(TraceReader, Vec<Record>),
     #[cfg(feature = "files")]
     Elsewhere(Follower),
 }
 
 impl Source {
-    /// Replaces the batch by the next one; false at the end.
+    /// Replaces the batch by the next one; returns false at the end.
     fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         match self {
             Source::Here(reader, records) => {
@@ -49,23 +49,23 @@ impl Source {
     }
 }
 
-/// Puts the request to a device of that name where it is replayed; nothing where it is left out.
+/// Maps a request to a device of that name to the replay's target; `None` to omit it.
 pub type Placing<'a> = dyn FnMut(&str, Recorded) -> Result<Option<Recorded>, String> + 'a;
 
 impl Requests {
-    /// Reads the first of them.
+    /// Reads the first batch.
     ///
     /// # Errors
-    /// What cannot be accepted.
+    /// When a request cannot be accepted.
     pub fn of(reader: TraceReader) -> Result<Requests, TraceError> {
         Requests::begin(Source::Here(reader, Vec::new()))
     }
 
-    /// The same for so many replays, which go on at the same time: a thread reads the trace once for all of them, ahead of
-    /// who is fastest, and no further from who is slowest than memory has room. One that is dropped holds nobody up.
+    /// Like [`of`](Self::of) for several concurrent replays: a thread reads the trace once for all of them, ahead of
+    /// the fastest, and as far from the slowest as memory permits. A dropped one blocks no others.
     ///
     /// # Errors
-    /// What cannot be accepted.
+    /// When a request cannot be accepted.
     #[cfg(feature = "files")]
     pub fn shared(reader: TraceReader, replays: usize) -> Result<Vec<Requests>, TraceError> {
         let begin = |follower| Requests::begin(Source::Elsewhere(follower));
@@ -78,16 +78,16 @@ impl Requests {
         Ok(Requests { source, batch, is_full, device: None, stamps: Stamps::default() })
     }
 
-    /// The first arrival, where the clock began with the recording; asked before any request is.
+    /// First arrival, if the clock began with the recording; only valid before the first request is taken.
     pub fn start_of_recording_ns(&self) -> Option<u64> {
         let Batch { requests, meta, .. } = &self.batch;
         requests.first().filter(|_| self.is_full && meta.clock == Clock::Recording).map(|first| first.arrival_ns)
     }
 
-    /// Refuses to replay at recorded times what has none.
+    /// Refuses to replay a trace without times at recorded times.
     ///
     /// # Errors
-    /// A trace without times.
+    /// For a trace without times.
     pub fn check_times(&self) -> Result<(), TraceError> {
         let meta = &self.batch.meta;
         if meta.clock != Clock::Order {
@@ -105,10 +105,10 @@ impl Requests {
         coarse.into_iter().chain(note_of_places(meta)).collect()
     }
 
-    /// The next of them in place of the old ones; whether there were any.
+    /// Replaces `requests` by the next ones; returns whether there were any.
     ///
     /// # Errors
-    /// What cannot be accepted, or replayed.
+    /// When a request cannot be accepted, or replayed.
     pub fn next(&mut self, requests: &mut Vec<Recorded>) -> Result<bool, TraceError> {
         requests.clear();
         if !self.read()? {
@@ -123,10 +123,10 @@ impl Requests {
         Ok(true)
     }
 
-    /// The same of several devices, which `place` puts somewhere each.
+    /// Like [`next`](Self::next) for several devices, whose requests `place` maps.
     ///
     /// # Errors
-    /// What cannot be accepted, replayed, or placed.
+    /// When a request cannot be accepted, replayed, or placed.
     pub fn next_placed(&mut self, requests: &mut Vec<Recorded>, place: &mut Placing<'_>) -> Result<bool, TraceError> {
         requests.clear();
         if !self.read()? {
@@ -140,7 +140,7 @@ impl Requests {
         Ok(true)
     }
 
-    /// Whether there is a batch.
+    /// Reads a batch if needed; returns whether there is one.
     fn read(&mut self) -> Result<bool, TraceError> {
         if !mem::take(&mut self.is_full) && !self.source.next(&mut self.batch)? {
             return Ok(false);
@@ -152,13 +152,13 @@ impl Requests {
     }
 }
 
-/// A note if offsets name objects, so that seeks and runs of a replay are not those of the recorded system.
+/// A note if offsets name objects, so that seeks and runs of a replay differ from those of the recorded system.
 pub(crate) fn note_of_places(meta: &Meta) -> Option<String> {
     let text = "offsets name objects: seeks and runs are not those of the recorded system";
     (!meta.address_space.has_distances()).then(|| text.to_owned())
 }
 
-/// Addresses of several devices mean different places.
+/// The error that addresses of several devices have different meanings.
 fn several_devices(one: u32, other: u32, meta: &Meta) -> TraceError {
     let name = |device: u32| &meta.devices[device as usize].name;
     let message = format!(

@@ -1,29 +1,29 @@
-//! Order of arrival, from files in any order, in bounded memory.
+//! [`Sorter`]: sorts files of any order by arrival, in bounded memory.
 
 use crate::record::Record;
 
-/// Requests that are held back. Files in order of completion need as many as arrive within the longest response time;
+/// Number of requests held back. Files in order of completion need as many as arrive within the longest response time;
 /// this is 12.6 MB.
 const WINDOW: usize = 1 << 18;
 
-/// Sorts what passes through it as far as its window reaches.
+/// Sorts requests within its window.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
     held: Vec<Record>,
-    /// What is held is in no order.
+    /// Whether the held requests are unsorted.
     is_mixed: bool,
     newest_ns: u64,
-    /// What came too late for the part that was handed out: the beginning of a new run.
+    /// Requests that came too late for the returned part: the start of a new run.
     late: Option<Vec<Record>>,
     last_in_ns: u64,
     last_out_ns: u64,
-    /// Records that arrived before the one in front of them.
+    /// Number of records that arrived before their predecessor.
     pub(crate) moved: u64,
 }
 
 impl Sorter {
-    /// Takes `incoming`, and puts into `batch`, which is empty, what nothing can come before any more: everything at the `end`, and
-    /// everything when the window does not reach back far enough. [`Sorter::begins_new_run`] tells.
+    /// Takes `incoming`, and moves to `batch`, which must be empty, all records that nothing can precede any more:
+    /// everything at the `end`, and everything if the window is too short, which [`Sorter::begins_new_run`] reports.
     pub(crate) fn take(&mut self, incoming: &mut Vec<Record>, batch: &mut Vec<Record>, end: bool) {
         for record in incoming.iter() {
             self.moved += u64::from(record.arrival_ns < self.last_in_ns);
@@ -44,7 +44,7 @@ impl Sorter {
         if std::mem::take(&mut self.is_mixed) {
             self.held.sort_by_key(|record| record.arrival_ns);
         }
-        // The lists change places: a third less is copied than if the front were taken from the list.
+        // Swapping the lists copies 33 % less than removing the front.
         let handed_out = self.held.len() - keep;
         batch.extend_from_slice(&self.held[handed_out..]);
         self.held.truncate(handed_out);
@@ -54,8 +54,8 @@ impl Sorter {
         }
     }
 
-    /// What follows belongs to a new run, which begins before the end of the one before; called once everything of that
-    /// was handed out.
+    /// Whether the next records belong to a new run, which begins before the end of the previous one; call it once all
+    /// of that was returned.
     pub(crate) fn begins_new_run(&mut self) -> bool {
         let Some(late) = self.late.take() else {
             return false;
@@ -66,7 +66,7 @@ impl Sorter {
         true
     }
 
-    /// There is more to come in a new run.
+    /// Whether a new run follows.
     pub(crate) fn has_late(&self) -> bool {
         self.late.is_some()
     }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn one_far_ahead_is_passed_by_those_behind_it() {
-        // What comes after the first look at the window is in order, but for that one.
+        // Records after the first full window are in order, except for that one.
         let ahead = 2 * WINDOW as u64;
         let arrivals: Vec<u64> = [ahead].into_iter().chain(0..3 * WINDOW as u64).collect();
         let (runs, moved) = sorted(&arrivals, 10_000);

@@ -1,8 +1,8 @@
-//! A trace by its devices, in one pass: a file of the stored form for each, whatever their number.
+//! Splits a trace by device in one pass ([`split`]): a file in the stored form for each, for any number of devices.
 //!
-//! What was read is held up to a bound, put in order of devices, and laid aside in a file without a name of its own; the
-//! parts laid aside are then read side by side, a device after the other. Memory is that of what is held and of a reading
-//! place in each part, and one device's file is open at a time for each core.
+//! Requests are held up to a limit, sorted by device, and written to a temporary file without a name; these parts are
+//! then read concurrently, one device after another. Memory is that of the held requests and of a read buffer per part,
+//! and each core has one device's file open at a time.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -19,30 +19,31 @@ use crate::reader::TraceReader;
 use crate::record::{Flags, Operation, Record};
 use crate::store::{Data, ROW_GROUP, StoreWriter};
 
-/// Requests that are held at a time: 100 MB, and as much while they are put in order.
+/// Number of requests held at a time: 100 MB, and the same again for sorting.
 const HELD_MAX: usize = 1 << 21;
-/// A file of fewer requests is not compressed: to set compression up would take longer than all the rest of it.
+/// Number of requests below which a file is not compressed: setting up compression would take longer than everything
+/// else.
 const SHORT: usize = 4_096;
-/// Bytes of a name; with its suffix it fits those of every file system.
+/// Longest name; with its suffix it fits every file system.
 const NAME_BYTES_MAX: usize = 200;
 
-/// A device's file.
+/// The file of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// The requests to it.
+    /// Number of its requests.
     pub requests: u64,
 }
 
-/// Writes the requests to each device that `reader` yields to a file of its own in `folder`, and says what holds for the
-/// trace. `progress` hears the number of requests read so far and says whether to go on. All files get their names when all
-/// are whole: nothing is left unless the split succeeds.
+/// Writes the requests of `reader` to a file per device in `folder`, and returns the metadata of the trace. `progress`
+/// receives the number of requests read so far and returns whether to continue. All files get their names when all are
+/// complete: nothing is left behind unless the split succeeds.
 ///
 /// # Errors
-/// What the trace or the disk does; a stop, as an error that says so.
+/// Those of the trace or the disk; a stop, as an error that says so.
 pub fn split(
     reader: &mut TraceReader,
     folder: &Path,
@@ -66,7 +67,7 @@ fn split_holding(
         Ok((meta, pieces))
     });
     if parted.is_err() && is_new {
-        // It is empty but for what others put there.
+        // It is empty except for files of others.
         let _ = fs::remove_dir(folder);
     }
     parted
@@ -76,12 +77,12 @@ fn stopped(folder: &Path) -> TraceError {
     TraceError::of_file(folder.display().to_string(), "stopped; nothing is written")
 }
 
-/// Requests by device and, of each, in order of arrival.
+/// Requests by device and, within each, in order of arrival.
 type Part<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
 
-/// What was read, in parts that follow each other in time.
+/// The requests read, in consecutive parts of time.
 struct Parts {
-    /// All but the last are here.
+    /// All parts except the last.
     aside: Option<Aside>,
     held: Vec<Record>,
 }
@@ -120,7 +121,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The parts, each to be read from its beginning.
+    /// The parts, each to be read from its start.
     fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
         let mut parts = self.aside.as_ref().map_or_else(|| Ok(Vec::new()), Aside::read)?;
         parts.push(Box::new(self.held.iter().map(|record| Ok(*record))));
@@ -128,7 +129,7 @@ impl Parts {
     }
 }
 
-/// By device, and of each as they were: counted, since there are many of each.
+/// Stable counting sort by device, since there are many requests of each.
 fn by_device(records: &mut Vec<Record>) {
     let mut places: Vec<usize> = Vec::new();
     for record in records.iter() {
@@ -151,12 +152,12 @@ fn by_device(records: &mut Vec<Record>) {
     *records = sorted;
 }
 
-/// Parts that are laid aside in a file that is gone with this.
+/// Parts in a temporary file.
 struct Aside {
     path: PathBuf,
     file: AtomicFile,
     written: u64,
-    /// Where each begins, and the requests in it.
+    /// Offset of each part, and the number of its requests.
     parts: Vec<(u64, u64)>,
 }
 
@@ -199,7 +200,7 @@ impl Aside {
     }
 }
 
-/// Counts what passes.
+/// Counts the requests read.
 struct Counted<'a> {
     file: &'a mut AtomicFile,
     bytes: u64,
@@ -259,7 +260,7 @@ struct Pieces<'a> {
     meta: &'a Meta,
     names: Vec<String>,
     written: Vec<(usize, Piece, Draft)>,
-    /// Devices of few requests, which are written side by side.
+    /// Devices with few requests, which are written concurrently.
     few: Vec<(usize, Vec<Record>)>,
     held: usize,
 }
@@ -269,7 +270,7 @@ impl Pieces<'_> {
         Pieces { folder, meta, names: file_names(&meta.devices), written: Vec::new(), few: Vec::new(), held: 0 }
     }
 
-    /// Devices without a request have no file.
+    /// Writes all devices with requests.
     fn write(mut self, parts: Parts, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<Piece>, TraceError> {
         let mut parts: Vec<_> = parts.read()?.into_iter().map(Iterator::peekable).collect();
         for device in 0..self.meta.devices.len() {
@@ -356,7 +357,7 @@ impl Pieces<'_> {
     }
 }
 
-/// The processes of a device, so that its file names no others.
+/// Processes of a device, so that its file only names these.
 #[derive(Default)]
 struct Who {
     /// Their indices in the trace, in order of appearance.
@@ -378,7 +379,7 @@ impl Who {
         }
     }
 
-    /// What holds for one device's part of the trace.
+    /// Metadata of one device's part of the trace.
     fn meta_of(&self, meta: &Meta, device: usize) -> Meta {
         let device = &meta.devices[device];
         let mut steps = meta.steps.clone();
@@ -399,8 +400,8 @@ impl Who {
     }
 }
 
-/// A name for each device's file: its own as far as file names may be so, with a number where two would have the same, also
-/// where capitals are not told apart.
+/// File name of each device: its own as far as file names permit, with a number if two would be equal, also on
+/// case-insensitive file systems.
 fn file_names(devices: &[DeviceMeta]) -> Vec<String> {
     let mut taken = FxHashSet::default();
     let mut name_of = |device: &DeviceMeta| {
@@ -451,7 +452,7 @@ mod tests {
         folder
     }
 
-    /// What is held changes nothing: what is laid aside comes back, device by device, in order.
+    /// The limit of held requests changes nothing: temporary parts are read back, device by device, in order.
     #[test]
     fn a_split_is_the_trace_by_devices_however_little_is_held() {
         let whole = reader(csv(97)).read_all().unwrap();

@@ -1,14 +1,14 @@
-//! Requests whose arrivals are equal, because the trace's clock is coarser than a device is fast.
+//! [`Stamps`]: counts requests with equal arrivals, which occur if the trace's clock is coarser than a device is fast.
 
 use crate::meta::Meta;
 use crate::transform::exact_time;
 
-/// Finer steps tell apart what a device does one after the other.
+/// Clock step up to which sequential requests of a device differ in time.
 const STEP_NS_MAX: u64 = 1_000;
-/// One request in so many that arrives with the one before it moves no percentile up to p99.
+/// Fraction of simultaneous requests, one in so many, that affects no percentile up to p99.
 const REQUESTS_A_PAIR: u64 = 100;
 
-/// Counts how many requests share their arrival with the request before them.
+/// Counts requests that share their arrival with the previous one.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     last_ns: Option<u64>,
@@ -25,7 +25,7 @@ impl Stamps {
         self.last_ns = Some(arrival_ns);
     }
 
-    /// A note if the clock is so coarse that a timed replay issues several requests at once.
+    /// Returns a note if the clock is so coarse that a timed replay issues several requests at once.
     pub(crate) fn note(&self, meta: &Meta) -> Option<String> {
         let Stamps { requests, together, .. } = *self;
         let is_coarse = meta.resolution_ns > STEP_NS_MAX && together * REQUESTS_A_PAIR >= requests && together > 0;

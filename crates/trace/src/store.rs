@@ -1,7 +1,7 @@
-//! The stored form: Parquet, sorted by arrival, one row a request, with [`Meta`] as JSON in its metadata.
+//! The stored form: Parquet, sorted by arrival, one row per request, with [`Meta`](crate::Meta) as JSON in its metadata.
 //!
-//! Any tool that reads Parquet reads it: names are text, what is not recorded is null, units are in the columns' names. Row
-//! groups are encoded and decoded a column a core.
+//! Any Parquet tool can read it: names are text, missing values are null, units are in the column names. Row groups are
+//! encoded and decoded with one column per core.
 
 mod columns;
 mod data;
@@ -13,7 +13,7 @@ pub(crate) use data::Data;
 pub(crate) use reader::{Group, Stored};
 pub use writer::StoreWriter;
 
-/// Requests of a row group: 12.6 MB in memory, so that a merge of many files fits.
+/// Requests per row group: 12.6 MB in memory, so that a merge of many files fits.
 pub(crate) const ROW_GROUP: usize = 1 << 18;
-/// The key of the metadata.
+/// Key of the metadata.
 const META_KEY: &str = "headstack.trace";

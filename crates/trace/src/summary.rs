@@ -1,4 +1,4 @@
-//! What is in a trace, at a glance.
+//! [`Summary`]: a quick overview of a trace.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,21 +10,21 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 /// Counts of the requests of one device, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Requests of each operation, in the order of [`Operation::ALL`].
+    /// Number of requests by operation, in the order of [`Operation::ALL`].
     #[serde(serialize_with = "by_operation")]
     pub requests: [u64; 6],
-    /// Bytes that they asked for.
+    /// Their bytes.
     #[serde(serialize_with = "by_operation")]
     pub bytes: [u64; 6],
-    /// Least first byte; absent without requests that have a place.
+    /// Lowest first byte; absent without requests that have an address.
     pub lowest_byte: Option<u64>,
-    /// Greatest end.
+    /// Highest end of a request.
     pub highest_end_byte: u64,
     /// First and last arrival.
     pub arrivals_ns: Option<(u64, u64)>,
     /// Requests whose response time is recorded.
     pub responses: u64,
-    /// Sum of those; 2^64 ns would be the responses of 584 years.
+    /// Sum of the response times; 2^64 ns would be 584 years.
     pub response_sum_ns: u64,
 }
 
@@ -46,22 +46,22 @@ impl Counts {
     }
 }
 
-/// Counts of a trace as a whole and of each device, in one pass.
+/// Counts of a whole trace and of each device, in one pass.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Counts of all requests.
     pub total: Counts,
     /// Counts of each device, in the order of [`crate::Meta::devices`].
     pub devices: Vec<Counts>,
-    /// The most requests that had arrived and were not complete at a time, of those whose completion is recorded.
+    /// Largest number of concurrent requests, of those whose completion is recorded.
     pub most_in_flight: usize,
-    /// When each of these will be complete.
+    /// Completion times of the requests in flight.
     #[serde(skip)]
     in_flight: BinaryHeap<Reverse<u64>>,
 }
 
 impl Summary {
-    /// Counts requests, in order of arrival.
+    /// Adds requests, in order of arrival.
     pub fn add(&mut self, records: &[Record]) {
         for record in records {
             let device = record.device as usize;
@@ -80,13 +80,13 @@ impl Summary {
         }
     }
 
-    /// Requests in all.
+    /// Total number of requests.
     pub fn requests(&self) -> u64 {
         self.total.requests.iter().sum()
     }
 }
 
-/// Only the operations that there are, by name.
+/// Serialises only the operations that occur, by name.
 fn by_operation<S: Serializer>(numbers: &[u64; 6], serializer: S) -> Result<S::Ok, S::Error> {
     let there = Operation::ALL.into_iter().zip(numbers).filter(|(_, number)| **number > 0);
     serializer.collect_map(there.map(|(operation, number)| (operation.name(), number)))

@@ -1,8 +1,8 @@
-//! Numbers in lines of text, exact: 18 digits are more than a double holds.
+//! Exact parsing of numbers in lines of text: 18 digits exceed the precision of a double.
 
 use crate::error::{Problem, refused};
 
-/// A whole number; `None` for anything else, also for what does not fit.
+/// Parses a whole number; `None` for anything else, including overflow.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 {
@@ -10,7 +10,7 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     }
     let (mut value, mut rest) = (0u64, text);
     if text.len() == 20 {
-        // Only these can be too large: the first 19 are not.
+        // Only these can overflow: the first 19 digits do not.
         let last = u64::from(text[19].wrapping_sub(b'0'));
         return whole(&text[..19])?.checked_mul(10)?.checked_add(last).filter(|_| last <= 9);
     }
@@ -28,7 +28,8 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Eight digits at once: neighbours are added up to pairs, pairs to fours, fours to the number. No sum leaves its place.
+/// Parses eight digits at once: neighbours are added to pairs, pairs to fours, fours to the number. No sum overflows
+/// its place.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
@@ -44,7 +45,7 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
-/// A hexadecimal number, without or with `0x`.
+/// Parses a hexadecimal number, with or without `0x`.
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     if digits.is_empty() || digits.len() > 16 {
@@ -53,8 +54,8 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |value, &byte| Some(value << 4 | u64::from(char::from(byte).to_digit(16)?)))
 }
 
-/// A decimal number times 10^`exponent`, which is from 0 to 18, rounded to a whole one: `decimal(b"1.5", 9)` reads seconds
-/// as nanoseconds. No sign, no `e`; digits before or after the point may be absent, not both.
+/// Parses a decimal number times 10^`exponent`, which is from 0 to 18, rounded to a whole one: `decimal(b"1.5", 9)`
+/// reads seconds as nanoseconds. No sign, no `e`; digits before or after the point may be absent, not both.
 #[inline]
 pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.');
@@ -79,7 +80,7 @@ pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
     units.checked_mul(10u64.pow(exponent))?.checked_add(fraction)?.checked_add(up)
 }
 
-/// The first `N` fields between `separator`s, each without blanks around it, and how many fields there are in all.
+/// Returns the first `N` fields between `separator`s, each without surrounding blanks, and the total number of fields.
 #[inline]
 pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N], usize) {
     let mut found: [&[u8]; N] = [&[]; N];
@@ -108,7 +109,7 @@ pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N],
     (found, count)
 }
 
-/// The top bit of each byte that is `wanted`, the first byte lowest. Fields are too short for a search of each to pay.
+/// The top bit of each byte that is `wanted`, the first byte lowest. Fields are too short for a search in each to pay.
 #[inline]
 fn equal_bytes(eight: [u8; 8], wanted: u8) -> u64 {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
@@ -116,7 +117,7 @@ fn equal_bytes(eight: [u8; 8], wanted: u8) -> u64 {
     !(((differences & LOW) + LOW) | differences | LOW)
 }
 
-/// The first `N` words between blanks, and how many there are in all.
+/// Returns the first `N` words between blanks, and the total number of words.
 pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut found: [&[u8]; N] = [&[]; N];
     let mut count = 0;
@@ -129,10 +130,10 @@ pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     (found, count)
 }
 
-/// An address of `unit_bytes` each, in bytes.
+/// Parses an address in units of `unit_bytes`; returns bytes.
 ///
 /// # Errors
-/// What is not a whole number, or does not lie below 2^63 bytes.
+/// When it is not a whole number, or not below 2^63 bytes.
 #[inline]
 pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u64, Problem> {
     let bytes =
@@ -140,17 +141,17 @@ pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) ->
     bytes.ok_or_else(|| refused(field, text, &format!("{}, below 2^63 bytes", units_title(unit_bytes))))
 }
 
-/// A length in units of `unit_bytes`, in bytes.
+/// Parses a length in units of `unit_bytes`; returns bytes.
 ///
 /// # Errors
-/// What is not a whole number, or does not lie below 2^32 bytes.
+/// When it is not a whole number, or not below 2^32 bytes.
 #[inline]
 pub(crate) fn length_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u32, Problem> {
     let bytes = whole(text).and_then(|units| u32::try_from(units.checked_mul(u64::from(unit_bytes))?).ok());
     bytes.ok_or_else(|| refused(field, text, &format!("{}, below 2^32 bytes", units_title(unit_bytes))))
 }
 
-/// No device is larger: what ends there or behind it is not an address.
+/// Upper limit of addresses, which no device reaches.
 pub(crate) const BYTES_END: u64 = 1 << 63;
 
 fn units_title(unit_bytes: u32) -> String {

@@ -1,11 +1,11 @@
-//! Times as text: their units, and whether a date can be true.
+//! Times as text: [`TimeUnit`]s, and plausible dates.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Problem, refused};
 use crate::text::{decimal, whole};
 
-/// The unit of a trace's times.
+/// Unit of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeUnit {
     /// Seconds.
@@ -23,13 +23,13 @@ pub enum TimeUnit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
-    /// Picoseconds, of simulators; read to the nearest nanosecond.
+    /// Picoseconds, used by simulators; rounded to the nearest nanosecond.
     #[serde(rename = "ps")]
     Picoseconds,
 }
 
 impl TimeUnit {
-    /// Every unit, the longest first.
+    /// All units, the longest first.
     pub const ALL: [TimeUnit; 6] = [
         TimeUnit::Seconds,
         TimeUnit::Milliseconds,
@@ -39,7 +39,7 @@ impl TimeUnit {
         TimeUnit::Picoseconds,
     ];
 
-    /// Its symbol in options and messages.
+    /// Symbol in options and messages.
     pub fn name(self) -> &'static str {
         match self {
             TimeUnit::Seconds => "s",
@@ -51,12 +51,12 @@ impl TimeUnit {
         }
     }
 
-    /// The unit of that symbol.
+    /// Returns the unit with that symbol.
     pub fn from_name(name: &str) -> Option<TimeUnit> {
         TimeUnit::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    /// A time in this unit, in ns below 2^63; `None` for what is not a number or too large.
+    /// Parses a time in this unit to ns below 2^63; `None` for anything else.
     #[inline]
     pub(crate) fn ns(self, text: &[u8]) -> Option<u64> {
         let ns = match self {
@@ -66,12 +66,12 @@ impl TimeUnit {
         (ns < TIME_NS_END).then_some(ns)
     }
 
-    /// How many ns a time with that many digits after its point can tell apart: 1 at least.
+    /// Resolution in ns of a time with that many decimal places: at least 1.
     pub(crate) fn step_ns(self, digits: usize) -> u64 {
         10u64.pow(self.exponent().saturating_sub(u32::try_from(digits).unwrap_or(u32::MAX)))
     }
 
-    /// A unit is 10^this ns; of picoseconds, which are shorter, none is left.
+    /// Base-10 logarithm of the unit in ns; 0 for picoseconds, which are shorter.
     fn exponent(self) -> u32 {
         match self {
             TimeUnit::Seconds => 9,
@@ -83,7 +83,7 @@ impl TimeUnit {
     }
 }
 
-/// No time of a trace reaches 2^63 ns, 292 years, so that the sum of two never overflows.
+/// Upper limit of times: 2^63 ns, 292 years, so that the sum of two never overflows.
 pub(crate) const TIME_NS_END: u64 = 1 << 63;
 
 pub(crate) const NS_PER_S: u64 = 1_000_000_000;
@@ -91,30 +91,30 @@ pub(crate) const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) const OLDEST_UNIX_S: u64 = 315_532_800;
 /// 2100-01-01 in s since 1970.
 pub(crate) const NEWEST_UNIX_S: u64 = 4_102_444_800;
-/// 1970-01-01 in 100 ns since 1601-01-01, from which Windows' file times count.
+/// 1970-01-01 in 100 ns since 1601-01-01, the base of Windows file times.
 pub(crate) const UNIX_EPOCH_TICKS: u64 = 116_444_736_000_000_000;
 pub(crate) const NS_PER_TICK: u64 = 100;
 
-/// What a date counts from, and in what.
+/// Base and unit of dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calendar {
-    /// From 1970-01-01 UTC, in any unit.
+    /// Since 1970-01-01 UTC, in any unit.
     Unix(TimeUnit),
-    /// Windows' file time: 100 ns from 1601-01-01 UTC.
+    /// Windows file time: 100 ns since 1601-01-01 UTC.
     FileTime,
-    /// Date and time of the day as text, of UTC unless a zone is said.
+    /// Date and time of day as text, in UTC unless a zone is stated.
     Text,
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar, its month and day from 1.
+/// Days from 1970-01-01 to a day of the Gregorian calendar, with month and day from 1.
 pub(crate) fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     // Years that begin in March.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
-/// Ns since 1970 of `2026-01-31 12:00:00.5`, also with `T` between, slashes in the date, a comma for the point, and `Z`, `UTC`
-/// or `+01:00` behind.
+/// Parses `2026-01-31 12:00:00.5` to ns since 1970; also with `T` in the middle, slashes in the date, a comma for the
+/// point, and `Z`, `UTC` or `+01:00` at the end.
 fn text_date_ns(text: &[u8]) -> Option<u64> {
     let number = |range: std::ops::Range<usize>| whole(text.get(range)?);
     let is = |at: usize, allowed: &[u8]| text.get(at).is_some_and(|byte| allowed.contains(byte));
@@ -138,7 +138,7 @@ fn text_date_ns(text: &[u8]) -> Option<u64> {
     u64::try_from(since_s).ok()?.checked_mul(NS_PER_S)?.checked_add(ns)
 }
 
-/// Seconds that a zone is ahead of UTC; none for what is no zone.
+/// Offset of a zone from UTC in seconds; `None` for an invalid zone.
 fn zone_s(zone: &[u8]) -> Option<i64> {
     let (sign, rest) = match zone.split_first() {
         None => return Some(0),
@@ -156,7 +156,7 @@ fn zone_s(zone: &[u8]) -> Option<i64> {
 }
 
 impl Calendar {
-    /// A date in ns since 1970, if it can be the date of a trace.
+    /// Parses a date to ns since 1970, if it is plausible for a trace.
     #[inline]
     pub(crate) fn date_ns(self, text: &[u8]) -> Option<u64> {
         let ns = match self {
@@ -167,7 +167,7 @@ impl Calendar {
         (OLDEST_UNIX_S * NS_PER_S..NEWEST_UNIX_S * NS_PER_S).contains(&ns).then_some(ns)
     }
 
-    /// Says what a date must be, and in which unit that one would be possible.
+    /// Error text with the permitted dates, and the unit in which this one would be plausible.
     #[cold]
     pub(crate) fn refused(self, field: &'static str, text: &[u8]) -> Problem {
         let allowed = format!("{}, of a day from 1980 to 2099", self.title());
@@ -187,7 +187,7 @@ impl Calendar {
     }
 }
 
-/// The calendar by which `text` is a possible date, and its year there. Their ranges do not overlap.
+/// The calendar in which `text` is plausible, and its year. The ranges do not overlap.
 pub(crate) fn plausible(text: &[u8]) -> Option<(String, u64)> {
     let calendars = TimeUnit::ALL.into_iter().map(Calendar::Unix).chain([Calendar::FileTime]);
     /// Mean length of a year in s, exact enough for a message.

@@ -1,4 +1,4 @@
-//! Transformations: each a pure function of the requests that pass through it, in the order they are given.
+//! [`Step`]: transformations of traces, each a pure function of the requests that pass through it, in their order.
 
 mod parse;
 
@@ -11,7 +11,7 @@ use crate::record::{Operation, Record};
 use crate::text::BYTES_END;
 use crate::time::TIME_NS_END;
 
-/// A factor as the user wrote it, exact.
+/// A factor as written by the user, exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
     numerator: u64,
@@ -19,23 +19,23 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// `value` times the factor, rounded down; the greatest number where it does not fit.
+    /// `value` times the factor, rounded down; saturates.
     fn of(self, value: u64) -> u64 {
         let scaled = u128::from(value) * u128::from(self.numerator) / u128::from(self.denominator);
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
 
-/// Addresses or times from the first up to, not including, the second.
+/// A half-open range of addresses or times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The first that belongs to it.
+    /// First element of the range.
     pub from: u64,
-    /// The first behind it.
+    /// First element after the range.
     pub to: u64,
 }
 
-/// One transformation. [`Step::parse`] reads and `Display` prints the same text, by which metadata keep it.
+/// A transformation. [`Step::parse`] reads and `Display` prints the same text, which metadata store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Only these operations: `kind=read,write`.
@@ -44,41 +44,42 @@ pub enum Step {
     Device(Vec<String>),
     /// Only these processes, by number or name: `process=fio,4711`.
     Process(Vec<String>),
-    /// Only what arrives in this part of the time since the first request, in ns: `time=10s-20min`.
+    /// Only arrivals in this range of time since the first request, in ns: `time=10s-20min`.
     Time(Range),
     /// Only the first requests: `first=1000000`.
     First(u64),
-    /// Only what lies in these addresses; what lies there in part is cut to it: `clip=0-36GB`.
+    /// Only requests in this range of addresses; partial ones are cut: `clip=0-36GB`.
     Clip(Range),
-    /// Addresses modulo the range's length, into the range; what would pass its end is moved before it: `fold=36GB`.
+    /// Addresses modulo the length of the range, plus its start; a request that would cross its end is moved before it:
+    /// `fold=36GB`.
     Fold(Range),
-    /// Addresses moved by so many bytes; what would begin before 0 is left out: `shift=-10GiB`.
+    /// Addresses shifted by that many bytes; a request that would begin before 0 is dropped: `shift=-10GiB`.
     Shift(i64),
-    /// Devices one after the other on one, each so many bytes from the one before: `stack=1TB`.
+    /// All devices mapped to one, each that many bytes after the previous: `stack=1TB`.
     Stack(u64),
-    /// Arrivals times a factor, counted from the first; response times stay; what would arrive 292 years or more after time
-    /// 0 is left out: `time-scale=0.5` is twice as fast.
+    /// Arrivals times a factor, counted from the first; response times stay; a request that would arrive 292 years or
+    /// more after time 0 is dropped: `time-scale=0.5` is twice as fast.
     TimeScale(Factor),
-    /// Addresses times a factor, down to a multiple of 512; lengths stay: `address-scale=2`.
+    /// Addresses times a factor, rounded down to a multiple of 512; lengths stay: `address-scale=2`.
     AddressScale(Factor),
-    /// Each request with this chance in 2^64, by its number and the seed: `sample=0.1`, `sample=0.1@7`.
+    /// A random sample of requests, by number and seed: `sample=0.1`, `sample=0.1@7`.
     Sample(Share),
-    /// The requests to this share of 4 KiB blocks, by address and seed, which keeps re-use as it is:
+    /// The requests to a random share of 4 KiB blocks, by address and seed, which preserves re-use:
     /// `sample-addresses=0.01`.
     SampleAddresses(Share),
-    /// What requests whose operation is not recorded are taken for: `unknown=read`.
+    /// Replacement for unknown operations: `unknown=read`.
     Unknown(Operation),
-    /// Without names, dates, process numbers and what the file said of its devices: `strip-names`. Addresses, gaps, sizes,
-    /// capacities and the hashes of keys stay, by which a trace can be recognised.
+    /// Removes names, dates, process numbers and the file's description of its devices: `strip-names`. Addresses, gaps,
+    /// sizes, capacities and the hashes of keys remain, by which a trace can be recognised.
     StripNames,
 }
 
-/// A share of many, told by a hash.
+/// A random share, determined by a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The share as it was written.
+    /// The share as written.
     factor: Factor,
-    /// Other seeds choose others.
+    /// Seed of the selection.
     seed: u64,
 }
 
@@ -97,13 +98,13 @@ fn hash(value: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Blocks that [`Step::SampleAddresses`] takes or leaves as a whole.
+/// Block size of [`Step::SampleAddresses`], which keeps or drops whole blocks.
 const SAMPLED_BLOCK_BYTES: u64 = 4096;
-/// Addresses stay multiples of this when they are scaled.
+/// Alignment of scaled addresses.
 const SECTOR_BYTES: u64 = 512;
 
 impl Step {
-    /// What becomes of a request does not depend on those before it.
+    /// Whether the result for a request is independent of earlier ones.
     pub fn is_of_each_request(&self) -> bool {
         match self {
             Step::Kind(_)
@@ -121,23 +122,23 @@ impl Step {
     }
 }
 
-/// Steps at work on a trace.
+/// Steps applied to a trace.
 #[derive(Debug)]
 pub(crate) struct Applied {
     steps: Vec<State>,
 }
 
-/// A step, and what it has to remember.
+/// A step and its state.
 #[derive(Debug)]
 struct State {
     step: Step,
-    /// Arrival of the first request that it met.
+    /// Arrival of the first request it received.
     first_ns: Option<u64>,
-    /// Requests that it met.
+    /// Number of requests it received.
     met: u64,
-    /// Nothing more will pass.
+    /// Whether no more requests will pass.
     is_over: bool,
-    /// Whether the step takes that device or process, as far as known.
+    /// Whether the step accepts a device or process, as far as known.
     taken: FxHashMap<u32, bool>,
 }
 
@@ -157,7 +158,7 @@ impl Applied {
         self.steps.is_empty()
     }
 
-    /// No later request will pass.
+    /// Whether no more requests will pass.
     pub(crate) fn is_over(&self) -> bool {
         self.steps.iter().any(|state| state.is_over)
     }
@@ -169,7 +170,7 @@ impl Applied {
         }
     }
 
-    /// Says in `meta`, which is a copy of the source's, what was done.
+    /// Adds the steps to `meta`, a copy of the source's.
     pub(crate) fn describe(&self, meta: &mut Meta) {
         for state in &self.steps {
             match state.step {
@@ -183,7 +184,7 @@ impl Applied {
 }
 
 impl State {
-    /// Transforms a request; false if it goes no further.
+    /// Transforms a request; returns false if it is dropped.
     fn passes(&mut self, record: &mut Record, meta: &Meta) -> bool {
         let since_ns = record.arrival_ns - *self.first_ns.get_or_insert(record.arrival_ns);
         self.met += 1;
@@ -242,7 +243,7 @@ impl State {
     }
 }
 
-/// A process is asked for by its number or its name.
+/// Whether a process is selected by its number or its name.
 fn is_among(names: &[String], process: u32, meta: &Meta) -> bool {
     let Some(index) = process.checked_sub(1) else {
         return false;
@@ -270,7 +271,7 @@ fn fold(record: &mut Record, range: Range) {
     record.offset_bytes = range.from + within;
 }
 
-/// False where a request cannot be.
+/// Moves a request; returns false if that is impossible.
 fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
     let fits = |offset: &u64| offset.checked_add(u64::from(record.length_bytes)).is_some_and(|end| end < BYTES_END);
     let Some(offset_bytes) = offset_bytes.filter(fits) else {
@@ -280,7 +281,7 @@ fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
     true
 }
 
-/// Removes the names of devices, processes and files, numbers of processes, dates, and what quotes them.
+/// Removes the names of devices, processes and files, numbers of processes, dates, and texts that quote them.
 pub(crate) fn strip_names(meta: &mut Meta) {
     for (device, index) in meta.devices.iter_mut().zip(0..) {
         (device.name, device.model) = (format!("device {index}"), None);

@@ -1,15 +1,15 @@
-//! Which requests of a stored trace are read.
+//! [`Window`]: the requests to read from a stored trace.
 
 use crate::record::Record;
 
-/// A part of the time of stored traces.
+/// A range of time of stored traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Arrivals from here on, on the trace's clock.
+    /// First arrival, on the trace's clock.
     pub from_ns: u64,
-    /// To before here.
+    /// End of arrivals, exclusive.
     pub to_ns: u64,
-    /// Only those that are known not to be complete at this moment.
+    /// Only requests that are known to be incomplete at this moment.
     pub in_flight_at_ns: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers and structures of `linux/ublk_cmd.h`, as bytes in the machine's order.
+//! Numbers and structures of `linux/ublk_cmd.h`, as bytes in native order.
 
 /// An ioctl number of the control device or a disk's character device: direction, size, 'u', number.
 const fn command(direction: u32, size: u32, number: u32) -> u32 {
@@ -17,7 +17,7 @@ pub const DEL_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x05);
 pub const START_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x06);
 pub const STOP_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x07);
 pub const SET_PARAMS: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x08);
-/// Does not wait until nobody has the device any more (Linux 6.9).
+/// Deletes the device without waiting until nobody uses it any more (Linux 6.9).
 pub const DEL_DEV_ASYNC: u32 = command(READ, CONTROL_BYTES as u32, 0x14);
 pub const GET_FEATURES: u32 = command(READ, CONTROL_BYTES as u32, 0x13);
 pub const FETCH: u32 = command(READ_WRITE, IO_BYTES, 0x20);
@@ -29,17 +29,17 @@ pub const USER_COPY: u64 = 1 << 7;
 
 /// Any number that is free, for a device that is added.
 pub const ANY_DEVICE: u32 = u32::MAX;
-/// Bytes of `struct ublksrv_ctrl_dev_info`, and where it has the number that the device got.
+/// Size of `struct ublksrv_ctrl_dev_info`, and the offset of the device's number in it.
 pub const INFO_BYTES: usize = 64;
 pub const INFO_ID: usize = 12;
 /// Bytes of `struct ublk_params` up to its `discard`.
 pub const PARAMS_BYTES: usize = 60;
 /// Bytes of `struct ublksrv_io_desc`.
 pub const DESCRIPTION_BYTES: usize = 24;
-/// Unit of addresses and lengths, whatever a device's block is.
+/// Unit of addresses and lengths, independent of a device's block size.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// Where the data of a request are in the character device.
+/// Offset of a request's data in the character device.
 pub const fn data_offset(tag: u16) -> u64 {
     const START: u64 = 0x8000_0000;
     const TAG_SHIFT: u32 = 25;
@@ -100,7 +100,7 @@ pub fn info(depth: u16, longest_bytes: u32) -> [u8; INFO_BYTES] {
     ours.u64(0).u32(0).u32(0).u64(0).u64(0).whole()
 }
 
-/// `struct ublk_params`: what the disk is.
+/// `struct ublk_params`: the properties of the disk.
 pub fn params(shape: &crate::shape::Shape) -> [u8; PARAMS_BYTES] {
     const BASIC_AND_DISCARD: u32 = 1 | 1 << 1;
     let when = |is: bool, attribute: u32| if is { attribute } else { 0 };
@@ -118,7 +118,7 @@ pub fn params(shape: &crate::shape::Shape) -> [u8; PARAMS_BYTES] {
     basic.u32(0).u32(shape.block_bytes).u32(longest).u32(longest).u16(1).u16(0).whole()
 }
 
-/// `struct ublksrv_io_cmd`: what became of a request, with which the next one of its tag is asked for.
+/// `struct ublksrv_io_cmd`: the result of a request, with which the next one of its tag is fetched.
 pub fn io(tag: u16, result: i32) -> [u8; 16] {
     Bytes(Vec::new()).u16(0).u16(tag).u32(result as u32).u64(0).whole()
 }
@@ -134,15 +134,15 @@ pub enum Operation {
     Flush,
     /// Discards data that are no longer needed.
     Discard,
-    /// Zeros; they keep their place where the flag says so.
+    /// Zeros; they stay allocated if the flag says so.
     WriteZeroes {
         /// They keep their place.
         keeps_place: bool,
     },
 }
 
-/// A request as the kernel describes it: operation, forced to the media or not, first byte and length. `None` for what was
-/// never offered.
+/// Decodes the kernel's description of a request: operation, whether it is forced to the media, first byte and length.
+/// `None` for an operation that was never offered.
 pub fn described(bytes: &[u8; DESCRIPTION_BYTES]) -> Option<(Operation, bool, u64, u64)> {
     const FUA: u32 = 1 << 13;
     const KEEPS_PLACE: u32 = 1 << 15;
@@ -160,7 +160,7 @@ pub fn described(bytes: &[u8; DESCRIPTION_BYTES]) -> Option<(Operation, bool, u6
     };
     let is_forced = flags & FUA != 0;
     if operation == Operation::Flush {
-        // It is everywhere; what stands there is no place (-1).
+        // A flush concerns the whole device; its start sector is meaningless (-1).
         return Some((operation, is_forced, 0, 0));
     }
     let length_bytes = u64::from(u32::from_ne_bytes(*sectors)) * SECTOR_BYTES;
@@ -171,7 +171,7 @@ pub fn described(bytes: &[u8; DESCRIPTION_BYTES]) -> Option<(Operation, bool, u6
 mod tests {
     use super::*;
 
-    /// The numbers that `gcc` makes of `linux/ublk_cmd.h`.
+    /// Compares the commands with the numbers that `gcc` computes from `linux/ublk_cmd.h`.
     #[test]
     fn commands_are_those_of_the_header() {
         assert_eq!([ADD_DEV, DEL_DEV, START_DEV, STOP_DEV], [0xc020_7504, 0xc020_7505, 0xc020_7506, 0xc020_7507]);

@@ -1,4 +1,4 @@
-//! A device as it is made, started and taken away, by commands to /dev/ublk-control.
+//! Creates, starts and removes a device, by commands to /dev/ublk-control.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,10 +28,11 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Makes a device of a number that is free. It appears when it is started, which waits for its queue to be served.
+    /// Creates a device with a free number. It appears when it is started, which waits until its queue is served.
     ///
     /// # Errors
-    /// A machine without ublk, or with one older than Linux 6.5; no right to use it; a shape that the kernel refuses.
+    /// If the machine has no ublk, or its Linux is older than 6.5; if the right to use it is missing; if the kernel
+    /// refuses the shape.
     pub fn add(shape: &Shape) -> Result<(Disk, Queue), UblkError> {
         let mut control = Control::open()?;
         let mut info = abi::info(shape.depth, shape.longest_bytes);
@@ -46,7 +47,7 @@ impl Disk {
                 Ok((Disk { control, id, way, is_started: false, is_gone: false }, queue))
             }
             Err(error) => {
-                // What went wrong first is said.
+                // Report the first error.
                 let _ = control.order("the end", abi::DEL_DEV, id, &mut [], 0);
                 Err(error)
             }
@@ -58,26 +59,27 @@ impl Disk {
         PathBuf::from(format!("/dev/ublkb{}", self.id))
     }
 
-    /// Has the block device appear. Its queue is served by now, from another thread: the kernel reads a partition table.
+    /// Makes the block device appear. Its queue must already be served, from another thread: the kernel reads a
+    /// partition table.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// If the kernel refuses.
     pub fn start(&mut self) -> Result<(), UblkError> {
         self.control.order("starting", abi::START_DEV, self.id, &mut [], u64::from(std::process::id()))?;
         self.is_started = true;
         Ok(())
     }
 
-    /// Somebody has the device mounted, or for himself otherwise.
+    /// Whether the device is mounted or otherwise opened exclusively.
     pub fn is_in_use(&self) -> bool {
         let exclusively = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(self.path());
         exclusively.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
     }
 
-    /// Takes the device away, whoever uses it, after what is cached of it has been written. The queue ends by that.
+    /// Removes the device, even if it is in use, after cached data have been written. This ends the queue.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// If the kernel refuses.
     pub fn stop(mut self) -> Result<(), UblkError> {
         self.take_away()
     }
@@ -85,10 +87,10 @@ impl Disk {
     fn take_away(&mut self) -> Result<(), UblkError> {
         self.is_gone = true;
         self.way.close();
-        // One that was never started has a queue all the same, which ends by this.
+        // A device that was never started has a queue all the same; this ends it.
         let stopped = self.control.order("stopping", abi::STOP_DEV, self.id, &mut [], 0);
         let mut end = |command: u32| self.control.order("the end", command, self.id, &mut [], 0);
-        // Before Linux 6.9 it lasts until what is mounted is unmounted.
+        // Before Linux 6.9 this waits until the device is unmounted.
         stopped.and(end(abi::DEL_DEV_ASYNC).or_else(|_| end(abi::DEL_DEV)))
     }
 }
@@ -96,7 +98,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if !self.is_gone {
-            // Who wants to hear of it stops it.
+            // Callers that need the error call `stop`.
             let _ = self.take_away();
         }
     }

@@ -1,12 +1,12 @@
-//! Block devices of Linux that this process serves: ublk, whose requests come and go over io_uring.
+//! Linux block devices served by this process: ublk, whose requests are passed over io_uring.
 //!
-//! [`Disk`] is the device as it is made, started and taken away; [`Queue`] has its requests, on a thread of its own, and
-//! [`Way`] is how any other thread moves their data and completes them. Data are copied by reads and writes of the
-//! device's character file (`UBLK_F_USER_COPY`, Linux 6.5), so that no memory is shared with the kernel but its
-//! descriptions of requests.
+//! [`Disk`] creates, starts and removes the device; [`Queue`] receives its requests, on a thread of its own, and with
+//! [`Way`] any other thread moves their data and completes them. Data are copied by reads and writes of the device's
+//! character file (`UBLK_F_USER_COPY`, Linux 6.5), so that no memory is shared with the kernel except its descriptions
+//! of requests.
 //!
-//! The protocol is that of `linux/ublk_cmd.h` and Documentation/block/ublk.rst. The library `libublk` speaks it too, and
-//! brings an asynchronous runtime, bindgen and half a hundred crates: this is one queue, and what it needs.
+//! The protocol is defined by `linux/ublk_cmd.h` and Documentation/block/ublk.rst. The library `libublk` implements it
+//! too, but brings an asynchronous runtime, bindgen and about fifty crates; this crate has one queue and what it needs.
 
 mod abi;
 mod control;
@@ -23,10 +23,10 @@ use std::io;
 /// An error of a ublk device.
 #[derive(Debug, thiserror::Error)]
 pub enum UblkError {
-    /// This machine has no ublk, or not what is needed of it.
+    /// The machine has no ublk, or lacks something that it needs.
     #[error("{0}")]
     Lacking(String),
-    /// The machine refused: what was tried, and what it said.
+    /// A system call failed: what was tried, and the error.
     #[error("{what}: {error}")]
     Io {
         /// The action that failed, and its object.

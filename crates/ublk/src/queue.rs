@@ -1,4 +1,4 @@
-//! Requests of a device: one queue, whose commands one thread gives, and which any thread completes.
+//! Requests of a device: one queue, whose commands one thread issues, and which any thread completes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,9 +16,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::UblkError;
 use crate::abi::{self, DESCRIPTION_BYTES, Operation};
 
-/// Somebody has completed requests, or closes.
+/// Event value: requests have been completed, or the queue closes.
 const WAKE: u64 = 1 << 32;
-/// A device that is taken away waits so long for what is under way: a request that hangs would hold it for ever.
+/// How long the removal of a device waits for requests in flight: a request that hangs would block it for ever.
 const CLOSING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -31,7 +31,7 @@ pub struct Asked {
     pub at: Instant,
     /// The requested operation.
     pub operation: Operation,
-    /// It has to be durable when it is complete.
+    /// The request has to be durable when it completes.
     pub is_forced: bool,
     /// First byte.
     pub offset_bytes: u64,
@@ -43,12 +43,12 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct Ticket {
     tag: u16,
-    /// Which of the requests that had this tag.
+    /// Counts the requests that have used this tag.
     turn: u32,
 }
 
-/// How requests are completed and their data moved, from any thread. A clone is the same way. It ends with its queue: the
-/// kernel lets go of a device once nobody has its file, and a request that hangs would have it for ever.
+/// Completes requests and moves their data, from any thread. Clones refer to the same queue. It stops working with its
+/// queue: the kernel releases a device only when its file is closed, and a request that hangs would keep it open.
 #[derive(Clone, Debug)]
 pub struct Way(Weak<Shared>);
 
@@ -97,10 +97,10 @@ impl Shared {
 }
 
 impl Way {
-    /// Fills `into` with what is to be written.
+    /// Fills `into` with the data to be written.
     ///
     /// # Errors
-    /// A request that the kernel has given up.
+    /// If the kernel has given up the request.
     pub fn take(&self, ticket: &Ticket, into: &mut [u8]) -> io::Result<()> {
         self.of(ticket)?.file.read_exact_at(into, abi::data_offset(ticket.tag))
     }
@@ -113,7 +113,7 @@ impl Way {
         self.of(ticket)?.file.write_all_at(data, abi::data_offset(ticket.tag))
     }
 
-    /// So many bytes were moved, or an error number says why not.
+    /// Completes a request with the number of bytes moved, or an error number.
     pub fn complete(&self, ticket: Ticket, result: Result<u32, i32>) {
         if let Some(shared) = self.0.upgrade() {
             shared.complete(ticket, result);
@@ -199,7 +199,7 @@ impl Queue {
         let failed = || UblkError::io(name.clone());
         let file = OpenOptions::new().read(true).write(true).open(&name).map_err(failed())?;
         let descriptions = Descriptions::map(&file, depth).map_err(failed())?;
-        // A command for each tag and a look at the wake: what one round hands over.
+        // One command per tag and one read of the wake event: what one round submits.
         let ring = IoUring::new(u32::from(depth) + 1).map_err(UblkError::io("io_uring, which ublk needs"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let wake = wake.map_err(|error| UblkError::io("an eventfd")(error.into()))?;
@@ -213,11 +213,11 @@ impl Queue {
         Way(Arc::downgrade(&self.shared))
     }
 
-    /// Hands each request to `each`, which must not wait, until the device is taken away. `ready` is called once the device
-    /// can be started. All from the calling thread, which the kernel knows the queue by.
+    /// Passes each request to `each`, which must not block, until the device is removed. `ready` is called once the
+    /// device can be started. Everything is called from the calling thread, by which the kernel knows the queue.
     ///
     /// # Errors
-    /// What the ring says.
+    /// Errors of the ring.
     pub fn serve(mut self, ready: impl FnOnce(), mut each: impl FnMut(Asked)) -> io::Result<()> {
         (0..self.depth).for_each(|tag| self.push(tag, abi::FETCH, 0));
         self.await_wake();
@@ -234,7 +234,7 @@ impl Queue {
             events.extend(self.ring.completion().map(|event| (event.user_data(), event.result())));
             for &(what, result) in &events {
                 if what == WAKE {
-                    // Empty or not, it is looked at.
+                    // The value does not matter; the requests are examined anyway.
                     let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
                     self.await_wake();
                 } else if result < 0 {
@@ -261,7 +261,8 @@ impl Queue {
         }
     }
 
-    /// Tells the kernel what is complete, and asks for the next of each tag; returns whether the device is being taken away.
+    /// Reports completed requests to the kernel, and fetches the next one for each tag; returns whether the device is
+    /// being removed.
     fn commit(&mut self, under_way: &mut [bool]) -> bool {
         let (done, closing) = {
             let mut state = self.shared.state();

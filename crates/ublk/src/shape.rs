@@ -1,4 +1,4 @@
-//! What a disk is like to the kernel.
+//! Properties of a disk as the kernel sees them.
 
 /// Size and limits of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Shape {
     pub block_bytes: u32,
     /// It has spindles.
     pub is_rotational: bool,
-    /// Nobody may write to it.
+    /// The device cannot be written to.
     pub is_read_only: bool,
     /// Requests that it has under way at the most.
     pub depth: u16,

@@ -1,7 +1,7 @@
-//! The simulator in a page: questions and answers are JSON, passed as bytes through memory.
+//! The simulator in a web page: questions and answers are JSON, passed as bytes through memory.
 //!
-//! Who asks calls `room` with the length of its question, writes it there, calls `answer`, and reads `length` bytes at
-//! `place`. What is answered is what the program itself would: no clock, no file, no thread is used.
+//! The caller calls `room` with the length of its question, writes it there, calls `answer`, and reads `length` bytes
+//! at `place`. Answers are the same as the program's: no clock, no file, no thread is used.
 
 mod machine;
 mod questions;
@@ -15,7 +15,7 @@ thread_local! {
     static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Room for a question of so many bytes.
+/// Allocates room for a question of `bytes` bytes.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)] // The name is the only one of its kind: nothing else is linked into the module.
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
@@ -26,7 +26,7 @@ pub extern "C" fn room(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the question. Where that ends in a trap, the answer says why; the module is of no use then.
+/// Answers the question. If this ends in a trap, the answer is the reason; the module cannot be used any more then.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)] // As of `room`.
 pub extern "C" fn answer() {
@@ -39,7 +39,7 @@ pub extern "C" fn answer() {
     ANSWER.replace(words);
 }
 
-/// Where the answer is.
+/// Address of the answer.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)] // As of `room`.
 pub extern "C" fn place() -> *const u8 {

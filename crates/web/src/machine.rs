@@ -1,4 +1,4 @@
-//! A system with its parts, and what happens in them: what the view into the machine draws.
+//! A system with its parts and events, as drawn by the view into the machine.
 
 use headstack_catalogue::{Points, Refused};
 use headstack_sim::array::description::{Incident, IncidentKind, Level};
@@ -9,7 +9,7 @@ use headstack_sim::{Demand, SystemDescription, run_contained};
 use headstack_workload::WarmUp;
 use serde::Serialize;
 
-/// What happens in a system, and in which parts of it.
+/// Events in a system, and the parts in which they happen.
 #[derive(Serialize)]
 pub struct Watched {
     machine: Machine,
@@ -24,14 +24,14 @@ struct Machine {
     /// The members of an array; for a single drive, that drive.
     members: Vec<Member>,
     groups: Vec<Group>,
-    /// Pages that may be dirty in the cache of an array; 0 where it has none.
+    /// Most pages that may be dirty in the cache of an array; 0 if it has none.
     dirty_pages_max: u64,
 }
 
 #[derive(Serialize)]
 struct Member {
     name: String,
-    /// Which of the devices it is.
+    /// Index of the device.
     device: u32,
 }
 
@@ -57,7 +57,7 @@ enum Device {
         sector_bytes: u32,
         segments: u32,
         segment_sectors: u32,
-        /// What the write cache holds at most.
+        /// Most sectors that the write cache holds.
         dirty_sectors_max: u32,
     },
     Ssd {
@@ -73,7 +73,7 @@ enum Device {
     },
 }
 
-/// Runs the one point that there is, from rest and without a warm-up, so that every request is seen from its arrival on.
+/// Runs the only point, from rest and without a warm-up, so that every request is seen from its arrival on.
 pub fn chronicled(points: &Points, events_max: usize, spare: bool) -> Result<Watched, String> {
     let described = points.describe().map_err(|error| error.to_string())?;
     if points.len() != 1 {

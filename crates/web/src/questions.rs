@@ -1,4 +1,4 @@
-//! What can be asked, and how it is answered.
+//! Questions, and how they are answered.
 
 use std::path::Path;
 
@@ -18,26 +18,26 @@ use crate::told::{Told, done};
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 enum Question {
-    /// What the catalogue has, by folder: the id and the name of each entry.
+    /// Contents of the catalogue by folder: the id and the name of each entry.
     Catalogue,
-    /// The blueprint of a name in the catalogue, and what it states.
+    /// The blueprint of a catalogue entry, and the figures that it states.
     Blueprint { name: String },
-    /// The same of a file's text.
+    /// The same for a file's text.
     Text { file: String, text: String },
-    /// What a blueprint describes with some of its values changed: how large a system is, and why the load of a scenario
-    /// is what it is.
+    /// Description of a blueprint with some of its values changed: the size of a system, and the reasons for the load
+    /// of a scenario.
     Describe { blueprint: Blueprint, values: Vec<(String, String)> },
-    /// The sentence that tells which stated figures of the system of this name the values drop.
+    /// A sentence that tells which stated figures of the system of this name the values drop.
     Dropped { name: String, blueprint: Blueprint, values: Vec<(String, String)> },
     /// The TOML of that.
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },
     /// The runs of points of a sweep, in the form of its chunks.
     Run { points: Box<Points> },
-    /// What happens inside of a point, from rest on; with a spare, one takes the place of the member that fails.
+    /// Events inside a point, from rest on; with a spare, one replaces the member that fails.
     Chronicle { points: Box<Points>, events_max: usize, spare: bool },
-    /// What goes wrong, by the text of a file.
+    /// Faults to inject, as described in a file's text.
     Faults { file: String, text: String },
-    /// What a recording has in it.
+    /// Contents of a recording.
     Trace(Text),
     /// Its replays on a system.
     Replay(Box<Replays>),
@@ -120,7 +120,7 @@ fn size(system: &SystemDescription) -> Value {
     json!({ "capacity_bytes": system.capacity_bytes(), "drives": system.drives() })
 }
 
-/// Why as many requests are outstanding as there are, where that is not to be chosen.
+/// Why the number of outstanding requests is fixed, if it is.
 fn fixed(demand: &Demand) -> Option<String> {
     match demand {
         Demand::Workload(_) => None,

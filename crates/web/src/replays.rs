@@ -1,4 +1,4 @@
-//! Recordings that were dropped on a page, replayed on its systems.
+//! Replays of recordings that were dropped on a page, on its systems.
 
 use headstack_catalogue::options::Draft;
 use headstack_catalogue::{Blueprint, Described, Drafter};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::told::{Told, done};
 
-/// A recording as text: a file whose format is told by its content.
+/// A recording as text: a file whose format is detected from its content.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
@@ -29,10 +29,10 @@ pub struct Text {
 #[serde(deny_unknown_fields)]
 pub struct Replays {
     trace: Text,
-    /// What results call the system.
+    /// Name of the system in results.
     name: String,
     blueprint: Blueprint,
-    /// What was changed in its file.
+    /// Values changed in its file.
     values: Vec<(String, String)>,
     /// Options, as `headstack trace replay` has them.
     options: Vec<(String, String)>,
@@ -44,7 +44,7 @@ pub struct Replays {
     requests: u64,
 }
 
-/// What ends a replay.
+/// Why a replay ended early.
 enum Failure {
     Sim(SimError),
     Trace(TraceError),
@@ -75,10 +75,10 @@ impl Text {
         TraceReader::from_inputs(vec![input], &ReadOptions { steps, ..ReadOptions::default() })
     }
 
-    /// What is in it.
+    /// Summary of the recording.
     ///
     /// # Errors
-    /// What cannot be accepted.
+    /// If the recording is not accepted.
     pub fn summary(&self) -> Result<Value, TraceError> {
         let mut reader = self.open()?;
         let (mut summary, mut batch) = (Summary::default(), Vec::new());
@@ -96,10 +96,10 @@ impl Text {
 }
 
 impl Replays {
-    /// What came of each.
+    /// Results of all replays.
     ///
     /// # Errors
-    /// A blueprint that is none.
+    /// If a blueprint is invalid.
     pub fn carry_out(&self) -> Result<Vec<Told>, String> {
         let drafter = Drafter::new(self.blueprint.clone()).map_err(|error| error.to_string())?;
         let draft = match contained(|| self.draft(&drafter)) {

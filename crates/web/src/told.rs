@@ -1,23 +1,23 @@
-//! What came of runs and replays.
+//! Results of runs and replays.
 
 use headstack_result::RunResult;
 use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Told {
     /// The cells of its row, and how busy each component was.
     Done { row: Map<String, Value>, components: Vec<(String, f64)> },
-    /// What was asked for cannot be: why.
+    /// The run is impossible, for this reason.
     Impossible(String),
     /// The simulator failed, or found its own result to be wrong.
     Failed(String),
 }
 
-/// What came of a run that was carried out.
+/// The result of a run that was carried out.
 pub fn done(asked: Asked, result: RunResult) -> Told {
     if let Some(check) = result.checks.iter().find(|check| !check.passed) {
         return Told::Failed(format!("its own check failed: {}: {}", check.name, check.detail));

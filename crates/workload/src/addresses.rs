@@ -438,7 +438,7 @@ impl Zipf {
 
     #[inline]
     fn inverse_integral(&self, y: f64) -> f64 {
-        // Rounding may carry the argument below -1, where no logarithm exists.
+        // Rounding may make the argument less than -1, for which there is no logarithm.
         let scaled = (y * (1.0 - self.theta)).max(-1.0);
         libm::exp(log1p_over(scaled) * y)
     }

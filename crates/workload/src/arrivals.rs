@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn sums_of_tiny_gaps_do_not_drift() {
-        // A billion a second: gaps of 1 ns on average, most of which truncation would lose.
+        // A billion per second: gaps of 1 ns on average, most of which truncation would lose.
         let count = 1_000_000;
         let sum: f64 = gaps_ns(ArrivalProcess::Poisson, 1e9, count).iter().sum();
         assert!((sum / 1e6 - 1.0).abs() < 0.004, "{sum}");

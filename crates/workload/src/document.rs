@@ -14,11 +14,11 @@ use toml::de::{DeTable, DeValue};
 /// Invalid input: its place, the key, and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file as the user named it; empty where the input is not a file.
+    /// The file as named by the user; empty if the input is not a file.
     pub file: String,
     /// Line in the file, from 1.
     pub line: Option<usize>,
-    /// Path of the key, such as `lines[3].size`; empty where the whole input is meant.
+    /// Path of the key, such as `lines[3].size`; empty for the whole input.
     pub key: String,
     /// The error and the allowed values, on one line.
     pub message: String,
@@ -51,7 +51,7 @@ const MISSING_MAX: usize = 64;
 const UNKNOWN_KEY: &str = "unknown key; ";
 
 impl InputError {
-    /// Whether it is about a key that does not exist.
+    /// Whether it is about an unknown key.
     pub fn is_unknown_key(&self) -> bool {
         self.message.starts_with(UNKNOWN_KEY)
     }

@@ -70,7 +70,7 @@ struct Line {
     read_below: u64,
     random_below: u64,
     trim_below: u64,
-    /// The line's alignment where it is coarser than the sector, to which pointers always are aligned.
+    /// Alignment of the line if it is coarser than the sector, to which pointers are always aligned.
     pointer_align_bytes: Option<u64>,
     delay_ns: u64,
     burst: u32,

@@ -1,4 +1,4 @@
-//! Scenarios: several kinds of clients at once, each on its own LUN and range.
+//! [`Scenario`]s: several kinds of concurrent clients, each on its own LUN and range.
 //!
 //! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] creates their clients, whose next [`Step`] the simulator
 //! requests.

@@ -88,7 +88,7 @@ impl NamedLevel {
     /// Returns how many failures a group of these numbers of drives and spans survives.
     ///
     /// # Errors
-    /// For numbers that the level cannot have.
+    /// For impossible numbers.
     pub fn redundancy(self, drives: i64, spans: i64) -> Result<Redundancy, String> {
         let (drives, spans) = self.check(drives, spans)?;
         Ok(self.in_files.level().redundancy(drives, spans))
@@ -97,7 +97,7 @@ impl NamedLevel {
     /// Returns the bytes that a group of these numbers of drives and spans exports, ignoring rounding to whole stripes.
     ///
     /// # Errors
-    /// For numbers that the level cannot have.
+    /// For impossible numbers.
     pub fn usable_bytes(self, drives: i64, spans: i64, drive_bytes: u64) -> Result<u64, String> {
         let (drives, spans) = self.check(drives, spans)?;
         Ok(self.in_files.level().usable_bytes(drives, spans, drive_bytes))

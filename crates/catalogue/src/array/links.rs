@@ -12,7 +12,7 @@ use super::standards::LinkStandard;
 /// Most links of a table, and most drives.
 pub(super) const COUNT_MAX: u32 = 4096;
 
-/// The links of an array, with their names and where each leads.
+/// The links of an array, with their names and destinations.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     pub(super) descriptions: Vec<LinkDescription>,

@@ -40,7 +40,7 @@ impl Layers {
     }
 }
 
-/// Whether a file describes an array; otherwise it is taken for a drive.
+/// Whether a file describes an array; otherwise it is treated as a drive.
 pub fn is_array(document: &Document) -> bool {
     ["drives", "links", "groups", "luns", "base"].iter().any(|key| document.states(key))
 }

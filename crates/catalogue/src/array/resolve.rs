@@ -55,7 +55,7 @@ impl Changes {
     /// Sets a change from text.
     ///
     /// # Errors
-    /// When it is none of [`Changes::NAMES`], or has no such value.
+    /// When it is none of [`Changes::NAMES`], or the value is invalid.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), InputError> {
         let wrong = |message: String| key_error(name, message);
         match name {

@@ -12,7 +12,7 @@ const STATUSES: &str = "?*/-+";
 /// position, a size and a status. Numbers are in bytes: decimal, hexadecimal with `0x` or octal with `0`.
 ///
 /// # Errors
-/// A line that is none of these; blocks that overlap or descend.
+/// When a line is invalid, or blocks overlap or are out of order.
 pub fn bad_spans(file: &str, text: &str) -> Result<Vec<Span>, InputError> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.split('#').next().unwrap_or("").trim()));
     let mut lines = lines.filter(|(_, line)| !line.is_empty());

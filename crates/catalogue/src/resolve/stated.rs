@@ -1,9 +1,9 @@
 //! Fits values of a disk to the figures that its sheet promises under `[stated]`.
 //!
-//! | stated | solved for, the first that the file leaves out |
+//! | stated | solved for: the first missing one of |
 //! | --- | --- |
-//! | `random_read` | the mean seek; the commands that the firmware commits itself to |
-//! | `random_write` | the extents of the write cache, which is a protected one where the sheet's is switched off and writes are still sorted |
+//! | `random_read` | the mean seek; the number of commands that the firmware commits itself to |
+//! | `random_write` | the extents of the write cache, which is a protected one if the sheet's is switched off and writes are still sorted |
 //!
 //! If no fit exists, the derived values report it.
 
@@ -126,7 +126,7 @@ impl Solver<'_> {
             if rate <= stated.iops * (1.0 + FIT_TOLERANCE) || !self.may_commit() {
                 rate
             } else {
-                // The more is committed, the less there is to choose from.
+                // The more commands are committed, the fewer there are to choose from.
                 let most = f64::from(stated.depth.unwrap_or(1));
                 let set = |file: &mut DriveFile, n: f64| file.queue.committed = Some(in_hundredths(n));
                 let (committed, rate) = self.search(stated, (0.0, most), (0.0, most / 4.0), set)?;

@@ -1,12 +1,12 @@
 //! Derives missing values of a file so that the SSD meets the figures in `[stated]`.
 //!
-//! | stated | solved for, where the file is silent |
+//! | stated | solved for, if missing |
 //! | --- | --- |
-//! | `read_latency` | `controller.command`; `flash.read` where that leaves nothing |
-//! | `random_read` | `controller.command_interval`; `flash.read` or `slc_cache.read` where the dies are too slow |
-//! | `sequential_read` | `controller.read_rate`; `flash.channel_rate` where the channels are too slow |
+//! | `read_latency` | `controller.command`; `flash.read` if nothing is left for it |
+//! | `random_read` | `controller.command_interval`; `flash.read` or `slc_cache.read` if the dies are too slow |
+//! | `sequential_read` | `controller.read_rate`; `flash.channel_rate` if the channels are too slow |
 //! | `write_latency` | `controller.write_command` |
-//! | `sequential_write` | `controller.write_rate`; `flash.program`, or `slc_cache.program` where there is a cache |
+//! | `sequential_write` | `controller.write_rate`; `flash.program`, or `slc_cache.program` if there is a cache |
 //! | `random_write`, steady | `flash.over_provisioning`, then `flash.program`, then `controller.write_interval` |
 //! | `random_write`, burst | `controller.write_interval` |
 //! | `slc_cache`, `after_slc` | `slc_cache.dynamic`, `flash.program` |

@@ -64,7 +64,7 @@ pub struct VolumeTable {
     pub whole_units: Option<bool>,
     /// Queue depth of its driver.
     pub queue_depth: Option<u32>,
-    /// Limits, in place of those of the type.
+    /// Limits in place of those of the type.
     pub limits: Option<Vec<LimitTable>>,
     /// Latency of a read that no limit delays.
     pub read: Option<LatencyTable>,

@@ -33,14 +33,14 @@ impl Provider {
     }
 }
 
-/// A range of a figure that a buyer provisions.
+/// Range of a provisioned figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provisioned {
     /// Minimum.
     pub least: u64,
     /// Maximum of the largest volume.
     pub most: u64,
-    /// Included in the price of the size; 0 where all of it is billed.
+    /// Part included in the price of the size; 0 if all of it is billed.
     pub free: u64,
 }
 

@@ -43,10 +43,10 @@ use twox_hash::XxHash3_64;
 
 use crate::{Device, Start};
 
-/// What a journal begins with.
+/// Magic number of a journal.
 pub const MAGIC: [u8; 8] = *b"hs-crash";
 const VERSION: u32 = 1;
-/// What the description of the device takes beside the name of its image.
+/// Length of the device's description without the name of its image.
 const HEADER_BYTES: usize = 44;
 const HEAD_BYTES: usize = 40;
 const SUM_BYTES: usize = 8;
@@ -54,7 +54,7 @@ const FORCED: u8 = 1;
 const METADATA: u8 = 2;
 const FAILED: u8 = 1;
 
-/// What a record is.
+/// Type of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-/// The head of a record.
+/// Header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     kind: Kind,
@@ -111,7 +111,7 @@ impl Head {
         bytes
     }
 
-    /// Nothing where there is no such kind.
+    /// `None` if the type is unknown.
     fn from_bytes(bytes: &[u8; HEAD_BYTES]) -> Option<Head> {
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         Some(Head {
@@ -131,7 +131,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {
     XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
-/// What a file begins with; nothing where the name of the image is too long.
+/// Returns the header of a file; `None` if the name of the image is too long.
 fn header(device: &Device) -> Option<Vec<u8>> {
     let (start, name) = match &device.start {
         Start::Zeros => (0, ""),

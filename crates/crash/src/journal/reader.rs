@@ -1,4 +1,4 @@
-//! Reading a journal, to its end or as far as it is whole.
+//! Reads a journal, to its end or as far as its records are complete.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -8,7 +8,7 @@ use super::{FAILED, FORCED, HEAD_BYTES, HEADER_BYTES, Head, Kind, METADATA, SUM_
 use crate::CrashError;
 use crate::recording::{Change, Device, Ending, Event, Fate, Recording, Start, Stored};
 
-/// What is read at a time.
+/// Bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Reads the events of a journal.
@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let size_bytes = file.metadata().map_err(&failed)?.len();
     let (device, mut at_bytes) = device(path, &mut from)?;
     let mut recording = Recording::new(path, file, device);
-    // What the numbers of the journal are in the recording.
+    // Recording numbers of the journal's numbers.
     let mut numbered = Vec::new();
     let mut record = Vec::new();
     recording.ending = Ending::Unfinished;
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     Ok(recording)
 }
 
-/// A change or a flush, of which an answer tells by its number.
+/// A change or a flush, to which an answer refers by its number.
 #[derive(Clone, Copy)]
 enum Numbered {
     Change(u32),
@@ -50,7 +50,7 @@ enum Next {
     End,
 }
 
-/// Reads a record with what it carries into `record`, as long as it is whole.
+/// Reads a record with its payload into `record`, if it is complete.
 fn next(from: &mut impl Read, left_bytes: u64, record: &mut Vec<u8>) -> io::Result<Next> {
     if left_bytes == 0 {
         return Ok(Next::End);
@@ -61,7 +61,7 @@ fn next(from: &mut impl Read, left_bytes: u64, record: &mut Vec<u8>) -> io::Resu
     let mut head = [0; HEAD_BYTES];
     from.read_exact(&mut head)?;
     let Some(parsed) = Head::from_bytes(&head) else { return Ok(Next::Torn) };
-    // What was never written has any length.
+    // Unwritten space may have any length field.
     if parsed.record_bytes() as u64 > left_bytes {
         return Ok(Next::Torn);
     }
@@ -145,7 +145,7 @@ fn answered(recording: &mut Recording, numbered: &mut [Numbered], head: Head) ->
     Ok(())
 }
 
-/// The device, and where its description ends.
+/// Reads the device, and returns where its description ends.
 fn device(path: &Path, from: &mut impl Read) -> Result<(Device, u64), CrashError> {
     let short = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => CrashError::of(path, "ends before it says what the device is"),

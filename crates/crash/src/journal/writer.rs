@@ -1,7 +1,7 @@
-//! Writing a journal while a device is at work.
+//! [`JournalWriter`]: writes a journal during a session.
 //!
-//! Whoever has a record copies it into a buffer in memory, once; a thread of the writer's own takes the buffer when it is
-//! free, adds the checksums and hands it to the kernel. The buffer is bounded: who has a record for a full one waits.
+//! Callers copy each record once into a buffer in memory; the writer's thread takes the buffer when it is free, adds
+//! the checksums and writes it. The buffer is bounded: a caller waits while it is full.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,17 +17,16 @@ use super::{FAILED, FORCED, HEAD_BYTES, Head, Kind, MAGIC, METADATA, SUM_BYTES, 
 use crate::error::refused;
 use crate::{Change, CrashError, Device, Fate, Stored};
 
-/// What waits to be written, at most; a record that is larger has the buffer to itself. There are two such buffers.
+/// Limit of the buffer; a larger record has the buffer to itself. There are two such buffers.
 pub const QUEUE_BYTES: usize = 8 << 20;
 
-/// A mark is a line of text, at most so long.
+/// Longest mark, which is a line of text.
 const MARK_BYTES_MAX: usize = 1 << 20;
 
-/// A journal that is being written, from as many threads as there are.
+/// A journal that is being written by any number of threads.
 ///
-/// The order of the calls is the order of events: a change is noted before it can be read back, an answer before it is given,
-/// and a request after it was received. A journal that cannot be written any more says so at the next call, and at each after
-/// that.
+/// The order of the calls is the order of events: record a change before it can be read back, an answer before it is
+/// given, and a request after it was received. After a write error, the next call and all later ones fail.
 #[derive(Debug)]
 pub struct JournalWriter {
     shared: Arc<Shared>,
@@ -37,9 +36,9 @@ pub struct JournalWriter {
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// Something came in, or no more will.
+    /// Signals that a record was added, or that no more will follow.
     filled: Condvar,
-    /// Something was written.
+    /// Signals that records were written.
     emptied: Condvar,
 }
 
@@ -47,13 +46,13 @@ struct Shared {
 struct Queue {
     /// Whole records without their checksums.
     bytes: Vec<u8>,
-    /// Numbers that were given.
+    /// Number of assigned numbers.
     numbers: u64,
-    /// All that came in, and what of it was written, in bytes.
+    /// Bytes added, and bytes written.
     added_bytes: u64,
     written_bytes: u64,
     is_closed: bool,
-    /// What went wrong: the kind and the words of the error.
+    /// Write error: its kind and message.
     failure: Option<(io::ErrorKind, String)>,
 }
 
@@ -67,12 +66,12 @@ impl Queue {
 }
 
 impl JournalWriter {
-    /// Begins a journal at `path`, in place of an earlier one: it grows in place, so that it is there to be read
-    /// whatever ends this process.
+    /// Starts a journal at `path`, replacing an earlier one: it grows in place, so that it can be read however this
+    /// process ends.
     ///
     /// # Errors
-    /// A place where no regular file can be, or that this user may not write; a file that is no journal; an impossible
-    /// device.
+    /// When the path cannot be a regular file or this user may not write it, the existing file is no journal, or the
+    /// device is impossible.
     pub fn create(path: &Path, device: &Device) -> Result<JournalWriter, CrashError> {
         let place = match Place::of(path).map_err(refused)? {
             Place::File { folder, name, .. } => folder.join(name),
@@ -97,41 +96,41 @@ impl JournalWriter {
         Ok(JournalWriter { shared, thread: Some(thread.map_err(CrashError::io(path))?) })
     }
 
-    /// Memory that it takes at most, as long as no record is larger than [`QUEUE_BYTES`].
+    /// Upper limit of its memory, as long as no record is larger than [`QUEUE_BYTES`].
     pub const MEMORY_BYTES: usize = 2 * QUEUE_BYTES;
 
-    /// Notes that `data` are written at an offset; the number is that of the change, for its answer.
+    /// Records that `data` are written at an offset; returns the number of the change, for its answer.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn write(&self, at_ns: u64, offset_bytes: u64, data: &[u8], is_forced: bool) -> io::Result<u64> {
         let flags = if is_forced { FORCED } else { 0 };
         let length_bytes = data.len() as u64;
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(Kind::Write, at_ns) }, data)
     }
 
-    /// Notes that zeros are written.
+    /// Records that zeros are written.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn zeros(&self, at_ns: u64, offset_bytes: u64, length_bytes: u64, is_forced: bool) -> io::Result<u64> {
         let flags = if is_forced { FORCED } else { 0 };
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(Kind::Zeros, at_ns) }, &[])
     }
 
-    /// Notes that a range is trimmed, and reads as zeros afterwards.
+    /// Records that a range is trimmed, and reads as zeros afterwards.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn trim(&self, at_ns: u64, offset_bytes: u64, length_bytes: u64, is_forced: bool) -> io::Result<u64> {
         let flags = if is_forced { FORCED } else { 0 };
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(Kind::Trim, at_ns) }, &[])
     }
 
-    /// Notes a change of another recording, with what it stores where that is data.
+    /// Records a change of another recording, with its data if it has any.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn copied(&self, change: &Change, data: &[u8]) -> io::Result<u64> {
         let &Change { offset_bytes, length_bytes, is_forced, is_metadata, submitted_ns, .. } = change;
         let kind = match change.stored {
@@ -143,18 +142,18 @@ impl JournalWriter {
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(kind, submitted_ns) }, data)
     }
 
-    /// Notes that a flush came.
+    /// Records the start of a flush.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn flush(&self, at_ns: u64) -> io::Result<u64> {
         self.numbered(Head::new(Kind::Flush, at_ns), &[])
     }
 
-    /// Notes how a change or a flush ended, just before whoever waits for it is told.
+    /// Records the outcome of a change or a flush; call it just before the outcome is reported.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn answered(&self, at_ns: u64, number: u64, fate: Fate) -> io::Result<()> {
         let (flags, errno) = match fate {
             Fate::Acknowledged => (0, 0),
@@ -163,10 +162,10 @@ impl JournalWriter {
         self.add(Head { number, flags, errno, ..Head::new(Kind::Answer, at_ns) }, &[]).map(drop)
     }
 
-    /// Notes a line of text, and returns when it is in the file.
+    /// Records a line of text, and returns when it is in the file.
     ///
     /// # Errors
-    /// It is empty, longer than a line of a mebibyte, or no single line; the journal cannot be written.
+    /// When it is empty, longer than 1 MiB, or not a single line, or the journal cannot be written.
     pub fn mark(&self, at_ns: u64, text: &str) -> io::Result<()> {
         if text.is_empty() || text.len() > MARK_BYTES_MAX || text.contains(['\n', '\0']) {
             let message = format!("a mark is one line of 1 to {MARK_BYTES_MAX} bytes");
@@ -181,26 +180,26 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Notes that power failed: the changes that follow are what the device takes back.
+    /// Records a power failure: the changes that follow are data that the device takes back.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn power_off(&self, at_ns: u64) -> io::Result<()> {
         self.add(Head::new(Kind::PowerOff, at_ns), &[]).map(drop)
     }
 
-    /// Notes that power is back.
+    /// Records that power is back.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn power_on(&self, at_ns: u64) -> io::Result<()> {
         self.add(Head::new(Kind::PowerOn, at_ns), &[]).map(drop)
     }
 
-    /// Writes what is left, and that this is all.
+    /// Writes the remaining records and the end record.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// When the journal cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
         let number = self.queue().numbers;
         self.add(Head { number, ..Head::new(Kind::End, 0) }, &[])?;
@@ -224,7 +223,7 @@ impl JournalWriter {
         self.put(head, data, true).map(|(number, _)| number)
     }
 
-    /// Where the record ends, in bytes of all records.
+    /// Adds a record; returns where it ends, in bytes of all records.
     fn add(&self, head: Head, carried: &[u8]) -> io::Result<u64> {
         self.put(head, carried, false).map(|(_, end_bytes)| end_bytes)
     }
@@ -259,7 +258,7 @@ impl Drop for JournalWriter {
     }
 }
 
-/// A device that can be.
+/// Checks that a device is possible.
 fn check(path: &Path, device: &Device) -> Result<(), CrashError> {
     if !device.block_bytes.is_power_of_two() || !device.capacity_bytes.is_multiple_of(u64::from(device.block_bytes)) {
         let message = format!(
@@ -271,7 +270,7 @@ fn check(path: &Path, device: &Device) -> Result<(), CrashError> {
     Ok(())
 }
 
-/// Fails where a file is there that holds anything but a journal.
+/// Fails if there is a file that is not a journal.
 fn check_own(path: &Path, place: &Path) -> Result<(), CrashError> {
     let mut begin = [0; MAGIC.len()];
     let read = match File::open(place) {
@@ -287,7 +286,7 @@ fn check_own(path: &Path, place: &Path) -> Result<(), CrashError> {
     }
 }
 
-/// The writer's thread: as long as records come, and until the last is written.
+/// The writer's thread: runs until the last record is written.
 fn drain(shared: &Shared, mut file: File) {
     let mut bytes = Vec::with_capacity(QUEUE_BYTES);
     let mut queue = shared.queue.lock().expect("nobody panics with it");
@@ -314,14 +313,14 @@ fn drain(shared: &Shared, mut file: File) {
         }
         shared.emptied.notify_all();
         bytes.clear();
-        // What a large record took is given back.
+        // Memory of a large record is freed.
         if bytes.capacity() > QUEUE_BYTES {
             bytes = Vec::with_capacity(QUEUE_BYTES);
         }
     }
 }
 
-/// Puts the checksum at the end of each record.
+/// Adds the checksum to the end of each record.
 fn seal(bytes: &mut [u8]) {
     let mut rest = bytes;
     while let Some(carried) = rest.get(4..8) {
@@ -340,7 +339,7 @@ mod tests {
 
     use super::*;
 
-    /// One whose thread is not there yet.
+    /// A writer whose thread has not started yet.
     fn idle() -> JournalWriter {
         let queue = Mutex::new(Queue::default());
         let shared = Shared { queue, filled: Condvar::new(), emptied: Condvar::new() };
@@ -362,7 +361,7 @@ mod tests {
             journal.shared.emptied.notify_all();
             assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(3));
         });
-        // What is larger than the queue has it to itself.
+        // A record larger than the queue has it to itself.
         journal.queue().bytes.clear();
         assert_eq!(journal.write(0, 0, &vec![1; QUEUE_BYTES + 512], false).unwrap(), 4);
     }

@@ -1,33 +1,33 @@
-//! States of one window, a few of a kind at a time.
+//! Generates states of a window, a few of each kind at a time.
 
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::state::{CrashState, Kept, Member, Tear, runs};
 
-/// How states are chosen. One or two missing or surviving writes find nearly everything, so these come first; before all of a kind
-/// are tried in any window, each window has a few of all kinds.
+/// Methods of choosing states. One or two missing or surviving writes find nearly all faults, so these come first; each
+/// window gets a few of all kinds before any window gets all of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    /// All there, and none; all states of small windows.
+    /// All changes, and none; all states of small windows.
     Ends,
-    /// The first ones are there, the others are not.
+    /// The first changes survive, the others do not.
     Prefixes(Share),
-    /// One is missing.
+    /// One change is missing.
     Missing(Share),
-    /// One is there.
+    /// One change survives.
     Surviving(Share),
-    /// One is torn, and those after it are there, or are not.
+    /// One change is torn; later ones survive, or do not.
     Torn(Share),
-    /// Two are missing.
+    /// Two changes are missing.
     Pairs,
-    /// All that there are, in windows that are not too large.
+    /// All states, in windows that are not too large.
     All,
-    /// Drawn.
+    /// Random states.
     Drawn,
 }
 
-/// How many of a kind.
+/// How many states of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Share {
     Few,
@@ -35,7 +35,7 @@ pub(crate) enum Share {
 }
 
 impl Stage {
-    /// A few of each kind. Who says that writes tear looks for what that does.
+    /// A few of each kind. Tears are included if writes may tear.
     pub(crate) const FIRST: [Stage; 5] = [
         Stage::Ends,
         Stage::Torn(Share::Few),
@@ -44,7 +44,7 @@ impl Stage {
         Stage::Surviving(Share::Few),
     ];
 
-    /// What follows.
+    /// The following stages.
     pub(crate) const THEN: [Stage; 7] = [
         Stage::Missing(Share::Every),
         Stage::Prefixes(Share::Every),
@@ -56,16 +56,16 @@ impl Stage {
     ];
 }
 
-/// A window with at most so many states is gone through at once.
+/// Number of states up to which a window is exhausted at once.
 pub(crate) const SMALL: f64 = 16.0;
-/// Windows in which all pairs are tried have at most so many changes.
+/// Number of changes up to which all pairs of a window are tried.
 const PAIRED_MAX: usize = 16;
-/// A few.
+/// Number of states for [`Share::Few`].
 const FEW: usize = 4;
-/// Tears of one write.
+/// Number of tears of one write.
 const TEARS: u64 = 8;
 
-/// The states of a stage in a window.
+/// Returns the states of a stage in a window.
 pub(crate) fn candidates(
     stage: Stage,
     events: usize,
@@ -101,7 +101,7 @@ pub(crate) fn candidates(
     }
 }
 
-/// Some of so many, or every one.
+/// Some of `count` indices, or all.
 fn chosen(count: usize, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<usize> {
     if share == Share::Every || count <= FEW {
         return (0..count).collect();
@@ -129,7 +129,7 @@ fn all(events: usize, members: &[Member]) -> Vec<CrashState> {
         .collect()
 }
 
-/// One write is torn; those after it are there, or are not.
+/// States with one torn write; later ones survive, or do not.
 fn torn(events: usize, members: &[Member], share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<CrashState> {
     let torn: Vec<usize> = (0..members.len()).filter(|&place| members[place].tear != Tear::None).collect();
     let few = chosen(torn.len(), share, random);
@@ -189,7 +189,7 @@ fn drawn_tear(member: &Member, random: &mut Xoshiro256PlusPlus) -> Kept {
     }
 }
 
-/// Some are missing: few, half or most; some are torn.
+/// Random states: few, half or most changes are missing; some are torn.
 fn drawn(events: usize, members: &[Member], random: &mut Xoshiro256PlusPlus) -> CrashState {
     let missing_of_8 = [1, 4, 7][below(3, random) as usize];
     CrashState::of(events, members, |place| match below(8, random) {
@@ -199,7 +199,7 @@ fn drawn(events: usize, members: &[Member], random: &mut Xoshiro256PlusPlus) -> 
     })
 }
 
-/// A number below another. That some come a 2^-60th more often makes no difference here.
+/// A random number below another. The bias of 2^-60 does not matter here.
 fn below(end: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
     random.next_u64() % end.max(1)
 }

@@ -1,25 +1,25 @@
-//! Which change is the last that a range was given.
+//! [`Extents`]: the last change of each range.
 
 use std::collections::BTreeMap;
 
-/// What a range holds: the number of a change, or what was there at the start.
+/// Contents of a range: the number of a change, or `None` for the initial contents.
 pub(crate) type Version = Option<u32>;
 
-/// A range of bytes, from the first to the one behind the last.
+/// A range of bytes: the first, and the one after the last.
 pub(crate) type Range = (u64, u64);
 
-/// The last change of each range, by where it begins; what is between them was not changed.
+/// The last change of each range, by its start; gaps were not changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extents(BTreeMap<u64, (u64, u32)>);
 
 impl Extents {
-    /// A range holds a change from now on.
+    /// Sets the last change of a range.
     pub(crate) fn put(&mut self, range: Range, change: u32) {
         self.remove(range);
         self.0.insert(range.0, (range.1, change));
     }
 
-    /// A range holds what it did at the start.
+    /// Resets a range to the initial contents.
     pub(crate) fn remove(&mut self, (start, end): Range) {
         self.split(start);
         self.split(end);
@@ -29,12 +29,12 @@ impl Extents {
         }
     }
 
-    /// As at the start.
+    /// Resets everything to the initial contents.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The parts of a range with what each holds, in order and without gaps.
+    /// The parts of a range with the contents of each, in order and without gaps.
     pub(crate) fn parts(&self, (start, end): Range) -> Vec<(Range, Version)> {
         let mut parts = Vec::new();
         let mut at = start;
@@ -55,7 +55,7 @@ impl Extents {
         parts
     }
 
-    /// All that was changed, in order of place.
+    /// All changed ranges in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Range, u32)> + '_ {
         self.0.iter().map(|(&start, &(end, change))| ((start, end), change))
     }
@@ -70,7 +70,7 @@ impl Extents {
     }
 }
 
-/// Takes a range out of others.
+/// Subtracts a range from others.
 pub(crate) fn without(ranges: &mut Vec<Range>, (start, end): Range) {
     if ranges.iter().all(|&(from, to)| to <= start || from >= end) {
         return;

@@ -1,5 +1,6 @@
-//! What tells contents apart, at the cost of what differs: the sum of a hash of each block and its place. Blocks of zeros count
-//! nothing, so that what was never written is what was trimmed. Of 2^32 states, two might be taken for one.
+//! [`Hashes`]: compares contents at a cost proportional to their differences, by the sum of a hash of each block with
+//! its offset. Blocks of zeros count 0, so that unwritten and trimmed blocks are equal. Among 2^32 states, a collision
+//! is possible.
 
 use std::collections::hash_map::Entry;
 
@@ -11,13 +12,13 @@ use crate::CrashError;
 use crate::base::Base;
 use crate::recording::{Recording, Stored};
 
-/// What is read of the base at a time.
+/// Bytes of the base that are read at a time.
 const PART_BYTES: u64 = 1 << 20;
 
-/// Hashes of what changes store, which are reckoned once, and of a base.
+/// Cached hashes of the data of changes, and of a base.
 #[derive(Debug, Default)]
 pub(crate) struct Hashes {
-    /// For each change the sums of its first blocks: none, one, two and so on.
+    /// For each change the sums of its first blocks: of none, one, two and so on.
     sums: FxHashMap<u32, Vec<u64>>,
     base: Base,
 }
@@ -27,7 +28,7 @@ impl Hashes {
         Hashes { sums: FxHashMap::default(), base }
     }
 
-    /// The hash of a range that holds one version.
+    /// The hash of a range with one version.
     pub(crate) fn of(&mut self, recording: &Recording, range: Range, held: Version) -> Result<u64, CrashError> {
         let block_bytes = u64::from(recording.device.block_bytes);
         let Some(number) = held else { return self.of_base(range, block_bytes) };

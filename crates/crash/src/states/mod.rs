@@ -1,8 +1,8 @@
-//! Which contents a crash may leave.
+//! The possible contents after a crash.
 //!
-//! A crash after an event leaves what is durable by then ([`walk`]) and any of what is open: each change whole, missing or torn
-//! ([`state`]), as long as the device keeps no order among them. [`Search`] goes through these states, those first that find
-//! mistakes soonest, and leaves out what was there before.
+//! A crash after an event leaves all durable changes ([`walk`]) and any subset of the open ones: each whole, missing or
+//! torn ([`state`]), if the device keeps no order among them. [`Search`] goes through these states, most productive
+//! first, and skips contents that it has already visited.
 
 mod candidates;
 pub(crate) mod extents;

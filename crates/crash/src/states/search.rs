@@ -1,4 +1,4 @@
-//! Going through the states that crashes may leave.
+//! [`Search`]: goes through the states that crashes may leave.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -19,71 +19,71 @@ use crate::CrashError;
 use crate::base::Base;
 use crate::recording::{Event, Recording};
 
-/// What is to be searched.
+/// Settings of a search.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// What the device promises.
+    /// The device's guarantees.
     #[serde(default)]
     pub rules: Rules,
-    /// From where on crashes are tried.
+    /// Where to start.
     #[serde(default)]
     pub from: From,
-    /// Seed of all random draws.
+    /// Seed of all random choices.
     #[serde(default)]
     pub seed: u64,
 }
 
-/// From where on crashes are tried.
+/// Where a search starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
-    /// From the first mark on; from the beginning where there is none.
+    /// At the first mark; at the beginning if there is none.
     #[default]
     FirstMark,
     /// From the beginning.
     Beginning,
-    /// From the first mark of this text on.
+    /// At the first mark with this text.
     Mark(String),
 }
 
-/// Windows with at most so many states are gone through completely.
+/// Windows with at most this many states are exhausted.
 const EXHAUST_MAX: f64 = 1024.0;
-/// Windows that are visited in their order in time, so that contents are carried forward; which they are is a matter of what is
-/// likely to be found there.
+/// Number of windows that are visited in order of time, so that contents are carried forward; batches are ordered by
+/// how likely faults are.
 const BATCH: usize = 64;
-/// So many rounds of drawing have found nothing new: there is little left.
+/// Number of random rounds without a new state after which a search ends.
 const VAIN_ROUNDS_MAX: u32 = 16;
 
-/// How much of what there is was tried.
+/// Coverage of the possible states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Coverage {
-    /// States that were handed out: no two have the same contents and the same marks.
+    /// States returned: no two have the same contents and the same marks.
     pub states: u64,
-    /// States that were left out since their contents had been there.
+    /// States skipped because their contents were already visited.
     pub duplicates: u64,
-    /// Subsets of open changes that were tried, torn ones among them, each once.
+    /// Subsets of open changes that were tried, including torn ones, each once.
     pub subsets: u64,
-    /// Those that there are.
+    /// Number of possible subsets.
     pub possible: f64,
     /// Moments at which crashes were tried.
     pub windows: u64,
-    /// Those of which all subsets were.
+    /// Moments of which all subsets were tried.
     pub whole_windows: u64,
-    /// Changes that were open at once, at most.
+    /// Largest number of simultaneously open changes.
     pub largest_window: u64,
 }
 
-/// The states that crashes may leave, in an order that a seed decides.
+/// The states that crashes may leave, in an order that depends on a seed.
 #[derive(Debug)]
 pub struct Search {
     recording: Arc<Recording>,
     asked: Asked,
     windows: Vec<Window>,
-    /// Places in `windows`, the most interesting in the first batch.
+    /// Indices into `windows`, the most interesting in the first batch.
     order: Vec<usize>,
     is_whole: Vec<bool>,
-    /// What a round does in which window.
+    /// Stages and windows of a round.
     visits: Vec<(Stage, usize)>,
     place: usize,
     round: usize,
@@ -100,19 +100,19 @@ pub struct Search {
 /// A window: a moment at which crashes are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moment {
-    /// Events that have happened.
+    /// Number of events before it.
     pub events: usize,
-    /// When.
+    /// Time of the moment.
     pub at_ns: u64,
-    /// Marks that were made.
+    /// Number of marks before it.
     pub marks: usize,
-    /// Changes that are open.
+    /// Number of open changes.
     pub open: usize,
-    /// Subsets of these, torn ones among them.
+    /// Number of subsets of these, including torn ones.
     pub possible: f64,
 }
 
-/// A moment of a recording, with the hash of what is durable then.
+/// A moment of a recording, with the hash of its durable contents.
 #[derive(Debug)]
 struct Scene {
     walk: Walk,
@@ -122,10 +122,10 @@ struct Scene {
 }
 
 impl Search {
-    /// Over what a device held at the start.
+    /// Creates a search over the initial contents.
     ///
     /// # Errors
-    /// There is no such mark; an atom is no multiple of a block.
+    /// When there is no such mark, or an atom is no multiple of a block.
     pub fn new(recording: Arc<Recording>, base: &Base, asked: Asked) -> Result<Search, CrashError> {
         let atom_bytes = asked.rules.atom(&recording);
         let block_bytes = u64::from(recording.device.block_bytes);
@@ -159,15 +159,15 @@ impl Search {
         Ok(search)
     }
 
-    /// What was tried so far.
+    /// Coverage so far.
     pub fn coverage(&self) -> Coverage {
         self.coverage
     }
 
-    /// The next state; nothing where all were, or what is drawn has brought nothing new for a while.
+    /// Returns the next state; `None` if all were tried, or random choices have found nothing new for a while.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn next_state(&mut self) -> Result<Option<CrashState>, CrashError> {
         loop {
             while let Some(state) = self.waiting.pop_front() {
@@ -186,7 +186,8 @@ impl Search {
         }
     }
 
-    /// The next round: whatever follows in all windows, at last drawing again. False where there is nothing more to expect.
+    /// Starts the next round: the next stage in all windows, finally random choices. Returns false if nothing more is
+    /// expected.
     fn next_round(&mut self) -> bool {
         self.place = 0;
         if let Some(&stage) = Stage::THEN.get(self.round) {
@@ -200,7 +201,7 @@ impl Search {
         self.vain_rounds <= VAIN_ROUNDS_MAX && !self.is_whole.iter().all(|&is_whole| is_whole)
     }
 
-    /// Goes to the next window; false where there is none.
+    /// Moves to the next window; returns false if there is none.
     fn go_on(&mut self) -> Result<bool, CrashError> {
         if self.place == self.visits.len() && !self.next_round() {
             return Ok(false);
@@ -240,7 +241,7 @@ impl Search {
         &self.moments
     }
 
-    /// Counts what there is.
+    /// Counts the possible states.
     fn count(&mut self) {
         let mut walk = Walk::default();
         for window in &self.windows {
@@ -301,7 +302,7 @@ impl Scene {
     }
 }
 
-/// The event behind which crashes are tried.
+/// The event after which crashes are tried.
 fn first_event(recording: &Recording, from: &From) -> Result<usize, CrashError> {
     let mark = |is_it: &dyn Fn(&str) -> bool| {
         let is_it = |event: &Event| matches!(event, Event::Mark(mark) if is_it(&recording.marks[*mark as usize]));
@@ -316,8 +317,8 @@ fn first_event(recording: &Recording, from: &From) -> Result<usize, CrashError> 
     }
 }
 
-/// A few of each kind, in one batch of windows after the other: where a state is dear, the most interesting windows have had some
-/// of all kinds before time is over.
+/// A few of each kind, batch by batch: if states are expensive, the most interesting windows have had some of all kinds
+/// before time runs out.
 fn first_visits(order: &[usize]) -> Vec<(Stage, usize)> {
     let in_batch = |batch: &[usize]| -> Vec<(Stage, usize)> {
         Stage::FIRST.iter().flat_map(|&stage| batch.iter().map(move |&number| (stage, number))).collect()
@@ -325,7 +326,7 @@ fn first_visits(order: &[usize]) -> Vec<(Stage, usize)> {
     order.chunks(BATCH).flat_map(in_batch).collect()
 }
 
-/// The most interesting windows first, but within a batch in their order in time.
+/// Orders windows by interest, but within a batch by time.
 fn order(windows: &[Window], seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..windows.len()).collect();
     order.sort_by_key(|&place| (u32::MAX - windows[place].interest, hash_of(&(seed, place))));

@@ -1,4 +1,4 @@
-//! A state that a crash may leave, and which of them a device allows.
+//! [`CrashState`]: a state that a crash may leave, and the [`Rules`] that a device follows.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,31 +6,31 @@ use super::extents::{Extents, Range};
 use super::walk::Open;
 use crate::recording::{Recording, Stored};
 
-/// Where a write may have stopped.
+/// Where a write may be torn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
-    /// Nowhere: it is there as a whole, or not at all.
+    /// Nowhere: writes are atomic.
     #[default]
     None,
-    /// Behind any atom: the first ones are there.
+    /// After any atom: the first ones survive.
     Prefix,
-    /// Anywhere: any of its atoms are there.
+    /// Anywhere: any of its atoms survive.
     Any,
 }
 
-/// A longer trim is there as a whole or not at all: those of a whole device have millions of atoms.
+/// Longer trims are atomic: those of a whole device have millions of atoms.
 const TORN_TRIM_ATOMS_MAX: u64 = 4096;
 
-/// What the device promises, beside what its flushes do.
+/// The device's guarantees in addition to its flushes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Where writes stop.
+    /// Where writes may be torn.
     pub tear: Tear,
-    /// What is there as a whole or not at all, aligned to multiples of itself; 0 for a block of the device.
+    /// Atomic unit, aligned to multiples of itself; 0 for a block of the device.
     pub atom_bytes: u64,
-    /// Where regions begin within each of which changes survive in the order in which they were sent; nothing where the device
+    /// Starts of regions within each of which changes survive in the order in which they were sent; empty if the device
     /// keeps no order.
     pub regions: Vec<u64>,
 }
@@ -41,39 +41,39 @@ impl Default for Rules {
     }
 }
 
-/// A write of which some atoms are there.
+/// A write of which some atoms survive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Torn {
-    /// Which.
+    /// Number of the change.
     pub change: u32,
-    /// The atoms that are there, counted from its first: from the one, and up to but not the other.
+    /// Surviving atoms, counted from its first: from the first number up to but excluding the second.
     pub kept: Vec<(u32, u32)>,
 }
 
-/// A state after a crash: all that is durable by then, and of what is open all but what is named.
+/// A state after a crash: all durable changes, and all open ones except those listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrashState {
-    /// Events that have happened.
+    /// Number of events before the crash.
     pub events: usize,
-    /// Open changes of which nothing is there, by their numbers in order.
+    /// Open changes that are missing, by number in order.
     pub missing: Vec<u32>,
-    /// Those of which a part is there, in order.
+    /// Open changes of which a part survives, in order.
     pub torn: Vec<Torn>,
 }
 
-/// What may be of an open change.
+/// Possible outcomes of an open change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) change: u32,
     pub(crate) tear: Tear,
-    /// Atoms that it touches; one where it cannot be torn.
+    /// Number of atoms that it touches; 1 if it cannot be torn.
     pub(crate) atoms: u32,
     region: usize,
 }
 
-/// What is there of a change.
+/// Outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Nothing,
@@ -82,12 +82,12 @@ pub(crate) enum Kept {
 }
 
 impl Rules {
-    /// The bytes of an atom.
+    /// Bytes of an atom.
     pub(crate) fn atom(&self, recording: &Recording) -> u64 {
         self.atom_bytes.max(u64::from(recording.device.block_bytes))
     }
 
-    /// What may be of each open change.
+    /// Returns the possible outcomes of each open change.
     pub(crate) fn members(&self, recording: &Recording, open: &[Open]) -> Vec<Member> {
         open.iter().map(|open| self.member(recording, open)).collect()
     }
@@ -97,9 +97,9 @@ impl Rules {
         let (start, end) = (change.offset_bytes, change.offset_bytes + change.length_bytes);
         let unit = |bytes: u64| end.div_ceil(bytes) - start / bytes;
         let is_atomic = recording.device.atomic_bytes > 0 && unit(u64::from(recording.device.atomic_bytes)) == 1;
-        // What failed may be there as any mixture, whatever the device promises of what does not.
+        // A failed change may survive in any mixture, whatever the device guarantees for successful ones.
         let tear = if open.has_failed { Tear::Any } else { self.tear };
-        // No device promises that a trim is atomic.
+        // No device guarantees that a trim is atomic.
         let is_trim = change.stored == Stored::Trim;
         let is_long_trim = is_trim && unit(self.atom(recording)) > TORN_TRIM_ATOMS_MAX;
         let is_whole = tear == Tear::None || is_long_trim || (is_atomic && !is_trim && !open.has_failed);
@@ -108,7 +108,7 @@ impl Rules {
         Member { change: open.change, tear: if atoms == 1 { Tear::None } else { tear }, atoms, region }
     }
 
-    /// A state as the device can leave it: behind what is missing or torn, nothing of the same region is there.
+    /// Makes a state possible for the device: nothing in the same region survives after a missing or torn change.
     pub(crate) fn lawful(&self, members: &[Member], mut state: CrashState) -> CrashState {
         if self.regions.is_empty() {
             return state;
@@ -129,8 +129,8 @@ impl Rules {
         state
     }
 
-    /// How many subsets of the open changes there are, torn ones among them; the largest number for more than that, since
-    /// JSON has no infinity.
+    /// Number of subsets of the open changes, including torn ones; capped at the largest number, since JSON has no
+    /// infinity.
     pub(crate) fn possible(&self, members: &[Member]) -> f64 {
         if self.regions.is_empty() {
             return members.iter().map(Member::outcomes).product::<f64>().min(f64::MAX);
@@ -144,7 +144,7 @@ impl Rules {
 }
 
 impl Member {
-    /// In how many ways it may be there.
+    /// Number of possible outcomes.
     pub(crate) fn outcomes(&self) -> f64 {
         match self.tear {
             Tear::None => 2.0,
@@ -153,7 +153,7 @@ impl Member {
         }
     }
 
-    /// One of the ways, of which the first is that nothing is there, and the last that all is.
+    /// One of the outcomes; in the first, nothing survives, in the last, everything.
     pub(crate) fn outcome(&self, number: u64) -> Kept {
         let atoms = u64::from(self.atoms);
         match self.tear {
@@ -167,7 +167,7 @@ impl Member {
     }
 }
 
-/// Runs of the atoms for which something is so.
+/// Runs of the atoms for which `is_kept` is true.
 pub(crate) fn runs(atoms: u32, mut is_kept: impl FnMut(u32) -> bool) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for atom in 0..atoms {
@@ -182,7 +182,7 @@ pub(crate) fn runs(atoms: u32, mut is_kept: impl FnMut(u32) -> bool) -> Vec<(u32
 }
 
 impl CrashState {
-    /// The state in which of each member is there what is said of it.
+    /// The state in which each member has the outcome that `kept` returns.
     pub(crate) fn of(events: usize, members: &[Member], mut kept: impl FnMut(usize) -> Kept) -> CrashState {
         let mut state = CrashState { events, ..CrashState::default() };
         for (place, member) in members.iter().enumerate() {
@@ -195,7 +195,7 @@ impl CrashState {
         state
     }
 
-    /// What is there of a range of an open change, in atoms of that range.
+    /// Outcome of a range of an open change, in atoms of that range.
     pub(crate) fn kept_of(&self, recording: &Recording, atom_bytes: u64, change: u32, range: Range) -> Kept {
         if self.missing.binary_search(&change).is_ok() {
             return Kept::Nothing;
@@ -214,7 +214,7 @@ impl CrashState {
         }
     }
 
-    /// What it has of the open changes, over what is durable: the last change of each range.
+    /// The surviving part of the open changes above the durable ones: the last change of each range.
     pub(crate) fn overlay(&self, recording: &Recording, atom_bytes: u64, open: &[Open]) -> Extents {
         let mut over = Extents::default();
         for open in open {

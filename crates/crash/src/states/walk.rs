@@ -1,44 +1,45 @@
-//! What is durable and what is open, as the events of a recording go by.
+//! [`Walk`]: which changes are durable and which are open after each event of a recording.
 //!
-//! A change becomes durable when a flush is acknowledged that was sent after the change was acknowledged; when it is
-//! acknowledged itself, if it was forced or there is no volatile cache; and when power is back, since what is there then has
-//! survived. What failed is never covered: it may be there, or not, until something durable is written over it.
+//! A change becomes durable when a flush that was sent after its acknowledgement is acknowledged; on its own
+//! acknowledgement, if it was forced or there is no volatile cache; and when power is back, since the present data have
+//! survived. A failed change is never covered: it may be there or not until something durable is written over it.
 
 use rustc_hash::FxHashSet;
 
 use super::extents::{Range, without};
 use crate::recording::{Event, Fate, Recording, Stored};
 
-/// A change that a crash may take.
+/// A change that a crash may lose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Open {
-    /// Which.
+    /// Number of the change.
     pub(crate) change: u32,
-    /// What of it nothing durable lies over.
+    /// Ranges of it that no durable change covers.
     pub(crate) left: Vec<Range>,
-    /// The event at which it was acknowledged.
+    /// The event of its acknowledgement.
     acknowledged_at: Option<usize>,
-    /// It failed: the device promises nothing of it.
+    /// Whether it failed: then the device guarantees nothing about it.
     pub(crate) has_failed: bool,
 }
 
-/// A place in a recording.
+/// A position in a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Walk {
-    /// Events that have happened.
+    /// Number of events so far.
     pub(crate) events: usize,
-    /// Marks that were made.
+    /// Number of marks so far.
     pub(crate) marks: usize,
     /// Changes that are not durable, in the order in which they were sent.
     pub(crate) open: Vec<Open>,
     /// The event at which each flush was sent.
     flushes: Vec<usize>,
-    /// Power is off.
+    /// Whether power is off.
     is_off: bool,
 }
 
 impl Walk {
-    /// Lets the next event happen. What became durable by it goes to `durable`, in the order in which it was sent.
+    /// Processes the next event. Changes that become durable are passed to `durable`, in the order in which they were
+    /// sent.
     pub(crate) fn step(&mut self, recording: &Recording, mut durable: impl FnMut(u32, &[Range])) {
         let at = self.events;
         self.events += 1;
@@ -67,7 +68,7 @@ impl Walk {
                 let sent_at = self.flushes[flush as usize];
                 self.settle(|open| open.acknowledged_at.is_some_and(|at| at < sent_at), &mut durable);
             }
-            // One that failed has done nothing that anybody could rely upon.
+            // A failed flush guarantees nothing.
             Event::Flushed(_, Fate::Failed(_)) => {}
             Event::Mark(_) => self.marks += 1,
             Event::PowerOff => self.is_off = true,
@@ -78,7 +79,7 @@ impl Walk {
         }
     }
 
-    /// Those of the open ones become durable: what was sent before and lies beneath them makes no difference any more.
+    /// Makes some open changes durable; parts of earlier changes below them do not matter any more.
     fn settle(&mut self, is_durable: impl Fn(&Open) -> bool, durable: &mut impl FnMut(u32, &[Range])) {
         let (settled, mut open): (Vec<Open>, Vec<Open>) =
             std::mem::take(&mut self.open).into_iter().partition(is_durable);
@@ -97,7 +98,7 @@ impl Walk {
 }
 
 impl Recording {
-    /// The changes that a crash behind so many events may take, by their numbers in order.
+    /// The changes that a crash after so many events may lose, by number in order.
     pub fn open_after(&self, events: usize) -> Vec<u32> {
         let mut walk = Walk::default();
         while walk.events < events.min(self.events.len()) {
@@ -107,21 +108,21 @@ impl Recording {
     }
 }
 
-/// A moment after which the next event makes fewer states possible, or says that more was promised: all states of a crash at
-/// any moment since the window before are among those of a crash now.
+/// A moment after which the next event reduces the number of states, or adds a guarantee: the states of a crash at any
+/// moment since the previous window are a subset of those of a crash now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Events that have happened.
+    /// Number of events before it.
     pub(crate) events: usize,
-    /// How much points to trouble: what is open, more of it where it was written before, or trimmed.
+    /// Likelihood of faults: by the number of open changes, more for ranges that were written before, or trimmed.
     pub(crate) interest: u32,
 }
 
-/// The windows of a recording from an event on. Where a device keeps order, what becomes durable by itself may be there without
-/// what came before, as it could not until then.
+/// The windows of a recording from an event on. If a device keeps order, changes that become durable by themselves may
+/// now survive without earlier ones.
 pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> Vec<Window> {
     let (mut windows, mut walk, mut interest) = (Vec::new(), Walk::default(), Interest::default());
-    // Whether something is possible or promised that was not in the window before.
+    // Whether a new possibility or guarantee was added since the previous window.
     let mut has_more = true;
     for (events, event) in recording.events.iter().enumerate() {
         if events == from {
@@ -141,7 +142,7 @@ pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> 
                 interest.sent(recording, *change);
                 has_more = true;
             }
-            // What has failed may be there as any mixture.
+            // A failed change may survive in any mixture.
             Event::Mark(_) | Event::PowerOn | Event::Changed(_, Fate::Failed(_)) => has_more = true,
             Event::Changed(_, Fate::Acknowledged) | Event::Flush(_) | Event::Flushed(..) | Event::PowerOff => {}
         }
@@ -152,8 +153,8 @@ pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> 
     windows
 }
 
-/// How much a change points to trouble: superblocks, meta pages and commit records are written again and again, and what was
-/// trimmed is in use no more, or should not be.
+/// How suspicious a change is: superblocks, meta pages and commit records are rewritten again and again, and trimmed
+/// ranges are not in use any more, or should not be.
 #[derive(Default)]
 struct Interest {
     places: FxHashSet<u64>,

@@ -1,21 +1,21 @@
-//! `rw`: which kinds of requests, random or not.
+//! [`Direction`], the option `rw`: kinds of requests, random or sequential.
 
 use headstack_workload::InputError;
 
 use super::settings::Settings;
 use super::values;
 
-/// Reads, writes and trims: their places in a triple.
+/// Indices of reads, writes and trims in a triple.
 pub(super) const READ: usize = 0;
 pub(super) const WRITE: usize = 1;
 pub(super) const TRIM: usize = 2;
 
-/// `rw`, taken apart.
+/// Parsed value of `rw`.
 pub(super) struct Direction {
     pub(super) is_random: bool,
     /// Shares of reads, writes and trims, in percent.
     pub(super) shares: [f64; 3],
-    /// What stands behind the colon.
+    /// Text after the colon.
     pub(super) postfix: Option<String>,
     pub(super) is_mixed: bool,
     /// Whether each place is trimmed and then written.
@@ -32,7 +32,7 @@ impl Direction {
             "write" => [0.0, 100.0, 0.0],
             "trim" => [0.0, 0.0, 100.0],
             "rw" | "readwrite" => [read, 100.0 - read, 0.0],
-            // The write that follows each of them is made by the sequence.
+            // The sequence adds the write after each of them.
             "trimwrite" => [0.0, 0.0, 100.0],
             _ => [100.0, 0.0, 0.0],
         };

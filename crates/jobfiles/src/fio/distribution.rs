@@ -1,4 +1,4 @@
-//! Where requests go: distributions, strides and zones.
+//! Offsets of requests: distributions, strides and zones.
 
 use headstack_workload::{Addresses, Band, InputError};
 
@@ -6,20 +6,20 @@ use super::direction::Direction;
 use super::settings::{Remarks, Settings};
 use super::values::{self, Zone};
 
-/// What fio takes where a distribution is named without its number.
+/// fio's default for a distribution without its parameter.
 const ZIPF_THETA: f64 = 1.1;
 const PARETO_H: f64 = 0.2;
 
-/// The law of places, and what it changes in the requests.
+/// The distribution of offsets, and its effects on the requests.
 pub(super) struct Pattern {
     pub(super) addresses: Addresses,
-    /// Share of requests that follow the law, where it is not what `rw` and `percentage_random` say.
+    /// Share of requests that follow the distribution, if it differs from `rw` and `percentage_random`.
     pub(super) random_percent: Option<f64>,
-    /// How much of its part a job has done that went through it once.
+    /// Share of its part that a job covers in one pass.
     pub(super) progress: f64,
-    /// Whether zones lie one after another in all of the targets, of which a job does as many bytes as its part has.
+    /// Whether zones are laid over all of the targets, while a job transfers as many bytes as its part has.
     pub(super) crosses_part: bool,
-    /// One request in so many goes to a place of the law; 0 for as many as `random_percent` says.
+    /// One request in so many goes to an offset of the distribution; 0 for as many as `random_percent` says.
     pub(super) run: u32,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn pattern(
     Ok(pattern)
 }
 
-/// `rw=read:8k`: a hole behind each request, or a step back.
+/// `rw=read:8k`: a gap after each request, or a step back.
 fn strided(settings: &Settings, postfix: &str, largest_bytes: u64) -> Result<Pattern, InputError> {
     let wrong = |message: String| settings.error(&["rw"], message);
     let skip = values::signed_size(postfix, settings.base).map_err(wrong)?;
@@ -77,9 +77,9 @@ fn strided(settings: &Settings, postfix: &str, largest_bytes: u64) -> Result<Pat
 fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -> Result<Option<Pattern>, InputError> {
     let zone_bytes = settings.whole("zonesize")?.unwrap_or(0);
     match settings.text("zonemode") {
-        // Zones are tended where requests are carried out.
+        // Zones are managed when requests are executed.
         Some("zbd" | "none") => return Ok(None),
-        // A size of zones alone has always meant this.
+        // A zone size without a mode has always meant this.
         None if zone_bytes == 0 => return Ok(None),
         _ => {}
     }
@@ -103,16 +103,16 @@ fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -
     let step_bytes = range_bytes
         .checked_add(skip_bytes)
         .ok_or_else(|| settings.error(&["zoneskip"], "a zone and what is skipped are beyond 2^64 bytes"))?;
-    // fio goes on until it has done `size` bytes, from the start again where zones leave too little.
+    // fio continues until `size` bytes are done, restarting at the beginning if zones leave too little.
     let addresses = Addresses::Strided { zone_bytes, step_bytes, backwards: false };
     Ok(Some(Pattern { addresses, random_percent: Some(100.0), progress: 1.0, crosses_part: true, run: 0 }))
 }
 
-/// The law of random places.
+/// Distribution of random offsets.
 fn random(settings: &Settings, total_bytes: Option<u64>, remarks: &mut Remarks) -> Result<Addresses, InputError> {
     let usual = || match settings.text("random_generator") {
         _ if settings.is("norandommap", false) => Addresses::Uniform,
-        // It goes through all places without a map.
+        // It covers all offsets without a map.
         Some("lfsr") => Addresses::Once,
         _ => Addresses::RandomMap,
     };
@@ -172,7 +172,7 @@ fn percent(text: &str) -> Result<f64, String> {
     percent.map(|percent| percent as f64).ok_or_else(|| format!("{text:?} is not a percentage; 0 to 100 is allowed"))
 }
 
-/// The zones of reads, which here are those of all kinds.
+/// The zones of reads, which are used for all kinds here.
 fn first_of_kinds<'t>(text: &'t str, setting: &super::syntax::Setting, remarks: &mut Remarks) -> &'t str {
     let (first, others) = text.split_once(',').unwrap_or((text, ""));
     if !others.is_empty() {
@@ -181,7 +181,7 @@ fn first_of_kinds<'t>(text: &'t str, setting: &super::syntax::Setting, remarks: 
     first
 }
 
-/// Zones one behind the other as bands of a space of `total`; those without a length share what the others leave.
+/// Consecutive zones as bands of a space of `total`; those without a length share the rest.
 fn bands(zones: Vec<Zone<Option<f64>>>, total: f64) -> Result<Vec<Band>, String> {
     let stated: f64 = zones.iter().filter_map(|zone| zone.1).sum();
     let open = zones.iter().filter(|zone| zone.1.is_none()).count();

@@ -1,4 +1,4 @@
-//! Whether docs/fio.md says what the reader does. `HEADSTACK_WRITE_DOCS=1` lets the test write it.
+//! Checks that docs/fio.md describes the reader. `HEADSTACK_WRITE_DOCS=1` makes the test write it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -83,7 +83,7 @@ fn examples(paths: &[PathBuf]) -> String {
     made
 }
 
-/// A value that a kind of option may have.
+/// A valid value for a kind of option.
 fn sample(option: &OptionOfFio) -> String {
     match (option.name, option.kind) {
         ("ioengine", _) => "sync".to_owned(),
@@ -102,7 +102,7 @@ fn sample(option: &OptionOfFio) -> String {
     }
 }
 
-/// An option that the document lists as done is not refused.
+/// An option that the document lists as supported is not refused.
 #[test]
 fn options_that_are_done_are_taken() {
     let include = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));

@@ -1,4 +1,4 @@
-//! fio's engines, and which of them stand for what.
+//! Maps fio's engines to ours.
 
 use headstack_nbd::Address;
 use headstack_workload::document::{InputError, nearest};
@@ -6,20 +6,20 @@ use headstack_workload::document::{InputError, nearest};
 use super::settings::{Remarks, Settings};
 use crate::JobEngine;
 
-/// Engines that keep several requests under way.
+/// Asynchronous engines.
 const RING: &[&str] =
     &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw", PASSTHROUGH, NBD];
 
-/// The engine for NVMe namespaces, whose files are their character devices.
+/// The engine for NVMe namespaces, whose files are character devices.
 const PASSTHROUGH: &str = "io_uring_cmd";
 
-/// The engine for exports of NBD servers, whose target is no file but the option `uri`.
+/// The engine for NBD exports, whose target is not a file but the option `uri`.
 const NBD: &str = "nbd";
 
 /// Engines whose calls return when the request is complete.
 const PSYNC: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
 
-/// Engines that do something else than reading and writing files, block devices and exports of NBD servers.
+/// Engines for anything except files, block devices and NBD exports.
 const OTHERS: &[&str] = &[
     "cpp_null",
     "cpuio",
@@ -67,10 +67,10 @@ const OTHERS: &[&str] = &[
     "xnvme",
 ];
 
-/// The address of the export that a job of the engine nbd works on; `None` of other engines.
+/// Address of the export of a job with the engine nbd; `None` for other engines.
 ///
 /// # Errors
-/// When it names none.
+/// When it is missing.
 pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, InputError> {
     let Some(setting) = settings.get("ioengine").filter(|setting| setting.value.trim() == NBD) else {
         return Ok(None);
@@ -85,7 +85,7 @@ pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, 
     }
 }
 
-/// True if requests are issued by io_submit(2), which blocks until a request through the page cache is complete.
+/// Whether requests are issued by io_submit(2), which blocks until a request through the page cache is complete.
 pub(super) fn is_libaio(settings: &Settings) -> bool {
     settings.text("ioengine").is_some_and(|engine| matches!(engine, "libaio" | "linuxaio"))
 }
@@ -93,7 +93,7 @@ pub(super) fn is_libaio(settings: &Settings) -> bool {
 /// The engine of the job `name`.
 ///
 /// # Errors
-/// When it is none that reads and writes files and block devices.
+/// When it does not read and write files or block devices.
 pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> Result<JobEngine, InputError> {
     let Some(setting) = settings.get("ioengine") else {
         return Ok(JobEngine::Psync);

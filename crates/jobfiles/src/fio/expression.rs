@@ -1,9 +1,9 @@
-//! Arithmetic in values: `(4*1k+512)`, and what `$keywords` are calculated with.
+//! Arithmetic in values: `(4*1k+512)`, and calculations with `$keywords`.
 
-/// Parentheses and signs may be nested this deep.
+/// Largest nesting depth of parentheses and signs.
 const DEPTH_MAX: u32 = 64;
 
-/// Evaluates `+ - * / % ^`, parentheses, signs, and numbers with units, whose factors `factor` knows.
+/// Evaluates `+ - * / % ^`, parentheses, signs, and numbers with units, whose factors `factor` returns.
 pub(super) fn evaluate(text: &str, factor: &dyn Fn(&str) -> Option<u64>) -> Result<f64, String> {
     let mut parser = Parser { text, at: 0, depth: 0, factor };
     let value = parser.sum()?;
@@ -28,7 +28,7 @@ impl Parser<'_> {
         rest.chars().next()
     }
 
-    /// Takes one of `operators`, all of them ASCII, if it comes next.
+    /// Consumes one of `operators`, all of them ASCII, if it comes next.
     fn take(&mut self, operators: &str) -> Option<char> {
         let found = self.peek().filter(|found| operators.contains(*found))?;
         self.at += found.len_utf8();

@@ -1,4 +1,4 @@
-//! One section of settings as jobs.
+//! Converts a section of settings to jobs.
 
 use headstack_workload::{InputError, LoopLength, OUTSTANDING_MAX, RunLength, Sequence, WarmUp, Workload};
 
@@ -10,11 +10,11 @@ use super::syntax::Place;
 use super::values::{self, Amount};
 use crate::{Bounds, Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify, Zoning};
 
-/// As many jobs as fio runs at a time.
+/// fio's limit of concurrent jobs.
 pub(super) const JOBS_MAX: u64 = 4096;
 
-/// The jobs that a section stands for: one, or one a copy where copies have files or places of their own. Reports call
-/// them `name`; files that the section does not name are called after the section.
+/// Returns the jobs of a section: one, or one per copy if copies have their own files or offsets. Reports call them
+/// `name`; files that the section does not name are named after the section.
 pub(super) fn jobs(
     name: &str,
     section: &str,
@@ -28,7 +28,7 @@ pub(super) fn jobs(
     let depth = depth(settings, engine, remarks)?;
     let mix = mix::mix(settings, layout.total_bytes(), layout.files(), depth, remarks)?;
     let mut limits = limits(settings, &mix, remarks)?;
-    // Where the size of the part is known, it is so many bytes wherever the zones lie.
+    // If the size of the part is known, it is in bytes wherever the zones are.
     let crosses_part = mix.crosses_part && layout.total_bytes().is_some();
     if let (true, Some(total), Some(passes)) = (crosses_part, layout.total_bytes(), limits.passes) {
         (limits.bytes, limits.passes) = (Some((total as f64 * passes).round() as u64), None);
@@ -93,7 +93,7 @@ fn named(mut workload: Workload, name: &str, source: &str, section: &Place) -> R
     }
 }
 
-/// Requests under way at a time.
+/// Queue depth.
 fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Result<u32, InputError> {
     let depth = settings.within("iodepth", 1, 1, OUTSTANDING_MAX.into())? as u32;
     if engine == JobEngine::Psync && depth > 1 {
@@ -118,7 +118,7 @@ fn sync(settings: &Settings) -> Sync {
     match settings.text("sync") {
         Some("dsync") => Sync::Data,
         Some("sync" | "1") => Sync::File,
-        // Of NVMe commands: each write is complete on the medium.
+        // For NVMe commands: each write completes on the medium.
         _ if settings.is("writefua", false) => Sync::Data,
         _ => Sync::No,
     }
@@ -141,7 +141,7 @@ fn flow(settings: &Settings) -> Result<Option<Flow>, InputError> {
     Ok((weight > 0).then_some(Flow { id, weight, sleep_ns }))
 }
 
-/// fio ends a job at its first error, unless it is of a kind after which it is to go on.
+/// fio ends a job at its first error, unless errors of its kind are to be ignored.
 fn errors(settings: &Settings) -> Errors {
     let kinds = settings.text("continue_on_error").unwrap_or("none");
     Errors {
@@ -151,7 +151,7 @@ fn errors(settings: &Settings) -> Errors {
     }
 }
 
-/// The limits of `max_latency`, `rate_min` and `rate_iops_min`, whose mean is taken over `rate_cycle`.
+/// The limits of `max_latency`, `rate_min` and `rate_iops_min`, averaged over `rate_cycle`.
 fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
     let latencies = settings
         .parsed("max_latency", |value, setting| {
@@ -172,7 +172,7 @@ fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
     Ok(Bounds { latency_max_ns, iops_min, bytes_per_s_min, cycle_ns: cycle_ms.saturating_mul(1_000_000) })
 }
 
-/// What `zonemode=zbd` asks for; the options of zones mean nothing without it.
+/// Options of `zonemode=zbd`; without it they have no effect.
 fn zoning(settings: &Settings) -> Result<Option<Zoning>, InputError> {
     if settings.text("zonemode") != Some("zbd") {
         return Ok(None);
@@ -226,10 +226,10 @@ fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, Inp
     Ok(low_ns)
 }
 
-/// More loops than this are verified after the last of them.
+/// Number of loops above which only the last one is verified.
 const VERIFIED_LOOPS_MAX: u64 = 1024;
 
-/// How many loops of a job are verified one by one, as fio does it: what ends by its time has none.
+/// Number of loops of a job that are verified one by one, as in fio; a time-limited job has none.
 pub(super) fn verified_loops(settings: &Settings, jobs: &[Job], remarks: &mut Remarks) -> Result<u64, InputError> {
     let loops = settings.within("loops", 1, 1, u64::MAX)?;
     let is_verified = jobs.iter().all(|job| job.verify == Verify::StampAndRead);
@@ -249,8 +249,8 @@ pub(super) fn verified_loops(settings: &Settings, jobs: &[Job], remarks: &mut Re
     Ok(loops)
 }
 
-/// What ends a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; of a `time_based`
-/// job the last alone.
+/// Limits of a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; for a `time_based`
+/// job only the last.
 fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<Limits, InputError> {
     let time_ns = settings.time_ns("runtime")?.filter(|time_ns| *time_ns > 0);
     if settings.is("time_based", false) {
@@ -276,8 +276,8 @@ fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<
     Ok(Limits { transfers: requests, bytes, passes, time_ns, ..Limits::default() })
 }
 
-/// The loop after which a job begins anew, with the same random numbers: fio seeds them again before each of its `loops`,
-/// unless `randrepeat=0` says otherwise. A `time_based` job is one loop.
+/// The loop after which a job restarts with the same random numbers: fio seeds them again before each of its `loops`,
+/// unless `randrepeat=0` is set. A `time_based` job is one loop.
 fn looped(settings: &Settings, limits: &Limits) -> Result<Option<LoopLength>, InputError> {
     let loops = settings.within("loops", 1, 1, u64::MAX)?;
     if loops == 1 || settings.is("time_based", false) || !repeats_random(settings) {
@@ -291,7 +291,7 @@ fn looped(settings: &Settings, limits: &Limits) -> Result<Option<LoopLength>, In
     }))
 }
 
-/// True if every run of the job draws the same random numbers.
+/// Whether every run of the job draws the same random numbers.
 fn repeats_random(settings: &Settings) -> bool {
     let last = settings.last_of(&["randrepeat", "allrandrepeat"]);
     last.is_none_or(|setting| setting.option.name != "randrepeat" || setting.value != "0")
@@ -303,7 +303,7 @@ fn warm_up(settings: &Settings, mean_bytes: f64) -> Result<WarmUp, InputError> {
     Ok(WarmUp { requests, time_ns: settings.time_ns("ramp_time")?.unwrap_or(0) })
 }
 
-/// The run length of a simulation that comes nearest to the limits.
+/// The run length of a simulation that is closest to the limits.
 fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> RunLength {
     if let Some(time_ns) = limits.time_ns {
         return RunLength::TimeNs(time_ns);
@@ -317,7 +317,7 @@ fn run_length(limits: &Limits, total_bytes: Option<u64>, mean_bytes: f64) -> Run
     }
 }
 
-/// Remarks about options that are done, but not quite as in fio.
+/// Remarks on options that are supported, but not exactly as in fio.
 fn remark_what_differs(settings: &Settings, layout: &Layout, remarks: &mut Remarks) {
     let is = |name: &str, value: &str| settings.text(name) == Some(value);
     if settings.text("verify").is_some_and(|verify| !matches!(verify, "0" | "none" | "null")) {

@@ -1,4 +1,4 @@
-//! The files of a job, and the part of them that is used.
+//! [`Layout`]: the files of a job, and the part of them that is used.
 
 use headstack_nbd::Address;
 use headstack_workload::document::InputError;
@@ -8,17 +8,17 @@ use super::settings::{Remarks, Settings};
 use super::values::{self, Amount};
 use crate::{Extent, Part};
 
-/// As many files as a job file may lead to.
+/// Largest number of files of a job file.
 pub(super) const FILES_MAX: u64 = 65_536;
 
-/// Names longer than this are no file names.
+/// Longest file name.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// Which files there are, and how large.
+/// Files of a job and their sizes.
 pub(super) struct Layout {
     names: Names,
     directories: Vec<String>,
-    /// Files of each copy.
+    /// Number of files per copy.
     files: u64,
     copies: u64,
     size: Option<Amount>,
@@ -30,7 +30,7 @@ pub(super) struct Layout {
 enum Names {
     /// The same for all copies.
     Stated(Vec<String>),
-    /// Made from a format for each copy and file.
+    /// Generated from a format for each copy and file.
     Made { format: String, job: String },
 }
 
@@ -45,10 +45,10 @@ impl Layout {
         let export = engine::export(job, settings)?;
         let directory = settings.text("directory").filter(|_| export.is_none());
         let names = match export.as_deref().or(settings.text("filename")) {
-            // Its colons are its own.
+            // An address contains colons of its own.
             Some(uri) if export.is_some() => Names::Stated(vec![uri.to_owned()]),
             Some(names) if !names.is_empty() => Names::Stated(list(names)),
-            // A job that bears the name of a device means it.
+            // A job with the name of a device uses that device.
             _ if stated == 1 && job.starts_with("/dev/") => Names::Stated(vec![job.to_owned()]),
             _ => {
                 let format = settings.text("filename_format").filter(|format| !format.is_empty());
@@ -105,12 +105,12 @@ impl Layout {
         Ok(())
     }
 
-    /// Files of each copy.
+    /// Number of files per copy.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
-    /// Bytes of the part that is used, where the file tells.
+    /// Bytes of the used part, if the file states them.
     pub(super) fn total_bytes(&self) -> Option<u64> {
         let of_files = self.file_size.and_then(|size| size.checked_mul(self.files));
         match self.size {
@@ -120,7 +120,7 @@ impl Layout {
         }
     }
 
-    /// Whether copies have files or places of their own.
+    /// Whether copies have their own files or offsets.
     pub(super) fn copies_differ(&self) -> bool {
         let by_name = matches!(&self.names, Names::Made { format, .. }
             if format.contains("$jobnum") || self.directories.len() > 1);
@@ -128,10 +128,10 @@ impl Layout {
         self.copies > 1 && (by_name || by_place)
     }
 
-    /// The files of the copy of this number.
+    /// Files of the copy with this number.
     pub(super) fn targets(&self, copy: u32) -> Vec<String> {
         match &self.names {
-            // Files that are shared lie in the first directory.
+            // Shared files are in the first directory.
             Names::Stated(names) => names.iter().map(|name| within(self.directories.first(), name)).collect(),
             Names::Made { format, job } => {
                 let directory = match self.directories.len() {
@@ -143,7 +143,7 @@ impl Layout {
         }
     }
 
-    /// The size that each file of the copy is to have.
+    /// Size of each file of the copy.
     pub(super) fn file_bytes(&self, start: Extent, targets: &[String]) -> Option<u64> {
         if targets.iter().all(|target| target.starts_with("/dev/") || Address::is_meant(target)) {
             return None;
@@ -154,7 +154,7 @@ impl Layout {
         self.file_size.or_else(|| total.div_ceil(self.files).checked_add(start))
     }
 
-    /// The part of its files that the copy uses.
+    /// Part of its files that the copy uses.
     pub(super) fn part(&self, copy: u32, settings: &Settings) -> Result<Part, InputError> {
         let wrong = |message: &str| settings.error(&["offset_increment", "offset"], message);
         let copy = u64::from(copy);

@@ -1,4 +1,4 @@
-//! What requests look like: sizes, kinds and places, and how they arrive.
+//! [`Mix`]: sizes, kinds and offsets of requests, and their arrivals.
 
 use headstack_workload::{
     AccessLine, AccessSpecification, ArrivalProcess, Arrivals, InputError, RunLength, Sequence, Think, WarmUp, Workload,
@@ -11,7 +11,7 @@ use super::values::{self, Split, Triple};
 
 const DEFAULT_SIZE_BYTES: u64 = 4096;
 
-/// Sizes that a `bsrange` is spread over.
+/// Largest number of sizes of a `bsrange`.
 const SIZES_MAX: u64 = 16_384;
 
 /// The requests of a job.
@@ -19,11 +19,11 @@ pub(super) struct Mix {
     pub(super) workload: Workload,
     /// Mean length of the requests in bytes.
     pub(super) mean_bytes: f64,
-    /// How much of its part a job has done that went through it once.
+    /// Share of its part that a job covers in one pass.
     pub(super) progress: f64,
-    /// Whether its places lie in all of the targets, of which it does as many bytes as its part has.
+    /// Whether its offsets are in all of the targets, while it transfers as many bytes as its part has.
     pub(super) crosses_part: bool,
-    /// Requests at each place: a trim and a write are two.
+    /// Requests per offset: a trim and a write are two.
     pub(super) visits: u64,
     /// Rates of reads, writes and trims, if each kind has its own.
     pub(super) rates_per_s: Option<[f64; 3]>,
@@ -39,7 +39,7 @@ struct Piece {
     sizes: Split,
 }
 
-/// The requests of a job with `files` files that keeps up to `depth` of them under way.
+/// Returns the requests of a job with `files` files and queue depth `depth`.
 pub(super) fn mix(
     settings: &Settings,
     total_bytes: Option<u64>,
@@ -88,7 +88,7 @@ pub(super) fn mix(
     })
 }
 
-/// The sizes of each kind: those of `bssplit` where stated, else of `bsrange`, else `bs`.
+/// Sizes of each kind: from `bssplit` if stated, else from `bsrange`, else `bs`.
 fn sizes(settings: &Settings, remarks: &mut Remarks) -> Result<[Split; 3], InputError> {
     let plain = settings.sizes("bs")?;
     let ranges: Triple<(u64, u64)> =
@@ -127,14 +127,14 @@ fn mean_bytes(split: &Split) -> f64 {
     split.iter().map(|(size, share)| *size as f64 * share / 100.0).sum()
 }
 
-/// Rates that are stated, of reads, writes and trims: requests, or bytes, a second.
+/// Stated rates of reads, writes and trims: requests, or bytes, per second.
 enum Rates {
     Requests([f64; 3]),
     Bytes([f64; 3]),
 }
 
 impl Rates {
-    /// Requests a second of each kind.
+    /// Requests per second of each kind.
     fn of_kinds(&self, sizes: &[Split; 3]) -> [f64; 3] {
         match self {
             Rates::Requests(rates) => *rates,
@@ -147,7 +147,7 @@ impl Rates {
     }
 }
 
-/// The rates of the kinds that there are. Where each has its own, the rates make the mix, as they do in fio.
+/// Rates of the existing kinds. If each has its own, the rates determine the mix, as in fio.
 fn rates(settings: &Settings, direction: &mut Direction, sizes: &[Split; 3]) -> Result<Option<Rates>, InputError> {
     let of_requests = settings.sizes("rate_iops")?;
     let of_bytes = settings.sizes("rate")?;
@@ -199,7 +199,7 @@ fn pieces(settings: &Settings, direction: &Direction, sizes: &[Split; 3]) -> Res
     Ok(pieces)
 }
 
-/// Access lines: kinds that are alike in all else share theirs.
+/// Access lines: kinds that are otherwise equal share theirs.
 fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<Vec<AccessLine>, InputError> {
     let alike = |a: &Piece, b: &Piece| {
         (a.random_percent, a.align_bytes, &a.sizes) == (b.random_percent, b.align_bytes, &b.sizes)
@@ -214,7 +214,7 @@ fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<V
     let mut lines = Vec::new();
     for group in groups {
         let share =
-            // The sum of none is -0.
+            // An empty sum is -0.
             |kind: usize| group.iter().filter(|piece| piece.kind == kind).fold(0.0, |sum, piece| sum + piece.share_percent);
         let (read, write, trim) = (share(READ), share(WRITE), share(TRIM));
         let first = &group[0];
@@ -240,7 +240,7 @@ fn lines(settings: &Settings, pieces: Vec<Piece>, pattern: &Pattern) -> Result<V
     Ok(lines)
 }
 
-/// A rate is a schedule; without one, each completion is followed by a request after the time to think.
+/// A rate is a schedule; without one, each completion is followed by a request after the think time.
 fn arrivals(
     settings: &Settings,
     rate_per_s: Option<f64>,
@@ -277,7 +277,7 @@ fn arrivals(
     Ok(Arrivals::Closed { outstanding: depth, think })
 }
 
-/// fio takes files in turn, each from its start: as many sequential streams.
+/// fio uses files in turn, each from its start: one sequential stream per file.
 fn streams(settings: &Settings, files: u64, is_sequential: bool, remarks: &mut Remarks) -> u32 {
     let service = settings.text("file_service_type").unwrap_or("roundrobin");
     let (service, postfix) = service.split_once([':', ',']).unwrap_or((service, ""));

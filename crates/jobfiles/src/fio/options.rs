@@ -1,16 +1,16 @@
-//! The options fio knows: name, what a value looks like, and what becomes of it. Names, types and ranges are those of
-//! fio 3.33's `--cmdhelp=all` and `--enghelp`, and of the options of the development version of August 2026.
+//! The options of fio: name, form of a value, and support. Names, types and ranges are those of fio 3.33's
+//! `--cmdhelp=all` and `--enghelp`, and of the options of the development version of August 2026.
 
 /// An option of fio.
 #[derive(Clone, Copy)]
 pub(super) struct OptionOfFio {
-    /// The name under which fio prints it.
+    /// Name as fio prints it.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) fate: Fate,
 }
 
-/// What a value looks like.
+/// Form of a value.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     /// Any text.
@@ -19,15 +19,15 @@ pub(super) enum Kind {
     TextOrNone,
     /// 0 or 1; without a value it is 1.
     Flag,
-    /// 0 or 1, and what it is where it is not stated.
+    /// 0 or 1, with its default.
     Bool(bool),
-    /// One of these.
+    /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these, and more behind a colon.
+    /// One of these words, optionally followed by a colon and more.
     ChoiceAnd(&'static [&'static str]),
-    /// A whole number between two others, which may have a unit of size.
+    /// A whole number in a range, with an optional unit of size.
     Whole(u64, u64),
-    /// Up to three of them: of reads, writes and trims.
+    /// Up to three of them: for reads, writes and trims.
     Wholes(u64, u64),
     /// A whole number that may be negative.
     Signed(i64, i64),
@@ -35,33 +35,33 @@ pub(super) enum Kind {
     Ranges,
     /// Up to three lists of sizes and percentages.
     Splits,
-    /// A size or two with a `-` between.
+    /// A size or two separated by `-`.
     SizeRange,
-    /// A size, or a percentage, or zones.
+    /// A size, a percentage, or a number of zones.
     Extent,
-    /// A time, in seconds where it has no unit.
+    /// A time, by default in seconds.
     Seconds,
-    /// A time or two with a `-` between, in seconds where it has no unit.
+    /// A time or two separated by `-`, by default in seconds.
     SecondsRange,
-    /// A time, in microseconds where it has no unit; up to three of them.
+    /// Up to three times, by default in microseconds.
     Micros,
-    /// Numbers up to the one given, with a `:` between.
+    /// Numbers up to the given one, separated by `:`.
     Floats(f64),
 }
 
-/// What becomes of an option.
+/// Support of an option.
 #[derive(Clone, Copy)]
 pub(super) enum Fate {
-    /// It is done as fio does it, or a remark is made where it is not.
+    /// Supported as in fio, with a remark where it differs.
     Done,
-    /// It is not done; this is the remark.
+    /// Not supported; with the remark.
     Not(&'static str),
-    /// It would change what is written or where, and is refused; this is why.
+    /// Refused with this reason, since it would change the data written or their offsets.
     Refused(&'static str),
 }
 use Fate::{Done, Not, Refused};
 
-/// Options that have their kind and fate in common. Aliases stand behind the name with a `/` between.
+/// Options with the same form and support. Aliases follow the name, separated by `/`.
 struct Group(Kind, Fate, &'static str);
 
 const ANY: Kind = Kind::Whole(0, u64::MAX);
@@ -127,9 +127,9 @@ const PLACEMENT: &str = "no placement hints are sent";
 const NOTHING_RUN: &str = "no other program is run";
 const DEPRECATED: &str = "fio itself ignores it";
 
-/// All of them but the options of engines.
+/// All options except those of engines.
 const CORE: &[Group] = &[
-    // What a job is.
+    // Definition of a job.
     Group(Kind::Text, Done, "description name wait_for filename directory filename_format ioengine"),
     Group(Kind::Text, Refused("no directory is searched; name its files with filename"), "opendir"),
     Group(Kind::Text, Refused("a job is no replay; headstack trace replay LOG replays the log"), "read_iolog"),
@@ -172,7 +172,7 @@ const CORE: &[Group] = &[
     Group(Kind::Floats(100.0), Done, "percentile_list"),
     Group(Kind::Choice(&["1024", "1000"]), Done, "kb_base"),
     Group(Kind::Choice(&["0", "8", "1"]), Not("rates are printed in bytes"), "unit_base"),
-    // How requests are handed over.
+    // Submission of requests.
     Group(
         ANY,
         Not(SUBMISSION),
@@ -368,7 +368,7 @@ const ENGINES: &[Group] = &[
     ),
 ];
 
-/// Every option, each with its aliases behind it.
+/// All options, each with its aliases.
 pub(super) fn all() -> impl Iterator<Item = (OptionOfFio, std::str::Split<'static, char>)> {
     CORE.iter().chain(ENGINES).flat_map(|Group(kind, fate, names)| {
         names.split_whitespace().map(|names| {
@@ -379,7 +379,7 @@ pub(super) fn all() -> impl Iterator<Item = (OptionOfFio, std::str::Split<'stati
     })
 }
 
-/// The option of this name or alias.
+/// The option with this name or alias.
 pub(super) fn find(name: &str) -> Option<OptionOfFio> {
     all()
         .find(|(option, aliases)| option.name == name || aliases.clone().any(|alias| alias == name))

@@ -1,4 +1,4 @@
-//! The settings that hold for a job, and remarks about them.
+//! [`Settings`] of a job, and [`Remarks`] on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use super::syntax::{Place, Setting};
 use super::values::{self, Amount, Base, Triple, Written};
 use crate::Remark;
 
-/// What holds for a job: globals, and over them its own.
+/// Settings of a job: globals, overridden by its own.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
-    /// By name, with the order in which they were stated.
+    /// By name, with their order.
     latest: BTreeMap<&'static str, (usize, Setting)>,
     stated: usize,
     pub(super) base: Base,
@@ -30,13 +30,13 @@ impl Settings {
         self.latest.get(name).map(|(_, setting)| setting)
     }
 
-    /// The one of `names` that was stated last.
+    /// The last stated one of `names`.
     pub(super) fn last_of(&self, names: &[&str]) -> Option<&Setting> {
         let stated = names.iter().filter_map(|name| self.latest.get(*name));
         stated.max_by_key(|(order, _)| *order).map(|(_, setting)| setting)
     }
 
-    /// An error about the one of `names` that was stated last.
+    /// An error about the last stated one of `names`.
     pub(super) fn error(&self, names: &[&str], message: impl Into<String>) -> InputError {
         let fallback = || Place::default().error(names.first().copied().unwrap_or_default(), "");
         let message = message.into();
@@ -54,7 +54,7 @@ impl Settings {
         self.text(name).map_or(usual, |value| value == "1")
     }
 
-    /// True if the page cache is bypassed.
+    /// Whether the page cache is bypassed.
     pub(super) fn is_direct(&self) -> bool {
         match self.last_of(&["direct", "buffered", "atomic"]) {
             Some(setting) => (setting.option.name == "buffered") == (setting.value == "0"),
@@ -95,7 +95,7 @@ impl Settings {
         })
     }
 
-    /// A whole number from `low` to `high`, or `usual` where none is stated.
+    /// A whole number from `low` to `high`, by default `usual`.
     pub(super) fn within(&self, name: &str, usual: u64, low: u64, high: u64) -> Result<u64, InputError> {
         let number = self.parsed(name, |value, _| match values::size(value, self.base)? {
             number if (low..=high).contains(&number) => Ok(number),
@@ -113,9 +113,9 @@ impl Settings {
 #[derive(Default)]
 pub(super) struct Remarks {
     pub(super) list: Vec<Remark>,
-    /// Those of the list, to find them again.
+    /// The remarks of the list, for lookup.
     seen: BTreeSet<(u32, String, String)>,
-    /// Where the section stands that is being read.
+    /// Position of the current section.
     pub(super) section: Place,
 }
 
@@ -124,7 +124,7 @@ impl Remarks {
         self.at(&setting.place, &setting.written_name, message);
     }
 
-    /// About the one of `names` that was stated last, or about the section that leaves the first of them out.
+    /// Adds a remark on the last stated one of `names`, or on the section that lacks the first of them.
     pub(super) fn about(&mut self, settings: &Settings, names: &[&str], message: impl Into<String>) {
         match settings.last_of(names) {
             Some(setting) => self.add(setting, message),

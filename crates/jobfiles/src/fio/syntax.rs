@@ -1,4 +1,4 @@
-//! From text or arguments to sections of settings, whose names are known and whose values look as they should.
+//! Parses text or arguments into sections of settings with known names and well-formed values.
 
 use std::io;
 
@@ -9,19 +9,19 @@ use super::options::{self, Fate, Kind, OptionOfFio};
 use super::values::{self, Base};
 use crate::IN_INCLUDED;
 
-/// The page size, the memory in mebibytes and the processors of the machine, as job files call them.
+/// Job file keywords for the page size, the memory in mebibytes and the number of processors of the machine.
 pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
-/// Files may include others this deep.
+/// Largest depth of included files.
 const INCLUDES_MAX: u32 = 16;
 
-/// Where variables and keywords have their values from.
+/// Source of the values of variables and keywords.
 pub(super) type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
-/// The text of an included file.
+/// Returns the text of an included file.
 pub(super) type Include<'i> = &'i dyn Fn(&str) -> io::Result<String>;
 
-/// What stands under one `[name]`.
+/// The settings under one `[name]`.
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) place: Place,
@@ -32,42 +32,43 @@ pub(super) struct Section {
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) option: OptionOfFio,
-    /// The option's name, or its alias, as written.
+    /// Name of the option, or its alias, as written.
     pub(super) written_name: String,
-    /// The value as written; empty for a flag without one.
+    /// Value as written; empty for a flag without one.
     pub(super) written: String,
-    /// The value with variables and keywords replaced.
+    /// Value with variables and keywords replaced.
     pub(super) value: String,
     pub(super) place: Place,
 }
 
-/// Where something stands.
+/// A position in the input.
 #[derive(Clone, Default)]
 pub(super) struct Place {
-    /// The file; empty for arguments.
+    /// Name of the file; empty for arguments.
     pub(super) file: String,
     /// Line of the file, or number of the argument, from 1.
     pub(super) line: u32,
-    /// Line of the job file at which the file is included that this stands in, if it is.
+    /// Line of the job file at which the file with this position is included, if it is.
     pub(super) included_at: Option<u32>,
 }
 
 impl Place {
-    /// An error at this place; of an included file, no text of its line is printed but the names of options.
+    /// An error at this position; for an included file, only the names of options are printed, no other text of its
+    /// line.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> InputError {
         let key = if self.included_at.is_none() || options::find(key).is_some() { key } else { "" };
         let message = if self.included_at.is_none() { message.into() } else { IN_INCLUDED.to_owned() };
         self.plain_error(key, one_line(&message))
     }
 
-    /// The same with a message that has no text of the line.
+    /// Like [`error`](Self::error) with a message without text of the line.
     fn plain_error(&self, key: &str, message: impl Into<String>) -> InputError {
         let line = (!self.file.is_empty()).then_some(self.line as usize);
         InputError { file: self.file.clone(), line, key: key.to_owned(), message: message.into() }
     }
 }
 
-/// A value may hold anything, and stands in messages.
+/// Makes a value, which may contain anything, a single line for messages.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -144,13 +145,13 @@ impl Reader<'_> {
     }
 }
 
-/// The file's name in `include NAME`.
+/// Name of the file in `include NAME`.
 fn included(content: &str) -> Option<&str> {
     let rest = content.strip_prefix("include")?;
     rest.starts_with(char::is_whitespace).then(|| rest.trim())
 }
 
-/// Takes `name=value` or `name` apart.
+/// Parses `name=value` or `name`.
 fn setting(content: &str, place: Place, environment: Environment) -> Result<Setting, InputError> {
     let (name, written) = match content.split_once('=') {
         Some((name, value)) => (name.trim_end(), Some(value.trim())),
@@ -182,14 +183,14 @@ fn known(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {
     })
 }
 
-/// Replaces `${NAME}`, and `$pagesize`, `$mb_memory` and `$ncpus`, with which numbers may be calculated.
+/// Replaces `${NAME}`, and `$pagesize`, `$mb_memory` and `$ncpus`, with which values may be calculated.
 fn substitute(text: &str, environment: Environment) -> Result<String, String> {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else { break };
         value.push_str(&rest[..start]);
-        // As in fio, a variable that is not set is empty.
+        // As in fio, an unset variable is empty.
         value.push_str(&environment(&rest[start + 2..start + length]).unwrap_or_default());
         rest = &rest[start + length + 1..];
     }
@@ -204,24 +205,24 @@ fn substitute(text: &str, environment: Environment) -> Result<String, String> {
     }
     if is_calculated && value.contains(['+', '-', '*', '/']) {
         let result = expression::evaluate(&value, &|unit| unit.is_empty().then_some(1))?;
-        // fio asks bc(1), which drops the fraction.
+        // fio calls bc(1), which drops the fraction.
         value = format!("{:.0}", result.trunc());
     }
     Ok(value)
 }
 
-/// Checks the values of a section, whose units depend on its `kb_base` wherever that stands.
+/// Checks the values of a section, whose units depend on its `kb_base` at any position.
 fn check(settings: &mut [Setting]) -> Result<(), InputError> {
     let base = base(settings.iter());
     for setting in settings {
         let value = setting.value.trim();
-        // Which units hold is known when globals and job are together; what is allowed does not depend on them.
+        // The units are only known when globals and job are merged; validity does not depend on them.
         values::check(setting.option.kind, value, base).map_err(|message| setting.error(message))?;
     }
     Ok(())
 }
 
-/// What the last `kb_base` of the settings says.
+/// Base of the last `kb_base` of the settings.
 pub(super) fn base<'s>(settings: impl IntoIterator<Item = &'s Setting>) -> Base {
     let stated = settings.into_iter().filter(|setting| setting.option.name == "kb_base").last();
     match stated.map(|setting| setting.value.as_str()) {
@@ -231,10 +232,10 @@ pub(super) fn base<'s>(settings: impl IntoIterator<Item = &'s Setting>) -> Base 
 }
 
 impl Setting {
-    /// The remark to make of an option that is never done, unless it says what is done anyway.
+    /// Returns the remark on an unsupported option, unless its value is the actual behaviour.
     ///
     /// # Errors
-    /// When the option is one that would change what is written, and says so.
+    /// When the option would change the data written.
     pub(super) fn remark(&self) -> Result<Option<&'static str>, InputError> {
         let is_usual = match self.option.kind {
             Kind::Flag => self.value == "0",
@@ -251,7 +252,7 @@ impl Setting {
     }
 }
 
-/// Options of the program, not of its jobs, which may stand among the arguments: with a value or without.
+/// Options of the program, not of its jobs, that may be among the arguments, with or without a value.
 const PROGRAM_WITH_VALUE: &[&str] = &[
     "output",
     "output-format",
@@ -282,7 +283,7 @@ const PROGRAM_WITH_VALUE: &[&str] = &[
 ];
 const PROGRAM_ALONE: &[&str] = &["minimal", "bandwidth-log", "readonly", "parse-only", "showcmd", "version", "help"];
 
-/// What fio's command line says: the sections, and the program's own options with their places.
+/// fio's command line: the sections, and the program's own options with their positions.
 pub(super) struct CommandLine {
     pub(super) sections: Vec<Section>,
     pub(super) of_program: Vec<(String, Place)>,
@@ -325,7 +326,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
 }
 
 impl CommandLine {
-    /// Each `--name` begins a section; what stands before the first holds for all.
+    /// Adds a setting: each `--name` starts a section; settings before the first one apply to all.
     fn add(&mut self, setting: Setting) {
         let is_name = setting.option.name == "name";
         if is_name || self.sections.is_empty() {

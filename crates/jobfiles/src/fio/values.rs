@@ -1,11 +1,11 @@
-//! What stands behind the `=`: numbers with fio's units, times, ranges, lists, expressions.
+//! Parses values: numbers with fio's units, times, ranges, lists, expressions.
 //!
-//! Every function says in one line what is wrong and what is allowed.
+//! Every function returns its error on one line, with the permitted values.
 
 use super::expression;
 use super::options::Kind;
 
-/// A value for each of reads, writes and trims; `None` keeps the present value.
+/// A value for each of reads, writes and trims; `None` keeps the current value.
 pub(super) type Triple<T> = [Option<T>; 3];
 
 /// Sizes with their weights, which sum to 100.
@@ -17,13 +17,13 @@ const NS_PER_US: u64 = 1_000;
 const SIZE_ALLOWED: &str = "a whole number with k, m, g, t or p behind it is allowed, as in 64k";
 const TIME_ALLOWED: &str = "a whole number with us, ms, s, m, h or d behind it is allowed, as in 5m";
 
-/// How the prefixes of sizes are read: fio's `kb_base`.
+/// Meaning of size prefixes: fio's `kb_base`.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Base {
-    /// k is 1024 and ki is 1000, as fio has it by default.
+    /// k is 1024 and ki is 1000, fio's default.
     #[default]
     Short1024,
-    /// k is 1000 and ki is 1024, as the standards have it.
+    /// k is 1000 and ki is 1024, as in the standards.
     Short1000,
 }
 
@@ -34,13 +34,13 @@ pub(super) enum Amount {
     Percent(f64),
 }
 
-/// An amount as it is written: one in zones is so many bytes where their size is known.
+/// An amount as written: a number of zones becomes bytes once their size is known.
 pub(super) enum Written {
     Amount(Amount),
     Zones(u64),
 }
 
-/// How many bytes a unit has; `None` for what is not a unit.
+/// Bytes of a unit; `None` for anything else.
 pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     if matches!(unit.as_str(), "" | "b") {
@@ -56,7 +56,7 @@ pub(super) fn size_factor(unit: &str, base: Base) -> Option<u64> {
     step.checked_pow(power)
 }
 
-/// How many nanoseconds a unit has; `None` for what is not a unit.
+/// Nanoseconds of a unit; `None` for anything else.
 pub(super) fn time_factor_ns(unit: &str, default_ns: u64) -> Option<u64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "" => default_ns,
@@ -95,10 +95,10 @@ fn quantity(text: &str, allowed: &str, factor: impl Fn(&str) -> Option<u64>) -> 
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is beyond 2^64"))
 }
 
-/// The nearest whole number.
+/// Rounds to the nearest whole number.
 fn whole(value: f64) -> Result<u64, String> {
     let rounded = (value + 0.5).floor();
-    // Above 2^53 not every whole number can be told from its neighbours.
+    // Above 2^53 whole numbers are not exact.
     if (0.0..=9_007_199_254_740_992.0).contains(&rounded) {
         return Ok(rounded as u64);
     }
@@ -142,7 +142,7 @@ pub(super) fn amount(text: &str, base: Base) -> Result<Written, String> {
     size(text, base).map(|bytes| Written::Amount(Amount::Bytes(bytes)))
 }
 
-/// The field of each kind of request in `"a,b,c"`: one that is missing is the one before it.
+/// The field of each kind of request in `"a,b,c"`: a missing one equals the previous one.
 fn fields(text: &str) -> Result<[&str; 3], String> {
     let stated: Vec<&str> = text.split(',').map(str::trim).collect();
     match stated[..] {
@@ -197,7 +197,7 @@ pub(super) fn splits(text: &str, base: Base) -> Result<Triple<Split>, String> {
     })
 }
 
-/// `"4k/60:8k/40"`: entries without a percentage, or with 0, share what the others leave.
+/// `"4k/60:8k/40"`: entries without a percentage, or with 0, share the rest.
 fn shares(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Split, String> {
     let mut entries: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.is_empty()) {
@@ -214,7 +214,7 @@ fn shares(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Spli
         .into_iter()
         .map(|(value, share)| (value, share.map_or(rest / open.max(1) as f64, |share| share as f64)))
         .collect();
-    // What is left over goes to the largest share, as in fio's search through the sorted list.
+    // The remainder goes to the largest share, as in fio's search through the sorted list.
     if open == 0
         && let Some(largest) = split.iter_mut().max_by(|a, b| a.1.total_cmp(&b.1))
     {
@@ -235,7 +235,7 @@ fn percent_or_rest(text: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// One zone of `random_distribution=zoned`: its share of the requests in percent, and its length.
+/// A zone of `random_distribution=zoned`: its share of the requests in percent, and its length.
 pub(super) type Zone<L> = (f64, L);
 
 /// `"50/5:30/15:20/80"`: shares of the requests, and lengths of the zones. Shares sum to 100.
@@ -255,7 +255,7 @@ pub(super) fn zones<L>(text: &str, read: impl Fn(&str) -> Result<L, String>) -> 
     Ok(zones.into_iter().map(|(share, length)| (share.map_or(rest, |share| share as f64), length)).collect())
 }
 
-/// Numbers with a `:` between.
+/// Numbers separated by `:`.
 pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
     text.split(':')
         .map(|number| match number.trim().parse::<f64>() {
@@ -265,14 +265,14 @@ pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
         .collect()
 }
 
-/// As long as a pattern of fio's may be.
+/// Longest pattern of fio.
 const PATTERN_BYTES_MAX: usize = 512;
 
 const PATTERN_ALLOWED: &str =
     "one after another, texts in double quotes, 0x with hexadecimal digits and decimal numbers are allowed";
 
-/// The bytes of `buffer_pattern`, such as `"abcd"-120xdead`: texts, bytes in hexadecimal digits and numbers of up to four
-/// bytes, the lowest first.
+/// Bytes of `buffer_pattern`, such as `"abcd"-120xdead`: texts, bytes in hexadecimal digits and numbers of up to four
+/// bytes, little-endian.
 pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
     let wrong = || format!("{text:?} is not understood; {PATTERN_ALLOWED}");
     let mut bytes = Vec::new();
@@ -300,7 +300,8 @@ fn is_hexadecimal(text: &str) -> bool {
     text.starts_with("0x") || text.starts_with("0X")
 }
 
-/// Adds the bytes of leading hexadecimal digits, and returns what follows; an odd digit is a byte by itself, the first.
+/// Adds the bytes of leading hexadecimal digits, and returns the rest; with an odd number of digits, the first one is a
+/// byte.
 fn hexadecimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     let end = text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
     let mut digits = text[..end].chars().filter_map(|c| c.to_digit(16)).peekable();
@@ -314,8 +315,8 @@ fn hexadecimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     Some(&text[end..])
 }
 
-/// Adds the bytes of a leading decimal number up to its highest that is not 0, and returns what follows. A number ends
-/// where `0x` begins: `-120xdead` is -12 and two bytes.
+/// Adds the bytes of a leading decimal number up to its highest non-zero one, and returns the rest. A number ends where
+/// `0x` begins: `-120xdead` is -12 and two bytes.
 fn decimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     let text = text.trim_start();
     let is_digit = |c: char| c.is_ascii_digit();
@@ -331,7 +332,7 @@ fn decimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
     Some(&text[end..])
 }
 
-/// Checks a value against what it should look like.
+/// Checks the form of a value.
 pub(super) fn check(kind: Kind, value: &str, base: Base) -> Result<(), String> {
     let within = |number: u64, low: u64, high: u64| match (low..=high).contains(&number) {
         true => Ok(()),
@@ -372,8 +373,8 @@ fn check_choice(choices: &[&str], value: &str) -> Result<(), String> {
     }
 }
 
-/// The sizes that fio's `bsrange` leads to: a length is uniform from `low` on over as many bytes as `high`, is rounded down
-/// to a multiple of `low`, and is `high` at most. At most `most` sizes; `None` where there are more.
+/// Sizes of fio's `bsrange`: a length is uniform from `low` on over as many bytes as `high`, rounded down to a multiple
+/// of `low`, and at most `high`. At most `most` sizes; `None` if there are more.
 pub(super) fn sizes_of_range(low: u64, high: u64, most: u64) -> Option<Split> {
     if high / low > most {
         return None;

@@ -1,11 +1,12 @@
-//! How Iometer repeats a test with more and more workers, targets or outstanding requests (`GalileoView.cpp`).
+//! [`Cycles`]: how Iometer repeats a test with increasing numbers of workers, targets or queue depth
+//! (`GalileoView.cpp`).
 
 use std::collections::BTreeMap;
 
-/// More combinations than this are a mistake in a file.
+/// Largest number of combinations; more indicate a mistake in a file.
 pub(super) const STEPS_MAX: usize = 10_000;
 
-/// What is cycled.
+/// The cycled quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TestKind {
     Normal,
@@ -19,7 +20,7 @@ pub(super) enum TestKind {
 }
 
 impl TestKind {
-    /// As files name them; in this order they were numbers once.
+    /// Names in files; old files have numbers in this order.
     pub(super) const ALL: [(&str, TestKind); 8] = [
         ("NORMAL", TestKind::Normal),
         ("CYCLE_TARGETS", TestKind::Targets),
@@ -32,13 +33,13 @@ impl TestKind {
     ];
 }
 
-/// Numbers that grow from a start.
+/// Increasing numbers from a start.
 #[derive(Clone, Copy)]
 pub(super) struct Cycle {
     pub(super) start: u32,
     pub(super) step: u32,
     pub(super) exponential: bool,
-    /// Where it stands in the file.
+    /// Line in the file.
     pub(super) line: usize,
 }
 
@@ -52,15 +53,14 @@ impl Cycle {
     }
 }
 
-/// A worker that takes part, as the cycling sees it.
+/// A worker that takes part in cycling.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) manager: usize,
     pub(super) targets: usize,
 }
 
-/// One test: how many targets each worker uses, and how many requests each of these has outstanding where that is
-/// cycled.
+/// One test: number of targets per worker, and their queue depth if that is cycled.
 pub(super) struct Step {
     pub(super) targets: Vec<usize>,
     pub(super) depth: Option<u32>,
@@ -123,12 +123,12 @@ fn growing(cycle: Cycle, select: impl Fn(u32) -> Vec<usize>) -> Vec<Vec<usize>> 
     selections.collect()
 }
 
-/// So many targets of each worker.
+/// The first `count` targets of each worker.
 fn each(candidates: &[Candidate], count: u32) -> Vec<usize> {
     candidates.iter().map(|candidate| candidate.targets.min(count as usize)).collect()
 }
 
-/// So many workers of each manager, with up to so many targets.
+/// The first `count` workers of each manager, with up to `targets` targets.
 fn first_workers(candidates: &[Candidate], count: u32, targets: usize) -> Vec<usize> {
     let mut left: BTreeMap<usize, u32> = BTreeMap::new();
     let take = |candidate: &Candidate| {
@@ -142,7 +142,7 @@ fn first_workers(candidates: &[Candidate], count: u32, targets: usize) -> Vec<us
     candidates.iter().map(take).collect()
 }
 
-/// So many targets of each pool, worker after worker.
+/// The first `count` targets of each pool, worker after worker.
 fn filled(candidates: &[Candidate], count: u32, pool: impl Fn(&Candidate) -> usize) -> Vec<usize> {
     let mut left: BTreeMap<usize, usize> = BTreeMap::new();
     let take = |candidate: &Candidate| {

@@ -8,16 +8,16 @@ use crate::Remark;
 /// A disk worker.
 pub(super) struct Worker {
     pub(super) name: String,
-    /// The number of its manager, from 0.
+    /// Number of its manager, from 0.
     pub(super) manager: usize,
     pub(super) line: usize,
-    /// Requests outstanding on each target.
+    /// Queue depth per target.
     pub(super) outstanding: u32,
-    /// Length of the part that is used, in sectors; 0 for all.
+    /// Length of the used part, in sectors; 0 for all.
     pub(super) maximum_sectors: u64,
     pub(super) first_sector: u64,
     pub(super) seed: Option<u64>,
-    /// Names of access specifications and their lines; absent, it gets those that are assigned by default.
+    /// Names of access specifications with their lines; if absent, the default ones are assigned.
     pub(super) specifications: Option<Vec<(String, usize)>>,
     pub(super) targets: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl Worker {
     }
 }
 
-/// Disks have up to 8 EiB.
+/// Largest disk: 8 EiB.
 const SECTORS_MAX: u64 = 1 << 54;
 
 const END_LIST: &str = "END manager list";
@@ -154,7 +154,7 @@ fn settings(entries: &mut Entries, worker: &mut Worker, remarks: &mut Vec<Remark
             let mut fields = entries.fields(&entry)?;
             worker.maximum_sectors = fields.number("Disk maximum size", 0..=SECTORS_MAX)?;
             worker.first_sector = fields.number("starting sector", 0..=SECTORS_MAX)?;
-            // 0 repeats bytes, 1 is random to some extent, 2 throughout; it matters to a disk that compresses.
+            // 0 repeats bytes, 1 is partly random, 2 fully; it matters to a disk that compresses.
             if is(&entry, SIZE_AND_PATTERN) && fields.number("Data pattern", 0..=2)? != 0 {
                 remarks.push(remark(fields.line(), "Data pattern", "what is written is not chosen by the file"));
             }

@@ -1,15 +1,15 @@
-//! Access specifications: those of a file, and those that are built into Iometer.
+//! [`Specifications`]: access specifications of a file, and those built into Iometer.
 
 use headstack_workload::{AccessLine, AccessSpecification, InputError};
 
 use super::text::{Entries, Entry, Fields};
 use crate::Remark;
 
-/// Limits of Iometer's (`MAX_ACCESS_SPECS`, `MAX_NAME`).
+/// Iometer's limits (`MAX_ACCESS_SPECS`, `MAX_NAME`).
 const LINES_MAX: usize = 100;
 const NAME_MAX: usize = 80;
 
-/// What the longest delay is, which no run waits out: an hour.
+/// Longest delay: an hour, which exceeds any run.
 const DELAY_MAX_MS: u64 = 3_600_000;
 
 const END: &str = "END access specifications";
@@ -27,18 +27,18 @@ impl Specifications {
         Specifications { specified: Vec::new() }
     }
 
-    /// The specification of this name; Iometer's own where the file has none.
+    /// The specification with this name; Iometer's own if the file has none.
     pub(super) fn named(&self, name: &str) -> Option<AccessSpecification> {
         let own = self.specified.iter().find(|(known, _)| known.name.eq_ignore_ascii_case(name));
         own.map(|(known, _)| known.clone()).or_else(|| built_in(name))
     }
 
-    /// Those that a disk worker gets which is assigned none.
+    /// The default ones, for a disk worker without any.
     pub(super) fn by_default(&self) -> impl Iterator<Item = &AccessSpecification> {
         self.specified.iter().filter(|(_, by_default)| *by_default).map(|(known, _)| known)
     }
 
-    /// All of the file, in its order.
+    /// All of the file, in order.
     pub(super) fn all(&self) -> impl Iterator<Item = &AccessSpecification> {
         self.specified.iter().map(|(known, _)| known)
     }
@@ -48,7 +48,7 @@ impl Specifications {
         names.join("; ")
     }
 
-    /// The section of a file with names.
+    /// Reads the section of a file with names.
     pub(super) fn read(&mut self, entries: &mut Entries, remarks: &mut Vec<Remark>) -> Result<(), InputError> {
         loop {
             let entry = entries.before(END)?;
@@ -71,7 +71,7 @@ impl Specifications {
             }
             let lines = lines(entries, &name, &columns, remarks)?;
             let specification = (AccessSpecification { name, lines }, by_default);
-            // A name that comes again replaces.
+            // A repeated name replaces the earlier one.
             let same =
                 |known: &&mut (AccessSpecification, bool)| known.0.name.eq_ignore_ascii_case(&specification.0.name);
             match self.specified.iter_mut().find(same) {
@@ -81,8 +81,8 @@ impl Specifications {
         }
     }
 
-    /// The section of a file before 1998.05.21: no names, a specification ends where its shares reach 100 %, and every
-    /// worker gets all of them.
+    /// Reads the section of a file before 1998.05.21: no names, a specification ends when its shares reach 100 %, and
+    /// every worker gets all of them.
     pub(super) fn read_old(&mut self, entries: &mut Entries, section: &Entry) -> Result<(), InputError> {
         let mut sections = vec![];
         sections.extend(section.values.iter().copied());
@@ -115,7 +115,7 @@ impl Specifications {
     }
 }
 
-/// The lines below the heading of the columns.
+/// Reads the lines below the column headings.
 fn lines(
     entries: &Entries,
     name: &str,
@@ -155,7 +155,7 @@ fn lines(
     Err(entries.error(columns.line, "% of size", message))
 }
 
-/// The first six fields of a line, and its share; a line without one is none.
+/// Parses the first six fields of a line, and its share; a line without a share is ignored.
 fn line(fields: &mut Fields) -> Result<(u64, Option<AccessLine>), InputError> {
     let size_bytes = fields.number_u32("size", 1..=u32::MAX)?;
     let share = fields.number("% of size", 0..=100)?;
@@ -183,7 +183,7 @@ struct BuiltIn {
 const FIFTHS: &[u32] = &[100, 75, 50, 25, 0];
 const HALVES: &[u32] = &[100, 50, 0];
 
-/// What `InsertDefaultSpecs` makes (`AccessSpecList.cpp`), in its order, which "All in one" follows.
+/// The specifications of `InsertDefaultSpecs` (`AccessSpecList.cpp`), in order, followed by "All in one".
 const BUILT_IN: [BuiltIn; 7] = [
     BuiltIn { size: "512 B", size_bytes: 512, reads: FIFTHS, aligned: false },
     BuiltIn { size: "4 KiB", size_bytes: 4_096, reads: FIFTHS, aligned: false },
@@ -205,7 +205,7 @@ fn built_in(name: &str) -> Option<AccessSpecification> {
     let rows = || BUILT_IN.iter().flat_map(|kind| kind.reads.iter().map(move |&reads| (kind, reads)));
     if name.eq_ignore_ascii_case("All in one") {
         let count = rows().count() as u32;
-        // As evenly as whole percentages go: the first get the remainder.
+        // As evenly as whole percentages permit: the first get the remainder.
         let share = |index: u32| 100 / count + u32::from(index < 100 % count);
         let lines = (0..).zip(rows()).map(|(index, (kind, reads))| kind.line(reads, share(index))).collect();
         return specification("All in one", lines);

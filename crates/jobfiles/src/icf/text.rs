@@ -1,4 +1,4 @@
-//! The text of an `.icf` file: lines that begin with an apostrophe are keys, the lines below them their values.
+//! The text of an `.icf` file: lines that begin with an apostrophe are keys, the lines below are their values.
 
 use headstack_workload::document::InputError;
 
@@ -19,7 +19,7 @@ pub(super) struct Value<'t> {
     pub(super) line: usize,
 }
 
-/// The entries of a file, to be taken one after the other.
+/// The entries of a file, consumed one by one.
 pub(super) struct Entries<'t> {
     file: &'t str,
     /// Whether specifications have names: since the version of 1998.05.21.
@@ -46,7 +46,7 @@ impl<'t> Entries<'t> {
         for (line, text) in lines {
             last_line = line;
             match text.trim_start().strip_prefix('\'') {
-                // Headings of columns.
+                // Column headings.
                 Some(comment) if comment.is_empty() || comment.starts_with([' ', '\t']) => {}
                 Some(key) => entries.push(Entry { key: key.trim_end(), line, values: Vec::new() }),
                 None => {
@@ -69,7 +69,7 @@ impl<'t> Entries<'t> {
         self.entries.next()
     }
 
-    /// The next entry, where the file must not end before `end`.
+    /// Returns the next entry; the file must not end before `end`.
     pub(super) fn before(&mut self, end: &str) -> Result<Entry<'t>, InputError> {
         self.next().ok_or_else(|| error(self.file, self.last_line, end, format!("the file ends before '{end}")))
     }
@@ -78,7 +78,7 @@ impl<'t> Entries<'t> {
         error(self.file, line, key, message.into())
     }
 
-    /// An entry that does not belong where it stands.
+    /// The error for a misplaced entry.
     pub(super) fn misplaced(&self, entry: &Entry, allowed: &str) -> InputError {
         let message = format!("this line is not expected here; allowed: {allowed}");
         self.error(entry.line, entry.key, message)
@@ -119,10 +119,10 @@ fn error(file: &str, line: usize, key: &str, message: String) -> InputError {
     InputError { file: file.to_owned(), line: Some(line), key: key.to_owned(), message }
 }
 
-/// The fields of a line, to be taken one after the other.
+/// The fields of a line, consumed one by one.
 pub(super) struct Fields<'t> {
     file: &'t str,
-    /// What the fields are called, as the line above says.
+    /// Names of the fields, from the line above.
     names: &'t str,
     value: Value<'t>,
     fields: Vec<&'t str>,
@@ -138,7 +138,7 @@ impl<'t> Fields<'t> {
         error(self.file, self.value.line, name, message)
     }
 
-    /// The next field, which must be there.
+    /// Returns the next field, which must exist.
     pub(super) fn text(&mut self, name: &str) -> Result<&'t str, InputError> {
         let field = self.fields.get(self.next).map(|field| field.trim());
         self.next += 1;
@@ -149,7 +149,7 @@ impl<'t> Fields<'t> {
         })
     }
 
-    /// The next field as a whole number in a range.
+    /// Returns the next field as a whole number in a range.
     pub(super) fn number(&mut self, name: &str, allowed: std::ops::RangeInclusive<u64>) -> Result<u64, InputError> {
         let text = self.text(name)?;
         match text.parse() {
@@ -162,13 +162,13 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// The next field as a number of up to 32 bits.
+    /// Returns the next field as a number of up to 32 bits.
     pub(super) fn number_u32(&mut self, name: &str, allowed: std::ops::RangeInclusive<u32>) -> Result<u32, InputError> {
         let number = self.number(name, u64::from(*allowed.start())..=u64::from(*allowed.end()))?;
         Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// The next field as one of a few words, in any case.
+    /// Returns the next field as one of a few words, in any case.
     pub(super) fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<T, InputError> {
         let text = self.text(name)?;
         match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
@@ -180,13 +180,13 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Whether all fields were taken.
+    /// Whether all fields were consumed.
     pub(super) fn is_empty(&self) -> bool {
         self.next >= self.fields.len()
     }
 }
 
-/// What a line asks for and is not done.
+/// A remark on a setting that is not supported.
 pub(super) fn remark(line: usize, option: &str, message: impl Into<String>) -> Remark {
     Remark { line: u32::try_from(line).unwrap_or(u32::MAX), option: option.to_owned(), message: message.into() }
 }

@@ -1,26 +1,26 @@
-//! Definitions of one kind, as a file states them one after another.
+//! [`Defined`]: definitions of one kind, in the order of a file.
 
 use headstack_workload::document::InputError;
 
 use super::scan::Parameter;
 
-/// What is defined by name: storage, a tree, a load, a run.
+/// A named definition: storage, a tree, a load, a run.
 pub(super) trait Definition: Clone {
-    /// What vdbench assumes where nothing is said.
+    /// vdbench's defaults.
     fn new() -> Self;
     /// Its name.
     fn name(&self) -> &str;
-    /// The same under this name, defined there.
+    /// A copy with this name, defined at this position.
     fn called(self, name: String, place: Parameter) -> Self;
-    /// Notes a parameter; the text says what becomes of one that is not done.
+    /// Sets a parameter; returns a remark if it is not supported.
     fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError>;
 }
 
-/// All of a kind, and what they begin with: `sd=default` and so on, as it stands at the end of the file.
+/// All definitions of a kind, and their defaults: `sd=default` and so on, as at the end of the file.
 pub(super) struct Defined<T> {
     pub(super) all: Vec<T>,
     pub(super) default: T,
-    /// Whether the parameters that follow are those of the `default`.
+    /// Whether the following parameters belong to the `default`.
     in_default: bool,
 }
 
@@ -29,7 +29,7 @@ impl<T: Definition> Defined<T> {
         Defined { all: Vec::new(), default: T::new(), in_default: false }
     }
 
-    /// Begins a definition, as a copy of the `default`.
+    /// Starts a definition, as a copy of the `default`.
     pub(super) fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let name = parameter.word()?.to_owned();
         self.in_default = name == "default";
@@ -43,7 +43,7 @@ impl<T: Definition> Defined<T> {
         Ok(())
     }
 
-    /// Notes a parameter of the definition that was begun last.
+    /// Sets a parameter of the current definition.
     pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         let default = self.in_default;
         match self.all.last_mut().filter(|_| !default) {

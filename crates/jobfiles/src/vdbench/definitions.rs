@@ -1,4 +1,4 @@
-//! Storage, workload and run definitions (`sd`, `wd`, `rd`): their defaults, and what each parameter sets.
+//! Storage, workload and run definitions (`sd`, `wd`, `rd`): their defaults, and the effect of each parameter.
 
 use headstack_workload::{ArrivalProcess, InputError, OUTSTANDING_MAX};
 
@@ -21,7 +21,7 @@ pub(super) struct Storage {
     pub(super) align_bytes: Option<u32>,
     pub(super) range: Option<Span>,
     pub(super) open: OpenFlags,
-    /// First number and how many.
+    /// First number, and count.
     pub(super) count: Option<(u32, u32)>,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Load {
     pub(super) sizes: Sizes,
     pub(super) read_percent: f64,
     pub(super) span: Option<Span>,
-    /// Whether random requests go to the span by the hot band's curve.
+    /// Whether random requests follow the hot band's curve over the span.
     pub(super) is_hotband: bool,
     pub(super) seek: Seek,
     pub(super) rate_per_s: Option<f64>,
@@ -152,7 +152,7 @@ impl Definition for Load {
             Word::Host if parameter.raw != "localhost" => return Ok(Some("requests are issued by this host alone")),
             Word::Skew => self.skew_percent = parameter.plain(Unit::Size, 0.0..=100.0)?,
             Word::Sizes => self.sizes = Sizes::read(parameter)?,
-            // vdbench cuts percentages of reads to whole ones.
+            // vdbench truncates percentages of reads to whole ones.
             Word::ReadPercent => self.read_percent = parameter.plain(Unit::Size, 0.0..=100.0)?.trunc(),
             Word::WritePercent => self.read_percent = 100.0 - parameter.plain(Unit::Size, 0.0..=100.0)?.trunc(),
             Word::Range => (self.span, self.is_hotband) = (Some(Span::read(parameter)?), false),
@@ -191,7 +191,7 @@ pub(super) struct RunDefinition {
     pub(super) interval_ns: u64,
     pub(super) warm_up_ns: u64,
     pub(super) pause_ns: u64,
-    /// Bytes, or below 100 how often the storage's size.
+    /// Bytes, or if below 100 a multiple of the storage's size.
     pub(super) max_data: Option<f64>,
     pub(super) process: ArrivalProcess,
     /// Keyword and values of each loop, the outermost first.
@@ -278,7 +278,7 @@ impl Definition for RunDefinition {
 }
 
 impl RunDefinition {
-    /// Adds a loop inside all others; one of the same keyword is replaced.
+    /// Adds a loop inside all others, replacing one with the same keyword.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
         self.loops.retain(|(known, _)| *known != keyword);
         self.loops.push((keyword, values));
@@ -292,7 +292,8 @@ impl RunDefinition {
             } else if "deterministic".starts_with(&word) {
                 self.process = ArrivalProcess::Fixed;
             } else if "uniform".starts_with(&word) {
-                // Of the processes there are, the nearest: distances of 0 to twice the mean vary by 58 % of it.
+                // The nearest of the available processes: distances of 0 to twice the mean have a coefficient of
+                // variation of 58 %.
                 self.process = ArrivalProcess::Poisson;
                 return Ok(Some("distances of arrivals are exponential, not uniform"));
             } else {

@@ -1,4 +1,4 @@
-//! A workload on its storage as a job.
+//! Converts a workload on its storage to a job.
 
 use headstack_workload::{
     AccessLine, AccessSpecification, Addresses, Arrivals, Band, InputError, RunLength, WarmUp, Workload,
@@ -9,19 +9,19 @@ use super::scan::Parameter;
 use super::values::{OpenFlags, Seek, Sizes, Span};
 use crate::{Bounds, Extent, Job, JobEngine, Limits, Part, Verify};
 
-/// What a job is made of.
+/// Inputs of a job.
 pub(super) struct Placed<'d> {
     pub(super) load: &'d Load,
     pub(super) storages: &'d [&'d Storage],
     pub(super) run: &'d RunDefinition,
-    /// What errors name.
+    /// Position for errors.
     pub(super) place: &'d Parameter,
     pub(super) share_percent: f64,
     pub(super) threads: u32,
     pub(super) verify: Verify,
 }
 
-/// The job without its arrivals, which depend on the others of its run.
+/// Returns the job without its arrivals, which depend on the other jobs of its run.
 pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
     let Placed { load, storages, run, .. } = placed;
     let (part, addresses) = placed.part()?;
@@ -31,7 +31,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
     let names = names.join("+");
     let is_raw = luns.iter().all(|lun| is_raw(lun));
     let name = format!("{} {names}", load.name);
-    // Without a warm-up, vdbench leaves the first interval out of its averages.
+    // Without a warm-up, vdbench excludes the first interval from its averages.
     let (warm_up_ns, time_ns) = match run.warm_up_ns {
         0 => (run.interval_ns, run.elapsed_ns - run.interval_ns),
         warm_up_ns => (warm_up_ns, run.elapsed_ns),
@@ -87,7 +87,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
     })
 }
 
-/// What vdbench takes for a device (`SD_entry.canWeUseBlockZero`).
+/// Whether vdbench treats it as a device (`SD_entry.canWeUseBlockZero`).
 fn is_raw(lun: &str) -> bool {
     lun.starts_with("/dev/") || lun.starts_with(r"\\")
 }
@@ -100,7 +100,7 @@ impl Placed<'_> {
         }
     }
 
-    /// Where the storage is used, in bytes where its size is known, and how random requests are spread over that.
+    /// Part of the storage, in bytes if its size is known, and distribution of random requests over it.
     fn part(&self) -> Result<(Part, Addresses), InputError> {
         let whole = || match (self.storages, self.size_bytes()) {
             // Of several files, or of one that ends with its storage, all is used.
@@ -142,7 +142,7 @@ impl Placed<'_> {
         Ok((part, addresses))
     }
 
-    /// A range that goes on at the start, which only uniform random requests can.
+    /// A range that wraps around to the start, which is only possible for uniform random requests.
     fn round_the_end(&self, span: Span) -> Result<Addresses, InputError> {
         if self.load.is_hotband || self.random_percent() < 100.0 {
             let message =
@@ -155,27 +155,27 @@ impl Placed<'_> {
             to_percent: to,
             share_percent: (to - from) / length * 100.0,
         };
-        // A range may lie behind the end altogether.
+        // A range may be completely beyond the end.
         Ok(Addresses::HotBands(match span.from >= 100.0 {
             true => vec![band(span.from - 100.0, span.to - 100.0)],
             false => vec![band(span.from, 100.0), band(0.0, span.to - 100.0)],
         }))
     }
 
-    /// The size that each of the files must have, where it is the same.
+    /// Size of each file, if it is the same for all.
     fn file_bytes(&self) -> Option<u64> {
         let size = |storage: &Storage| Some(storage.size_bytes?.saturating_add(storage.offset_bytes));
         let first = size(self.storages[0])?;
         self.storages.iter().all(|storage| size(storage) == Some(first)).then_some(first)
     }
 
-    /// The bytes of all storage together.
+    /// Bytes of all storage together.
     fn size_bytes(&self) -> Option<u64> {
         let size = |storage: &&Storage| storage.size_bytes.map(|size| size.saturating_add(storage.offset_bytes));
         self.storages.iter().map(size).try_fold(0u64, |sum, size| Some(sum.saturating_add(size?)))
     }
 
-    /// The lines of the access specification.
+    /// Lines of the access specification.
     fn lines(&self) -> Vec<AccessLine> {
         let Sizes { shares, align_bytes } = &self.load.sizes;
         let random_percent = self.random_percent();
@@ -188,7 +188,7 @@ impl Placed<'_> {
             trim_percent: 0.0,
             delay_ns: 0,
             burst: 1,
-            // Random requests go to multiples of their size (`WG_entry.blockBoundarySeek`), sequential ones on from
+            // Random requests go to multiples of their size (`WG_entry.blockBoundarySeek`), sequential ones continue
             // where the last one ended.
             align_bytes: self.storages[0].align_bytes.or(*align_bytes).or(match random_percent {
                 0.0 => None,

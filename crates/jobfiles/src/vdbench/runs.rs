@@ -1,4 +1,4 @@
-//! Run definitions as phases: which workloads run on which storage, how often, and at which rate.
+//! Converts run definitions to phases: which workloads run on which storage, how often, and at which rate.
 
 use headstack_workload::{Arrivals, InputError, OUTSTANDING_MAX, Think};
 
@@ -8,15 +8,15 @@ use super::values::{Override, Rate, Seek};
 use super::{Definitions, Parameter};
 use crate::{CurvePoint, Job, Phase, Remark};
 
-/// More of them are a mistake in a file.
+/// Largest number of phases; more indicate a mistake in a file.
 pub(super) const PHASES_MAX: usize = 10_000;
 const JOBS_MAX: usize = 50_000;
 const LINES_MAX: usize = 2_000_000;
 
-/// vdbench forgives sums of skew that miss 100 by this much (`HandleSkew.java`).
+/// Tolerance of vdbench for sums of skew (`HandleSkew.java`).
 const SKEW_TOLERANCE: f64 = 0.0001;
 
-/// All runs of a file, in order.
+/// Returns all runs of a file, in order.
 pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputError> {
     let mut phases: Vec<Phase> = Vec::new();
     let (mut jobs, mut lines) = (0usize, 0usize);
@@ -59,7 +59,7 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
     Ok(phases)
 }
 
-/// What vdbench checks before a run.
+/// Checks as vdbench does before a run.
 fn check(run: &RunDefinition, place: &Parameter) -> Result<(), InputError> {
     if run.rates.is_empty() {
         return Err(place.error("it has no iorate; iorate=max, curve or a number is needed"));
@@ -95,7 +95,7 @@ fn remarks_on(definitions: &Definitions, run: &RunDefinition, place: &Parameter,
     remarks
 }
 
-/// The workloads of a run, with the storage that it gives them.
+/// Workloads of a run, with the storage that it assigns to them.
 fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> Result<Vec<Load>, InputError> {
     let mut loads: Vec<Load> = Vec::new();
     if run.loads.is_empty() && run.storages.is_some() {
@@ -122,7 +122,7 @@ fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> R
     Ok(loads)
 }
 
-/// Only an asterisk at the end stands for anything.
+/// Only an asterisk at the end is a wildcard.
 pub(super) fn matches(wanted: &str, name: &str) -> bool {
     wanted.strip_suffix('*').map_or(wanted == name, |beginning| name.starts_with(beginning))
 }
@@ -131,7 +131,7 @@ pub(super) fn names<T>(known: &[T], name: impl Fn(&T) -> &String) -> String {
     known.iter().map(|one| name(one).as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Every combination of the lists of a run, the first list outermost.
+/// All combinations of the lists of a run, the first list outermost.
 pub(super) fn combinations<T: Clone>(
     loops: &[(&'static str, Vec<T>)],
     place: &Parameter,
@@ -164,7 +164,7 @@ fn rates(run: &RunDefinition) -> impl Iterator<Item = Run> {
     run.rates.iter().flat_map(with_points)
 }
 
-/// As vdbench names runs and their loops.
+/// Name of a run and its loops, as in vdbench.
 fn name(run: &RunDefinition, overrides: &[Override], rate: Run) -> String {
     let mut name = run.name.clone();
     if let Run::CurvePoint(percent) = rate {
@@ -192,7 +192,7 @@ fn name(run: &RunDefinition, overrides: &[Override], rate: Run) -> String {
     [name].into_iter().chain(texts).collect::<Vec<_>>().join(" ")
 }
 
-/// What makes the phases of one run definition.
+/// Converts one run definition to phases.
 struct Runner<'d> {
     definitions: &'d Definitions,
     run: &'d RunDefinition,
@@ -200,15 +200,15 @@ struct Runner<'d> {
     overrides: &'d [Override],
 }
 
-/// A workload on the storage that one generator of it goes to.
+/// A workload on the storage of one generator.
 struct Generator<'d> {
     load: Load,
-    /// Several where storage is concatenated.
+    /// Several if storage is concatenated.
     storages: Vec<&'d Storage>,
-    /// Its part of the requests in percent, less those of workloads with a rate of their own.
+    /// Its share of the requests in percent, excluding workloads with their own rate.
     share_percent: f64,
     group: u32,
-    /// The threads that it shares with others: those of its storage.
+    /// Threads that it shares with others: those of its storage.
     threads: u32,
 }
 
@@ -246,7 +246,7 @@ impl Runner<'_> {
         Ok(Phase { name, jobs, pool, curve_point, ..Phase::default() })
     }
 
-    /// A generator for each workload and storage, with the skew spread over them.
+    /// A generator for each workload and storage, with the skew distributed over them.
     fn generators(&self, loads: &[Load]) -> Result<Vec<Generator<'_>>, InputError> {
         let skews = self.skews(loads)?;
         let mut generators: Vec<Generator> = Vec::new();
@@ -289,7 +289,7 @@ impl Runner<'_> {
         Ok(generators)
     }
 
-    /// Skew in percent of each workload; what is not given is spread evenly (`HandleSkew.spreadWdSkew`).
+    /// Skew in percent of each workload; the unassigned rest is distributed evenly (`HandleSkew.spreadWdSkew`).
     fn skews(&self, loads: &[Load]) -> Result<Vec<f64>, InputError> {
         let mut skews: Vec<f64> = loads.iter().map(|load| load.skew_percent).collect();
         let free = |load: &Load| load.rate_per_s.is_none();
@@ -317,7 +317,7 @@ impl Runner<'_> {
         Ok(skews)
     }
 
-    /// The storage of a workload.
+    /// Storage of a workload.
     fn storages(&self, load: &Load) -> Result<Vec<&Storage>, InputError> {
         let place = load.place.as_ref().unwrap_or(self.place);
         let mut storages: Vec<&Storage> = Vec::new();
@@ -358,7 +358,7 @@ impl Runner<'_> {
 }
 
 impl Generator<'_> {
-    /// How many generators its workload has.
+    /// Number of generators of its workload.
     fn siblings(&self, generators: &[Generator]) -> f64 {
         generators.iter().filter(|other| other.group == self.group).count() as f64
     }
@@ -368,8 +368,8 @@ impl Generator<'_> {
     }
 }
 
-/// The threads of a storage, divided among the generators on it by their shares: the largest remainders get what is
-/// left, and each has one.
+/// Threads of a storage, divided among its generators by their shares: the largest remainders get the rest, and each
+/// has at least one.
 fn threads_of(generators: &[Generator], index: usize) -> u32 {
     let own = &generators[index];
     let sharing: Vec<usize> = (0..generators.len()).filter(|&i| generators[i].shares_threads_with(own)).collect();
@@ -386,7 +386,7 @@ fn threads_of(generators: &[Generator], index: usize) -> u32 {
     (exact(index).floor() as u32 + extra).clamp(1, OUTSTANDING_MAX)
 }
 
-/// The threads of all storage together.
+/// Threads of all storage together.
 fn pool(generators: &[Generator]) -> u32 {
     let first =
         |index: &usize| generators[..*index].iter().all(|other| !other.shares_threads_with(&generators[*index]));

@@ -1,13 +1,13 @@
-//! The text of a parameter file: one stream of `keyword=value`, whatever the lines.
+//! Parses a parameter file as one stream of `keyword=value`, independent of lines.
 
 use headstack_workload::document::InputError;
 
 use crate::IN_INCLUDED;
 
-/// Lists grow no longer than vdbench's own (`Vdb_scan.numerics`).
+/// Longest list, as in vdbench (`Vdb_scan.numerics`).
 const VALUES_MAX: usize = 10_240;
 
-/// What an included file is read by: its name as written.
+/// Reads an included file by its name as written.
 pub(super) type Include<'i> = &'i dyn Fn(&str) -> std::io::Result<String>;
 
 /// A keyword and its value.
@@ -15,13 +15,13 @@ pub(super) type Include<'i> = &'i dyn Fn(&str) -> std::io::Result<String>;
 pub(super) struct Parameter {
     /// In lower case, at least two characters.
     pub(super) keyword: String,
-    /// Everything right of the equals sign.
+    /// Text after the equals sign.
     pub(super) raw: String,
-    /// What it is a list of; a value without parentheses is a list of one.
+    /// Items of the list; a value without parentheses is a list of one.
     pub(super) items: Vec<Item>,
     pub(super) file: String,
     pub(super) line: usize,
-    /// True if the parameter file includes this file.
+    /// Whether it is in an included file.
     pub(super) is_included: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Item {
     To,
 }
 
-/// Reads a file and all that it includes; `$name` and `!name` are replaced.
+/// Reads a file and everything that it includes; `$name` and `!name` are replaced.
 pub(super) fn parameters(
     file: &str,
     text: &str,
@@ -45,7 +45,7 @@ pub(super) fn parameters(
     let mut scanner = Scanner { parameters: Vec::new() };
     let mut pending: Option<Line> = None;
     for line in lines {
-        // A line that ends in a comma goes on in the next.
+        // A line that ends in a comma continues in the next.
         let line = match pending.take() {
             Some(begun) if begun.file != line.file => {
                 return Err(begun.error("", "goes on in the next line, which is of another file"));
@@ -69,7 +69,7 @@ struct Line {
     file: String,
     number: usize,
     text: String,
-    /// True if the parameter file includes this file.
+    /// Whether it is in an included file.
     is_included: bool,
 }
 
@@ -79,14 +79,14 @@ impl Line {
     }
 }
 
-/// An error at a file and line; of an included file, no text of its line is printed.
+/// An error at a file and line; for an included file, no text of its line is printed.
 fn refused((file, line, is_included): (&str, usize, bool), key: &str, message: String) -> InputError {
     let key = if is_included { "" } else { key };
     let message = if is_included { IN_INCLUDED.to_owned() } else { message };
     InputError { file: file.to_owned(), line: Some(line), key: key.to_owned(), message }
 }
 
-/// Lines without comments; those of included files where they are included.
+/// Collects lines without comments; those of included files at the place of inclusion.
 fn collect(
     file: &str,
     text: &str,
@@ -207,7 +207,7 @@ impl Scanner {
     }
 }
 
-/// The items of `(a,b,c-d)`, or the one that stands without parentheses.
+/// Items of `(a,b,c-d)`, or the only one without parentheses.
 fn items(raw: &str, ranges: bool) -> Vec<Item> {
     if !raw.starts_with('(') {
         return vec![Item::Text(raw.replace('"', ""))];
@@ -233,15 +233,15 @@ fn items(raw: &str, ranges: bool) -> Vec<Item> {
     items
 }
 
-/// A number with what it counts.
+/// A number with its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Plain(f64),
-    /// Written with a percent sign, which vdbench keeps as a negative number.
+    /// Written with a percent sign, which vdbench stores as a negative number.
     Percent(f64),
 }
 
-/// What `m` multiplies by.
+/// Meaning of the suffix `m`.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Unit {
     /// 2^20, as k, g and t are powers of 1024.
@@ -263,7 +263,7 @@ impl Parameter {
         }
     }
 
-    /// Names, of which `sd1-sd9` are nine.
+    /// Names; `sd1-sd9` are nine.
     pub(super) fn words(&self) -> Result<Vec<String>, InputError> {
         let mut words: Vec<String> = Vec::new();
         let mut is_range = false;
@@ -296,7 +296,7 @@ impl Parameter {
         self.error(format!("{:?} is not a list of names; (sd1,sd3-sd5) or sd* is allowed", self.raw))
     }
 
-    /// One number.
+    /// A single number.
     pub(super) fn number(&self, unit: Unit) -> Result<Number, InputError> {
         match self.items.first() {
             Some(Item::Text(text)) => number(text, unit).ok_or_else(|| self.not_a_number(text)),
@@ -308,7 +308,7 @@ impl Parameter {
         self.error(format!("{text:?} is not a number; a number, or one with k, m, g or t, is allowed"))
     }
 
-    /// Numbers, of which `1-64,d` are doubled from 1 to 64, and `10-50,10` grow by 10.
+    /// Numbers; `1-64,d` doubles from 1 to 64, and `10-50,10` increases by 10.
     pub(super) fn numbers(&self, unit: Unit) -> Result<Vec<Number>, InputError> {
         let mut numbers: Vec<Number> = Vec::new();
         let mut items = self.items.iter();
@@ -332,7 +332,7 @@ impl Parameter {
         }
     }
 
-    /// A range, whose first number is there.
+    /// Extends a range whose first number exists.
     fn extend(
         &self,
         numbers: &mut Vec<Number>,
@@ -363,7 +363,7 @@ impl Parameter {
         Ok(())
     }
 
-    /// A number that must be plain and in a range.
+    /// A plain number in a range.
     pub(super) fn plain(&self, unit: Unit, allowed: std::ops::RangeInclusive<f64>) -> Result<f64, InputError> {
         let number = self.number(unit)?;
         self.within(number, allowed)
@@ -386,19 +386,19 @@ impl Parameter {
         Ok(seconds.trunc() as u64 * 1_000_000_000)
     }
 
-    /// Whether the value says yes.
+    /// Whether the value is yes.
     pub(super) fn is_yes(&self) -> bool {
         self.raw.to_ascii_lowercase().starts_with('y')
     }
 }
 
-/// `sd12` as `sd` and 12.
+/// Splits `sd12` into `sd` and 12.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     Some((prefix, name[prefix.len()..].parse().ok()?))
 }
 
-/// A number with its suffix: k, m, g, t (and b after them), h, s, or a percent sign.
+/// Parses a number with its suffix: k, m, g, t (and b after them), h, s, or a percent sign.
 pub(super) fn number(text: &str, unit: Unit) -> Option<Number> {
     let lower = text.to_ascii_lowercase();
     let finite = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);

@@ -1,6 +1,6 @@
-//! File system workloads: `fsd`, `fwd` and the runs of these.
+//! File system workloads: `fsd`, `fwd` and their runs.
 //!
-//! A file has them or storage definitions, not both, as each of vdbench's runs is of one sort.
+//! A file has either these or storage definitions, since each of vdbench's runs is of one sort.
 
 mod definitions;
 mod runs;
@@ -13,7 +13,7 @@ use super::defined::{Defined, defined_before};
 use super::scan::Parameter;
 use super::{Generals, JobFile, numbered};
 
-/// Which definitions are being read; vdbench takes them in this order.
+/// The current kind of definitions, in the order that vdbench requires.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Section {
     General,
@@ -23,7 +23,7 @@ enum Section {
     Run,
 }
 
-/// What a file defines.
+/// Definitions of a file.
 struct Definitions {
     folders: Defined<Folder>,
     loads: Defined<Load>,
@@ -32,7 +32,7 @@ struct Definitions {
     section: Section,
 }
 
-/// Reads the parameters of a file that has an `fsd`.
+/// Reads the parameters of a file with an `fsd`.
 pub(super) fn read(file: &str, parameters: &[Parameter]) -> Result<JobFile, InputError> {
     let mut definitions = Definitions {
         folders: Defined::new(),
@@ -93,7 +93,7 @@ impl Definitions {
         }
     }
 
-    /// `count=(start,count)` stands for as many trees, numbered in name and anchor.
+    /// Expands `count=(start,count)` to that many trees, numbered in name and anchor.
     fn repeat_folders(&mut self) -> Result<(), InputError> {
         let mut folders: Vec<Folder> = Vec::new();
         for folder in std::mem::take(&mut self.folders.all) {

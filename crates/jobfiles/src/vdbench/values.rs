@@ -1,4 +1,4 @@
-//! Values of parameters: flags, sizes, ranges, seeks, rates and what runs override.
+//! Parses values of parameters: flags, sizes, ranges, seeks, rates and overrides.
 
 use headstack_workload::{InputError, OUTSTANDING_MAX};
 
@@ -8,15 +8,15 @@ use crate::Sync;
 /// Requests are whole blocks of 512 bytes.
 pub(super) const BLOCK_BYTES: f64 = 512.0;
 
-/// Sizes that `xfersize=(min,max,align)` may stand for.
+/// Largest number of sizes of `xfersize=(min,max,align)`.
 const SIZES_MAX: u64 = 4_096;
 
-/// How files are opened.
+/// Flags for opening files.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct OpenFlags {
     pub(super) direct: bool,
     pub(super) sync: Sync,
-    /// Whether what was written is flushed when it is closed.
+    /// Whether written data are flushed on close.
     pub(super) fsync: bool,
 }
 
@@ -30,7 +30,7 @@ impl OpenFlags {
                 "o_dsync" | "o_rsync" | "o_sync" | "0x1000" => flags.sync = Sync::Data,
                 "0x101000" => flags.sync = Sync::File,
                 "fsync" => flags.fsync = true,
-                // These act when a file is opened or closed.
+                // These take effect when a file is opened or closed.
                 "clear_cache" | "clearcache" | "directio_off" => {}
                 _ => {
                     let allowed = "o_direct, directio, o_dsync, o_rsync, o_sync, fsync";
@@ -42,14 +42,14 @@ impl OpenFlags {
     }
 }
 
-/// Sizes of requests with their shares in percent, and the alignment where it is stated.
+/// Sizes of requests with their shares in percent, and the alignment if stated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sizes {
     pub(super) shares: Vec<(u32, f64)>,
     pub(super) align_bytes: Option<u32>,
 }
 
-/// One size in bytes.
+/// A single size in bytes.
 pub(super) fn size_bytes(parameter: &Parameter, number: Number) -> Result<u32, InputError> {
     let size = parameter.within(number, BLOCK_BYTES..=f64::from(u32::MAX))?;
     if size % BLOCK_BYTES != 0.0 {
@@ -83,7 +83,7 @@ impl Sizes {
         }
     }
 
-    /// Any multiple of `align` between two sizes, each as likely.
+    /// Any multiple of `align` between two sizes, uniformly distributed.
     fn between(parameter: &Parameter, min: u32, max: u32, align: u32) -> Result<Sizes, InputError> {
         let count = u64::from(max.saturating_sub(min) / align) + 1;
         if min >= max || count > SIZES_MAX {
@@ -95,7 +95,7 @@ impl Sizes {
     }
 }
 
-/// Where random requests begin and end: in percent up to 200, else in bytes.
+/// Range of random requests: in percent up to 200, else in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub(super) from: f64,
@@ -121,12 +121,12 @@ impl Span {
     }
 }
 
-/// How much of a workload is random.
+/// Randomness of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seek {
     /// In percent.
     Random(f64),
-    /// Sequential, and done at the end.
+    /// Sequential, once to the end.
     UntilEnd,
 }
 
@@ -152,17 +152,17 @@ pub(super) fn seek(parameter: &Parameter) -> Result<Seek, InputError> {
     }
 }
 
-/// The rate of a run.
+/// Rate of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rate {
     Max,
     Curve,
     PerSecond(f64),
-    /// A percentage of the rate that was last observed.
+    /// A percentage of the last observed rate.
     Percent(f64),
 }
 
-/// What a run overrides in its workloads.
+/// Settings that a run overrides in its workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Override {
     Size(u32),
@@ -177,7 +177,7 @@ pub(super) fn percentages(parameter: &Parameter) -> Result<impl Iterator<Item = 
     Ok(all.into_iter())
 }
 
-/// What vdbench takes for a rate without a limit, so that a list may hold one (`RD_entry.MAX_RATE`).
+/// vdbench's value for a rate without a limit in a list (`RD_entry.MAX_RATE`).
 const MAX_RATE: &str = "9999988";
 
 pub(super) fn rates(parameter: &Parameter) -> Result<Vec<Rate>, InputError> {

@@ -1,13 +1,13 @@
-//! The keywords of storage, workload and run definitions.
+//! Keywords of storage, workload and run definitions.
 //!
-//! A keyword may be cut short: it means the first of its definition's keywords that begins with it, which is why the
+//! A keyword may be abbreviated: it means the first of its definition's keywords that begins with it, which is why the
 //! tables keep the order of vdbench's sources (`SD_entry.java`, `WD_entry.java`, `RD_entry.java`, `For_loop.java`).
 
 use headstack_workload::document::InputError;
 
 use super::scan::Parameter;
 
-/// What a keyword of a definition means.
+/// Meaning of a definition's keyword.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Word {
     Host,
@@ -37,9 +37,9 @@ pub(super) enum Word {
     Warmup,
     Pause,
     Distribution,
-    /// Changes nothing of the load by itself.
+    /// Does not change the load.
     Nothing,
-    /// Is not done; the text says what becomes of it.
+    /// Not supported, with the remark.
     NotDone(&'static str),
     Refused(&'static str),
 }
@@ -145,10 +145,10 @@ pub(super) const RD: &[(&str, Word)] = &[
     ("mount", NotDone("nothing is mounted")),
 ];
 
-/// What a keyword means in a table.
+/// Looks up a keyword in a table.
 pub(super) fn meaning(table: &[(&str, Word)], parameter: &Parameter) -> Result<Word, InputError> {
     let keyword = parameter.keyword.as_str();
-    // `dedup...` is any of a family of keywords; the other tables know it by its beginning.
+    // `dedup...` is any of a family of keywords; the other tables match by prefix.
     let is = |(name, _): &&(&str, Word)| name.starts_with(keyword) || *name == "dedup" && keyword.starts_with(name);
     match table.iter().find(|(name, _)| *name == keyword).or_else(|| table.iter().find(is)) {
         Some((_, Refused(reason))) => Err(parameter.error(*reason)),

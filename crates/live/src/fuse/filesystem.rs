@@ -1,4 +1,4 @@
-//! What the kernel asks of the directory and of the disks in it: what may be asked, and what becomes of the data.
+//! [`Disks`]: the FUSE file system, a directory of disks: which requests are allowed, and their effect on the data.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,11 +18,11 @@ use crate::device::{Device, Export};
 use crate::kernel;
 use crate::power::Change;
 
-/// Requests that the kernel has under way at a time: with its own 12, a drive's queue never fills.
+/// Largest number of the kernel's background requests: with 12 more of its own, a drive's queue never fills.
 const BACKGROUND_MAX: u16 = 256;
-/// Nothing changes by itself here.
+/// Attributes never change by themselves.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// Number of the first disk: the directory is 1.
+/// Inode number of the first disk; the directory is 1.
 const FIRST_DISK: u64 = 2;
 
 /// Modes of fallocate(2).
@@ -41,13 +41,13 @@ mod whence {
 /// The directory.
 #[derive(Debug)]
 pub struct Disks {
-    /// Whose LUNs they are.
+    /// The exported device.
     pub device: Arc<Device>,
-    /// Their names, in order.
+    /// File names, in order.
     pub names: Vec<String>,
-    /// How they answer.
+    /// How to answer.
     pub replies: Replies,
-    /// When they appeared.
+    /// Creation time of the files.
     pub since: SystemTime,
 }
 
@@ -79,7 +79,7 @@ impl Disks {
         })
     }
 
-    /// Reads what is there now: `None` at and after the end, as of a file, and whole blocks before it.
+    /// Reads the current data: `None` at and after the end, as for a file, and whole blocks before it.
     fn take(&self, ino: INodeNo, offset: u64, size: u32) -> Result<Option<(Request, Vec<u8>, Share)>, Errno> {
         let export = self.export(ino)?;
         let length = u64::from(size).min(export.span.length_bytes.saturating_sub(offset));
@@ -93,7 +93,7 @@ impl Disks {
         Ok(Some((request(Kind::Read, start, length as u32), data, share)))
     }
 
-    /// Memory for a request, once there is any. The kernel, which asks no more than 268 at a time, reads every answer.
+    /// Waits for memory for a request. The kernel, which sends at most 268 at a time, reads every answer.
     fn room(&self, bytes: u64) -> Share {
         let mut share = self.device.submitter.budget().share();
         self.device.make_room(&mut share, bytes, &|| true);
@@ -110,8 +110,8 @@ impl Disks {
         Ok(request(Kind::Write, start, data.len() as u32))
     }
 
-    /// A range that is zeroed: as a trim where a hole is punched, else as a write of zeros. Either gives back what it took, for
-    /// what was never written reads as zeros too.
+    /// Zeroes a range: as a trim for a punched hole, else as a write of zeros. Both free the space, since unwritten
+    /// data also read as zeros.
     fn cleared(&self, ino: INodeNo, offset: u64, length: u64, mode: i32) -> Result<Request, Errno> {
         let (kind, beyond) = match mode & !mode::KEEP_SIZE {
             mode::PUNCH_HOLE => (Kind::Trim, Errno::EINVAL),
@@ -119,12 +119,12 @@ impl Disks {
             _ => return Err(Errno::EOPNOTSUPP),
         };
         let start = place(self.export(ino)?, offset, length, beyond)?;
-        // No device takes more in one command.
+        // No device accepts more in one command.
         let length_bytes = u32::try_from(length).map_err(|_| Errno::EFBIG)?;
         Ok(request(kind, start, length_bytes))
     }
 
-    /// The next byte that was written, or that never was; a hole follows the last.
+    /// Offset of the next written or unwritten byte; a hole follows the last written one.
     fn find(&self, ino: INodeNo, offset: i64, whence: i32) -> Result<i64, Errno> {
         let wants_hole = match whence {
             whence::DATA => false,
@@ -134,14 +134,14 @@ impl Disks {
         let span = self.export(ino)?.span;
         let offset = u64::try_from(offset).ok().filter(|offset| *offset < span.length_bytes).ok_or(Errno::ENXIO)?;
         let extents = self.device.contents.extents(span.start_bytes + offset, span.length_bytes - offset, 1);
-        // Holes and data alternate, so that what is not here begins where this ends.
+        // Holes and data alternate, so the next one begins where this ends.
         let here = *extents.map_err(|error| errno_of(&error))?.first().ok_or(Errno::EIO)?;
         let found = if here.is_hole == wants_hole { offset } else { offset + here.length_bytes };
         if found == span.length_bytes && !wants_hole { Err(Errno::ENXIO) } else { Ok(found as i64) }
     }
 }
 
-/// Where a range of whole blocks is in the system.
+/// Address in the system of a range of whole blocks.
 fn place(export: &Export, offset: u64, length: u64, beyond: Errno) -> Result<u64, Errno> {
     if offset.checked_add(length).is_none_or(|end| end > export.span.length_bytes) {
         return Err(beyond);
@@ -157,13 +157,13 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
 
 impl Filesystem for Disks {
     fn init(&mut self, _: &Asked, config: &mut KernelConfig) -> io::Result<()> {
-        // Without it, writes to one file go one by one (Linux 3.15 has it).
+        // Without it, writes to one file are serialised (available since Linux 3.15).
         let missing = |flags| io::Error::other(format!("the kernel's FUSE lacks {flags:?}"));
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(missing)?;
         let limit = |nearest| io::Error::other(format!("FUSE allows {nearest} requests"));
         config.set_max_background(BACKGROUND_MAX).map_err(limit)?;
         config.set_congestion_threshold(BACKGROUND_MAX / 4 * 3).map_err(limit)?;
-        // The longest write stays what the library's buffer holds; the kernel has a lower limit of its own, 1 MiB.
+        // The longest write is limited by the library's buffer; the kernel's own limit is lower, 1 MiB.
         Ok(())
     }
 
@@ -184,7 +184,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// Size, owner and mode stay; times may be set, and mean nothing.
+    /// Size, owner and mode are fixed; times may be set, and have no effect.
     fn setattr(
         &self,
         _: &Asked,
@@ -218,7 +218,7 @@ impl Filesystem for Disks {
 
     fn open(&self, _: &Asked, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         match self.export(ino) {
-            // Past the page cache, and several writers at a time: a device locks nobody out.
+            // Bypasses the page cache and allows concurrent writers: a device excludes no one.
             Ok(_) => {
                 reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES)
             }
@@ -270,7 +270,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// Somebody closes the file: a device's cache stays as it is.
+    /// Called when the file is closed: the device's cache is left as it is.
     fn flush(&self, _: &Asked, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -300,7 +300,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// The server knows without asking the system.
+    /// Answered by the server itself, without the simulated system.
     fn lseek(&self, _: &Asked, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         match self.find(ino, offset, whence) {
             Ok(found) => reply.offset(found),
@@ -308,7 +308,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// Everything is taken; a loop device trims in units of the block size.
+    /// All space is used; a loop device trims in units of the block size.
     fn statfs(&self, _: &Asked, ino: INodeNo, reply: ReplyStatfs) {
         let exports = &self.device.exports;
         let of_one = self.export(ino).map(std::slice::from_ref);
@@ -334,7 +334,7 @@ impl Filesystem for Disks {
         reply.ok();
     }
 
-    /// The kernel itself judges by the mode.
+    /// The kernel itself checks the mode.
     fn access(&self, _: &Asked, _: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
         reply.ok();
     }

@@ -1,4 +1,4 @@
-//! Loop devices: a file of the mount as a block device that everybody takes for real, by the program `losetup`.
+//! Loop devices by the program `losetup`: they make a file of the mount a block device that any program accepts.
 
 use std::fs;
 use std::io;
@@ -10,20 +10,20 @@ use std::time::Duration;
 use crate::LiveError;
 use crate::device::Export;
 
-/// How long a detached device may take to let go of its file, in looks: udev may still be reading it.
+/// Number of checks for a detached device to release its file: udev may still be reading it.
 const LOOKS: usize = 100;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Makes a block device of `file`, which is `export` mounted by FUSE: /dev/loopN, past the page cache.
+/// Creates a block device of `file`, which is `export` mounted by FUSE: /dev/loopN, bypassing the page cache.
 ///
 /// # Errors
-/// No `losetup`, no right to use it, no free loop device.
+/// When there is no `losetup`, no permission to use it, or no free loop device.
 pub fn attach_loop(file: &Path, export: &Export) -> Result<PathBuf, LiveError> {
     let sector = format!("--sector-size={}", export.block_bytes);
     let file = file.as_os_str();
     let device = losetup(&["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), sector.as_ref(), file])?;
     let device = PathBuf::from(device.trim());
-    // The kernel takes every loop device for flash: schedulers and file systems would treat a disk as such.
+    // The kernel treats every loop device as flash: schedulers and file systems would then treat an HDD as such.
     let attribute = sysfs(&device, "queue/rotational");
     let rotational = if export.is_rotational { "1" } else { "0" };
     if let Err(error) = fs::write(&attribute, rotational) {
@@ -36,7 +36,7 @@ pub fn attach_loop(file: &Path, export: &Export) -> Result<PathBuf, LiveError> {
 /// Detaches a loop device from its file, before the file's mount is stopped.
 ///
 /// # Errors
-/// No right to do it; a device that is in use, which is detached as soon as it is not.
+/// When permission is missing, or the device is in use; then it is detached as soon as it is free.
 pub fn detach_loop(device: &Path) -> Result<(), LiveError> {
     losetup(&["--detach".as_ref(), device.as_os_str()])?;
     for _ in 0..LOOKS {
@@ -49,19 +49,19 @@ pub fn detach_loop(device: &Path) -> Result<(), LiveError> {
     Err(LiveError::Asked(format!("{name}: in use, and detached once it is not: unmount the file system on it")))
 }
 
-/// Loop devices whose file is, or was, in `directory`.
+/// Lists loop devices whose file is, or was, in `directory`.
 ///
 /// # Errors
-/// A machine that does not tell of its devices.
+/// When the machine does not list its devices.
 pub fn loops_on(directory: &Path) -> Result<Vec<PathBuf>, LiveError> {
-    // What a server left that is gone cannot be resolved any more, but named.
+    // Paths left by a dead server cannot be resolved any more, only compared.
     let resolved = directory.canonicalize().or_else(|_| std::path::absolute(directory));
     let directory = resolved.map_err(LiveError::io(directory.display().to_string()))?;
     let mut found = Vec::new();
     for entry in fs::read_dir("/sys/block").map_err(LiveError::io("/sys/block"))? {
         let name = entry.map_err(LiveError::io("/sys/block"))?.file_name();
         let device = Path::new("/dev").join(name);
-        // Most block devices are no loops, and most loops have no file.
+        // Most block devices are no loop devices, and most loop devices have no file.
         let file = fs::read_to_string(sysfs(&device, "loop/backing_file"));
         if file.is_ok_and(|file| Path::new(file.trim_end()).starts_with(&directory)) {
             found.push(device);
@@ -74,7 +74,7 @@ fn sysfs(device: &Path, attribute: &str) -> PathBuf {
     Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join(attribute)
 }
 
-/// What `losetup` says.
+/// Runs `losetup` and returns its output.
 fn losetup(arguments: &[&std::ffi::OsStr]) -> Result<String, LiveError> {
     let output = match Command::new("losetup").args(arguments).output() {
         Ok(output) => output,

@@ -1,13 +1,12 @@
 //! The FUSE export: a directory with a file for each LUN, which a loop device turns into a real block device.
 //!
-//! A file here is a device: its size is fixed, requests are whole blocks and go past the page cache. They come from memory
-//! that is aligned as direct I/O wants it, or are short: the kernel cuts what is longer than 1 MiB at a page, and half a
-//! block is refused. Threads receive what the kernel asks and hand it to the clock; small replies leave from the clock
-//! thread, long reads from one of their own. The kernel has at most 256 requests of 1 MiB under way, which bounds what
-//! their replies hold.
+//! A file here is a device: its size is fixed, requests are whole blocks and bypass the page cache. Their memory is
+//! aligned for direct I/O, or they are short: the kernel splits requests longer than 1 MiB at a page, and half a block
+//! is refused. Threads receive the kernel's requests and submit them to the clock; small replies are sent by the clock
+//! thread, long reads by a separate thread. The kernel has at most 256 requests of 1 MiB under way, which limits the
+//! memory of their replies.
 //!
-//! The order of the end: file systems on the loop device are unmounted, the loop device is detached, the directory is
-//! unmounted.
+//! Shutdown order: unmount file systems on the loop device, detach the loop device, unmount the directory.
 
 mod filesystem;
 mod losetup;

@@ -1,4 +1,4 @@
-//! The directory itself: mounted, served, unmounted, and everything that can be in the way.
+//! [`Mount`]: mounts, serves and unmounts the directory, and reports any obstacles.
 
 use std::fs;
 use std::io;
@@ -19,56 +19,56 @@ use crate::LiveError;
 use crate::courier::Courier;
 use crate::device::Device;
 
-/// Threads that receive what the kernel asks.
+/// Threads that receive the kernel's requests.
 const RECEIVERS: usize = 2;
-/// How long a session may take to hear of its end, in looks.
+/// Number of checks for a session to notice its end.
 const LOOKS: usize = 200;
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a directory may stay busy: the kernel closes the file of a loop device a little after it is detached.
+/// Number of checks for a busy directory: the kernel closes the file of a loop device a little after it is detached.
 const BUSY_LOOKS: usize = 20;
 
 /// How a mount ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmounted {
-    /// Nobody used it.
+    /// It was not in use.
     Cleanly,
-    /// Somebody still had a file open, a loop device for example: what he asks from now on fails with an I/O error.
+    /// A file was still open, for example by a loop device: later requests to it fail with an I/O error.
     InUse,
-    /// Somebody had unmounted it from outside.
+    /// It had been unmounted from outside.
     Before,
 }
 
-/// A directory that exports a device, a file for each LUN.
+/// A directory that exports a device, with a file for each LUN.
 #[derive(Debug)]
 pub struct Mount {
     directory: PathBuf,
     was_created: bool,
     files: Vec<PathBuf>,
     unmounter: SessionUnmounter,
-    /// `None` once it has ended.
+    /// `None` after the end.
     running: Option<(JoinHandle<io::Result<()>>, Courier<Word>)>,
 }
 
 impl Mount {
-    /// Mounts `device` at `directory`, which is empty, or created and removed again. Files are named as the exports; a
-    /// single one is `disk`.
+    /// Mounts `device` at `directory`, which must be empty, or is created and later removed. Files have the names of
+    /// the exports; a single one is `disk`.
     ///
     /// # Errors
-    /// A directory that is not empty or still holds what a server left that is gone; a name that is none for a file; a
-    /// machine without FUSE, or one that does not let this user mount.
+    /// When the directory is not empty or still contains the mount of a dead server; when an export's name is no valid
+    /// file name; when the machine has no FUSE, or this user may not mount.
     pub fn start(device: &Arc<Device>, directory: &Path) -> Result<Mount, LiveError> {
         let names = file_names(device)?;
         let was_created = prepare(directory)?;
         let mounted = mount(device, directory, &names);
         if mounted.is_err() && was_created {
-            // What is wrong is said; an empty directory that cannot be removed is not.
+            // The original error is reported; an empty directory that cannot be removed is not.
             let _ = fs::remove_dir(directory);
         }
         let (directory, mut session, courier) = mounted?;
         let unmounter = session.unmount_callable();
         let submitter = device.submitter.clone();
         let runner = thread::Builder::new().name("headstack-fuse".to_owned()).spawn(move || {
-            // The threads that receive are started by this one, and inherit its class.
+            // The receiving threads are started by this one, and inherit its scheduling class.
             submitter.keep_up();
             session.run()
         });
@@ -77,21 +77,21 @@ impl Mount {
         Ok(Mount { directory, was_created, files, unmounter, running: Some((runner, courier)) })
     }
 
-    /// The files, in order of the exports.
+    /// The files, in the order of the exports.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Nothing is served any more: somebody unmounted the directory from outside, and nobody uses it.
+    /// Whether it is no longer served: the directory was unmounted from outside and is not in use.
     pub fn is_unmounted(&self) -> bool {
         self.running.as_ref().is_none_or(|(runner, _)| runner.is_finished())
     }
 
-    /// Unmounts the directory, whoever uses it: whatever is under way there fails. File systems should be unmounted and
-    /// loop devices detached before.
+    /// Unmounts the directory even if it is in use: requests under way fail. Unmount file systems and detach loop
+    /// devices before.
     ///
     /// # Errors
-    /// A directory that cannot be unmounted.
+    /// When the directory cannot be unmounted.
     pub fn stop(mut self) -> Result<Unmounted, LiveError> {
         self.end()
     }
@@ -101,7 +101,8 @@ impl Mount {
             return Ok(Unmounted::Before);
         };
         let mut ended = if runner.is_finished() { Unmounted::Before } else { self.unmount()? };
-        // Where an unprivileged user unmounts what others use, or somebody did from outside, it ends with its last user.
+        // If an unprivileged user unmounts a directory in use, or it was unmounted from outside, it ends with its last
+        // user.
         let finished = (0..LOOKS).any(|look| {
             if look > 0 && !runner.is_finished() {
                 thread::sleep(LOOK);
@@ -111,7 +112,7 @@ impl Mount {
         if finished {
             let served = runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             courier.stop();
-            // The kernel has an unmount that meets a read of the next request end the connection by this error.
+            // If an unmount meets a read of the next request, the kernel ends the connection with this error.
             match served {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 served => served.map_err(LiveError::io(self.directory.display().to_string()))?,
@@ -119,7 +120,7 @@ impl Mount {
         } else {
             ended = Unmounted::InUse;
         }
-        // A connection that was broken off leaves the directory behind, which nobody can enter.
+        // An aborted connection leaves the directory behind as a dead mount.
         if is_dead(&self.directory) {
             unmount(&self.directory, UnmountFlags::DETACH).map_err(|error| self.cannot_unmount(error))?;
         }
@@ -134,7 +135,7 @@ impl Mount {
             return Ok(Unmounted::Cleanly);
         };
         match Errno::from_io_error(&error) {
-            // Detached from outside, with somebody still inside.
+            // Detached from outside while in use.
             Some(Errno::INVAL) => Ok(Unmounted::InUse),
             Some(Errno::BUSY) => {
                 let freed = |_| {
@@ -144,7 +145,8 @@ impl Mount {
                 if (0..BUSY_LOOKS).any(freed) {
                     return Ok(Unmounted::Cleanly);
                 }
-                // Force does not unmount what is busy, but it ends the connection: nobody waits for answers any more.
+                // Force does not unmount a busy directory, but it ends the connection, so that no one waits for
+                // answers.
                 if unmount(&self.directory, UnmountFlags::FORCE).is_err() {
                     unmount(&self.directory, UnmountFlags::DETACH).map_err(|error| self.cannot_unmount(error))?;
                 }
@@ -161,7 +163,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Who wants to hear of it stops it.
+        // Callers that need the outcome call `stop`.
         let _ = self.end();
     }
 }
@@ -193,7 +195,7 @@ fn mount(
     }
 }
 
-/// What to do where mounting was refused.
+/// Advice for when mounting was refused.
 fn cannot_mount(directory: &Path, error: io::Error) -> LiveError {
     let directory = directory.display();
     if !Path::new("/dev/fuse").exists() {
@@ -212,7 +214,7 @@ fn cannot_mount(directory: &Path, error: io::Error) -> LiveError {
     LiveError::io(format!("{directory}: mounting"))(error)
 }
 
-/// Names of the files: those of the exports, which have to be such.
+/// Names of the files: those of the exports, which must be valid file names.
 fn file_names(device: &Device) -> Result<Vec<String>, LiveError> {
     if device.exports.len() == 1 {
         return Ok(vec!["disk".to_owned()]);
@@ -230,7 +232,7 @@ fn file_names(device: &Device) -> Result<Vec<String>, LiveError> {
     Ok(names)
 }
 
-/// An empty directory that nothing hangs on; true if it was created.
+/// Prepares an empty directory without a mount; returns true if it was created.
 fn prepare(directory: &Path) -> Result<bool, LiveError> {
     let name = directory.display();
     let dangling = losetup::loops_on(directory)?;
@@ -259,17 +261,17 @@ fn prepare(directory: &Path) -> Result<bool, LiveError> {
     }
 }
 
-/// Unmounts what a server has left at `directory` that is gone; does nothing where none has.
+/// Unmounts the mount of a dead server at `directory`; does nothing if there is none.
 ///
 /// # Errors
-/// A directory that cannot be unmounted.
+/// When the directory cannot be unmounted.
 pub fn clear(directory: &Path) -> Result<(), LiveError> {
     if !is_dead(directory) {
         return Ok(());
     }
     let unmounting = || LiveError::io(format!("{}: unmounting", directory.display()));
     match unmount(directory, UnmountFlags::DETACH) {
-        // Who is not root asks the program that has mounted it.
+        // Without root, the program that mounted it must unmount it.
         Err(Errno::PERM) => {
             let ended = Command::new("fusermount3").args(["-u", "-z", "--"]).arg(directory).status();
             let ended = ended.map_err(unmounting())?;
@@ -279,7 +281,7 @@ pub fn clear(directory: &Path) -> Result<(), LiveError> {
     }
 }
 
-/// A server was mounted there, and is no more.
+/// Whether the mount of a dead server is there.
 fn is_dead(directory: &Path) -> bool {
     fs::read_dir(directory).is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::NOTCONN))
 }

@@ -1,4 +1,4 @@
-//! Answers to the kernel, from whichever thread has them.
+//! Replies to the kernel, sent by any thread.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
 use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
-/// What is said if all is well.
+/// The reply on success.
 #[derive(Debug)]
 pub enum Word {
     Data(ReplyData, Vec<u8>, Share),
@@ -42,17 +42,17 @@ impl Word {
     }
 }
 
-/// The answer to one request. The kernel waits for it without end: dropped unsent, it says EIO.
+/// The reply to one request. The kernel waits for it forever: dropped unsent, it sends EIO.
 #[derive(Debug)]
 pub struct Reply {
     word: Word,
-    /// First byte in the system of what was read.
+    /// Address in the system of the data that were read.
     start_bytes: u64,
     bag: Bag<Word>,
 }
 
 impl Answer for Reply {
-    /// Answers from the calling thread, or has a long read sent.
+    /// Answers from the calling thread, or queues a long read.
     fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
         match (outcome, self.word) {
             (Outcome::Done, word @ Word::Data(..)) if matches!(&word, Word::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
@@ -61,7 +61,7 @@ impl Answer for Reply {
             }
             (Outcome::Done, word) => word.send(),
             (Outcome::Refused(errno), word) => word.fail(kernel_errno(errno)),
-            // Whoever waits behind a loop device would hang if a vanished drive did not answer.
+            // Processes behind a loop device would hang if a vanished drive did not answer.
             (Outcome::Failed(_) | Outcome::Vanished, word) => word.fail(Errno::EIO),
         }
     }
@@ -84,7 +84,7 @@ fn kernel_errno(errno: faults::Errno) -> Errno {
 }
 
 impl Reply {
-    /// Says that it cannot be.
+    /// Replies with an error.
     pub fn refuse(self, errno: Errno) {
         self.word.fail(errno);
     }
@@ -100,34 +100,34 @@ impl KernelReply for Reply {
     }
 }
 
-/// What the kernel calls a failure of the contents.
+/// The error number of a failure of the contents.
 pub fn errno_of(error: &io::Error) -> Errno {
     if error.kind() == io::ErrorKind::StorageFull { Errno::ENOSPC } else { Errno::EIO }
 }
 
-/// Makes replies.
+/// Creates replies.
 #[derive(Clone, Debug)]
 pub struct Replies {
     bag: Bag<Word>,
 }
 
 impl Replies {
-    /// Those that are long leave by `bag`.
+    /// Creates replies of which long ones go through `bag`.
     pub fn new(bag: Bag<Word>) -> Replies {
         Replies { bag }
     }
 
-    /// A read brought `data` from `start_bytes` of the system, for which `share` was taken.
+    /// Creates the reply to a read of `data` from `start_bytes` of the system, whose memory is `share`.
     pub fn data(&self, reply: ReplyData, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
         Reply { word: Word::Data(reply, data, share), start_bytes, bag: self.bag.clone() }
     }
 
-    /// So many bytes were written.
+    /// Creates the reply to a write of `bytes`.
     pub fn written(&self, reply: ReplyWrite, bytes: u32) -> Reply {
         Reply { word: Word::Written(reply, bytes), start_bytes: 0, bag: self.bag.clone() }
     }
 
-    /// It was done.
+    /// Creates the reply to any other request.
     pub fn done(&self, reply: ReplyEmpty) -> Reply {
         Reply { word: Word::Done(reply), start_bytes: 0, bag: self.bag.clone() }
     }

@@ -1,5 +1,5 @@
-//! The members of all groups of an array: which addresses are whose, what the model says of who serves what and how far a pass
-//! has come, and what is told of what differs.
+//! [`ArrayMembers`]: the members of all groups of an array. It maps addresses to groups, follows the model's members
+//! and passes, and reports mismatches.
 
 use std::io;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use super::{Flat, Members, Served, Unfinished};
 use crate::contents::Contents;
 use crate::power::UndoLog;
 
-/// Differences are kept up to this; what a power cut would leave beyond it is as far as the data are.
+/// Limit of the memory for differences; beyond it a power cut leaves copies and parities that match the data.
 const DIFFERENCES_BYTES_MAX: u64 = 64 << 20;
-/// Data of unfinished changes that are looked at when power fails, of as many again as would be there.
+/// Limit of the data of unfinished changes that are processed at a power cut, and of the data that would replace them.
 const UNFINISHED_BYTES_MAX: u64 = 16 << 20;
 
 /// A LUN's place in its group.
@@ -33,22 +33,23 @@ struct Place {
 #[derive(Debug)]
 struct GroupMembers {
     name: String,
-    /// None where members have no contents of their own.
+    /// `None` if members have no contents of their own.
     members: Option<Members>,
-    /// The last pass that was followed: its number, and how far.
+    /// The last pass that was followed: its number, and its progress.
     followed: (u32, u64),
-    /// Sectors that the last pass found to differ, so far.
+    /// Sectors found to differ by the last pass so far.
     mismatched_sectors: u64,
 }
 
-/// What is told of a group.
+/// Mismatches of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GroupMismatches {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// Sectors of the pages in which the last check, repair or resync found copies or parities to differ, as md's `mismatch_cnt`.
+    /// Sectors of the pages in which the last check, repair or resync found copies or parities to differ, like md's
+    /// `mismatch_cnt`.
     pub mismatched_sectors: u64,
-    /// Bytes of copies and parities that differ now, found or not; null where members have no contents of their own.
+    /// Bytes of copies and parities that differ now, found or not; null if members have no contents of their own.
     pub differing_bytes: Option<u64>,
 }
 
@@ -59,7 +60,7 @@ pub struct ArrayMembers {
     places: Vec<Place>,
 }
 
-/// The contents of a group, where changes are for good.
+/// The contents of a group, with permanent changes.
 struct OfGroup<'a> {
     places: &'a [Place],
     group: usize,
@@ -68,7 +69,7 @@ struct OfGroup<'a> {
 }
 
 impl OfGroup<'_> {
-    /// Calls `each` with the parts of a run that are somebody's: their addresses, and which bytes of the run they are.
+    /// Calls `each` with the parts of a run that belong to LUNs: their addresses, and the bytes of the run.
     fn parts(
         &self,
         offset_bytes: u64,
@@ -89,7 +90,7 @@ impl OfGroup<'_> {
 
 impl Flat for OfGroup<'_> {
     fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        // What no LUN has holds zeros.
+        // Space without a LUN holds zeros.
         into.fill(0);
         self.parts(offset_bytes, into.len(), |at_bytes, part| self.contents.read(at_bytes, &mut into[part]))
     }
@@ -109,7 +110,7 @@ impl Flat for OfGroup<'_> {
 }
 
 impl ArrayMembers {
-    /// Those of an array in good health.
+    /// Creates the members of a healthy array.
     pub fn of(array: &ArrayDescription) -> ArrayMembers {
         let group = |group: &Group| GroupMembers {
             name: group.name.clone(),
@@ -127,17 +128,17 @@ impl ArrayMembers {
         ArrayMembers { groups: array.groups.iter().map(group).collect(), places }
     }
 
-    /// Something differs.
+    /// Whether anything differs.
     pub fn differ(&self) -> bool {
         self.groups.iter().filter_map(|group| group.members.as_ref()).any(Members::differ)
     }
 
-    /// Memory that differences take.
+    /// Memory of the differences.
     pub fn memory_bytes(&self) -> u64 {
         self.groups.iter().filter_map(|group| group.members.as_ref()).map(Members::memory_bytes).sum()
     }
 
-    /// What is told of each group.
+    /// Mismatches of each group.
     pub fn mismatches(&self) -> Vec<GroupMismatches> {
         let told = |group: &GroupMembers| GroupMismatches {
             name: group.name.clone(),
@@ -147,7 +148,7 @@ impl ArrayMembers {
         self.groups.iter().map(told).collect()
     }
 
-    /// The parts of a span: their groups, first bytes there, and first bytes within the span.
+    /// The parts of a span: their groups, first bytes there, and byte ranges within the span.
     fn parts(&self, span: Span) -> Vec<(usize, u64, Range<u64>)> {
         let end_bytes = span.start_bytes + span.length_bytes;
         let part = |place: &Place| {
@@ -159,7 +160,7 @@ impl ArrayMembers {
         self.places.iter().filter_map(part).collect()
     }
 
-    /// A client's write has changed the contents of a span.
+    /// Notes that a client's write has changed the contents of a span.
     pub fn written(&mut self, span: Span) {
         for (group, offset_bytes, part) in self.parts(span) {
             if let Some(members) = &mut self.groups[group].members {
@@ -168,7 +169,7 @@ impl ArrayMembers {
         }
     }
 
-    /// What a client reads from an address on, of which `into` has the contents.
+    /// Reads as a client does from an address on; `into` already has the contents.
     pub fn read(&mut self, start_bytes: u64, into: &mut [u8]) {
         for (group, offset_bytes, part) in self.parts(Span { start_bytes, length_bytes: into.len() as u64 }) {
             if let Some(members) = &mut self.groups[group].members {
@@ -177,7 +178,7 @@ impl ArrayMembers {
         }
     }
 
-    /// What the model says of who serves what, and of passes.
+    /// Follows the model's assignment of members to slots, and its passes.
     ///
     /// # Errors
     /// Those of the contents.
@@ -195,10 +196,10 @@ impl ArrayMembers {
         Ok(())
     }
 
-    /// Does what a fault has done to a member; nothing where it serves no place any more.
+    /// Applies a fault's damage to a member; does nothing if the member serves no slot any more.
     ///
     /// # Errors
-    /// Those of the contents; more than is kept of differences.
+    /// Those of the contents; when differences exceed their memory.
     pub fn damage(
         &mut self,
         member: u32,
@@ -241,8 +242,8 @@ impl ArrayMembers {
         }
     }
 
-    /// What is there before a power cut's verdicts are carried out of changes that it met half-way: `old` tells what was there
-    /// before them.
+    /// Collects the unfinished changes before the verdicts of a power cut are applied; `old` has the contents before
+    /// them.
     ///
     /// # Errors
     /// Those of the contents.
@@ -273,7 +274,8 @@ impl ArrayMembers {
         Ok(unfinished)
     }
 
-    /// The contents are what the cut left; members are what each had come to.
+    /// Applies a power cut: the contents are already those that it left, and each member gets its own progress of the
+    /// changes.
     ///
     /// # Errors
     /// Those of the contents.
@@ -295,7 +297,7 @@ impl ArrayMembers {
     }
 }
 
-/// Sees what a pass has seen since it was followed last.
+/// Processes the progress of a pass since it was last followed.
 fn follow_pass(members: &mut Members, pass: &Pass, followed: &mut (u32, u64), mismatched_sectors: &mut u64) {
     if followed.0 != pass.number {
         (*followed, *mismatched_sectors) = ((pass.number, 0), 0);

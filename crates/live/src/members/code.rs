@@ -1,11 +1,11 @@
-//! How redundancy follows from data: each redundant unit of a stripe is a sum of its data units, each times a constant, over
-//! GF(2^8) with the polynomial 0x11d (as Linux' raid6 has it). A copy is a sum of one; P of RAID 5 and 6 takes each unit once, Q
-//! the unit of number i times 2^i (H. P. Anvin, "The mathematics of RAID-6"). Codes of k+m take a Cauchy matrix, of which any
-//! part can be inverted (Bloemer et al., 1995), scaled so that its first row is P.
+//! [`Code`]: how redundancy follows from data. Each redundant unit of a stripe is a sum of its data units, each times a
+//! constant, over GF(2^8) with the polynomial 0x11d (as in Linux' raid6). A copy is a sum of one; P of RAID 5 and 6 has
+//! a factor of 1 for each unit, Q a factor of 2^i for unit i (H. P. Anvin, "The mathematics of RAID-6"). Codes of k+m
+//! use a Cauchy matrix, any part of which can be inverted (Bloemer et al., 1995), scaled so that its first row is P.
 
 use headstack_sim::array::description::Level;
 
-/// Logarithms to the base 2, and powers of 2 twice over.
+/// Logarithms to base 2, and powers of 2 twice over.
 struct Tables {
     log: [u8; 256],
     power: [u8; 510],
@@ -50,19 +50,19 @@ pub fn add(into: &mut [u8], factor: u8, what: &[u8]) {
     }
 }
 
-/// The factors of a level: of each redundant unit, one for each data unit.
+/// The factors of a level: for each redundant unit, one per data unit.
 #[derive(Clone, Debug)]
 pub struct Code {
     factors: Vec<Vec<u8>>,
 }
 
 impl Code {
-    /// Copies of one data unit.
+    /// Returns the code of copies of one data unit.
     pub fn of_copies(copies: usize) -> Code {
         Code { factors: vec![vec![1]; copies - 1] }
     }
 
-    /// The code of a level whose rows have parity; none of one that keeps records.
+    /// Returns the code of a level with parity; `None` for one with log-structured records.
     pub fn of_rows(level: Level, data: usize) -> Option<Code> {
         let sums = vec![1; data];
         let factors = match level {
@@ -75,20 +75,20 @@ impl Code {
         Some(Code { factors })
     }
 
-    /// Redundant units of a stripe.
+    /// Number of redundant units of a stripe.
     pub fn redundant(&self) -> usize {
         self.factors.len()
     }
 
-    /// What redundant unit `number` takes data unit `unit` times.
+    /// The factor of data unit `unit` in redundant unit `number`.
     pub fn factor(&self, number: usize, unit: usize) -> u8 {
         self.factors[number][unit]
     }
 
-    /// How the data units of `missing` follow from as many redundant ones: of each, a factor for each of `used`.
+    /// Solves for the data units of `missing` from as many redundant ones: for each, a factor per unit of `used`.
     pub fn solution(&self, used: &[usize], missing: &[usize]) -> Vec<Vec<u8>> {
         let count = missing.len();
-        // Gauss and Jordan, with the identity beside it.
+        // Gauss-Jordan elimination, with the identity matrix appended.
         let mut rows: Vec<Vec<u8>> = (0..count)
             .map(|at| {
                 let left = missing.iter().map(|&unit| self.factor(used[at], unit));
@@ -112,7 +112,7 @@ impl Code {
     }
 }
 
-/// 1 / (x + y) for each redundant unit x and data unit y, with the first row made ones.
+/// 1 / (x + y) for each redundant unit x and data unit y, scaled so that the first row is all ones.
 fn cauchy(data: u8, redundant: u8) -> Vec<Vec<u8>> {
     let raw = |x: u8, y: u8| inverse(x ^ (redundant + y));
     (0..redundant).map(|x| (0..data).map(|y| times(raw(x, y), inverse(raw(0, y)))).collect()).collect()
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!((times(0x80, 2), times(0x53, inverse(0x53))), (0x1d, 1));
     }
 
-    /// Any redundant units bring back as many data units, in every code that there is.
+    /// In every code, any redundant units restore as many data units.
     #[test]
     fn any_part_of_a_code_can_be_inverted() {
         for (data, parity) in (1..=8).flat_map(|data| (1..=8).map(move |parity| (data, parity))) {
@@ -143,7 +143,7 @@ mod tests {
                 for used in sets(parity).map(Vec::from_iter).filter(|used| used.len() == missing.len()) {
                     let solution = code.solution(&used, &missing);
                     for (at, &unit) in missing.iter().enumerate() {
-                        // A difference of one unit alone is found in that unit alone.
+                        // A difference of only one unit appears in that unit only.
                         let seen: Vec<u8> = used.iter().map(|&number| times(code.factor(number, unit), 7)).collect();
                         for (row, factors) in solution.iter().enumerate() {
                             let sum =

@@ -1,18 +1,22 @@
-//! What the members of a group hold of their own: nothing, but for where it differs from what the contents imply.
+//! [`Members`]: data of a group's members that differ from those implied by the contents.
 //!
-//! The contents are what a client reads. A member's sector holds what follows from them, its data, a copy or a parity, and
-//! where a copy or parity does not, the *difference* from that is kept (what is there XOR what should be). Codes are linear, so
-//! differences obey simple rules, whatever the contents are:
+//! The contents are the data that a client reads. A member's sector holds data, a copy or a parity that follows from
+//! them; where a copy or parity does not, the *difference* is stored (actual XOR expected). Codes are linear, so
+//! differences obey simple rules for any contents:
 //!
-//! - a write that computes redundancy from the data clears them; a read-modify-write carries them along, so that damage to data
-//!   becomes damage of the parity which outlives the data (Krioukov et al., "Parity Lost and Parity Regained", FAST'08);
-//! - damage to data changes the contents, and what is redundant, which stays as it was, differs from then on;
-//! - while a data unit is missing, the contents there are what the first redundant units bring back of it. So when it goes, their
-//!   differences become changes of the contents, of blocks perhaps that nobody wrote, and are none any more. A rebuild writes
-//!   what the contents imply, and makes nothing worse and nothing better;
-//! - a repair trusts the data, as Linux md does: differences are forgotten.
+//! - a write that computes redundancy from the data clears them; a read-modify-write carries them along, so that damage
+//!   to data
+//!   becomes damage of the parity which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
+//! FAST'08);
+//! - damage to data changes the contents; redundant units are unchanged, so they differ from then on;
+//! - while a data unit is missing, its contents are those that the first redundant units restore. So when it fails,
+//!   their
+//!   differences become changes of the contents, possibly of blocks that no one wrote, and vanish. A rebuild writes the
+//! data
+//!   implied by the contents, and makes nothing worse and nothing better;
+//! - a repair trusts the data, as Linux md does: differences are cleared.
 //!
-//! So contents of parity levels are read as they are. Of copies that differ each is read in turn, the first alone where the
+//! So reads of parity levels return the contents. Copies that differ are read in turn, or only the first one if the
 //! group reads its primaries.
 
 mod array;
@@ -34,75 +38,75 @@ use code::add;
 use stripes::{Places, Role, SECTOR_BYTES, Stripes};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
-/// What a column with differences takes beside them.
+/// Overhead in bytes of a column with differences.
 const COLUMN_BYTES: u64 = 96;
-/// md checks and counts by the page: a page in which anything differs counts as a whole.
+/// md checks and counts by page: a page with any difference counts as a whole.
 const PAGE_BYTES: u64 = 4096;
 
-/// The contents of a group, by its own addresses.
+/// The contents of a group, by addresses within the group.
 pub trait Flat {
-    /// Fills `into` with what is there.
+    /// Reads the contents into `into`.
     ///
     /// # Errors
-    /// The machine's.
+    /// The machine's error.
     fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Has other bytes there, for good: no power cut brings back what was there before.
+    /// Overwrites the contents permanently: no power cut restores the previous data.
     ///
     /// # Errors
-    /// The machine's.
+    /// The machine's error.
     fn change(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()>;
 }
 
 /// A change of contents of which a power cut, or a member, left a part.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
-    /// First byte of the group.
+    /// First byte within the group.
     pub offset_bytes: u64,
-    /// What was there before.
+    /// Previous contents.
     pub old: Vec<u8>,
-    /// What would be there had it been finished.
+    /// Intended contents.
     pub new: Vec<u8>,
-    /// What its fate at each member is drawn from.
+    /// Random number that determines its outcome at each member.
     pub draw: u64,
 }
 
-/// A part of a change that lies within a sector.
+/// Part of a change within one sector.
 struct Part {
     column: u64,
     unit: usize,
     /// First byte within the sector.
     within: usize,
-    /// Which bytes of the change.
+    /// Bytes of the change.
     bytes: Range<usize>,
 }
 
 /// How a slot is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The member that serves it, or did last.
+    /// The current member, or the last one.
     pub member: u32,
-    /// How often what it held was lost.
+    /// Number of times that its data were lost.
     pub losses: u32,
-    /// Below this it holds what it should: nothing where it is missing, everything where it is whole.
+    /// The member is valid below this offset: 0 if it is missing, its capacity if it is complete.
     pub filled_bytes: u64,
 }
 
-/// Members of a group, as far as they hold something of their own.
+/// Members of a group, with their differences.
 #[derive(Debug)]
 pub struct Members {
     stripes: Stripes,
     mirror_reads: MirrorReads,
     slots: Vec<Served>,
-    /// By column: of each redundant unit in turn what is there XOR what should be. None is all zeros, and none that cannot be read
-    /// differs.
+    /// By column: for each redundant unit in turn, actual XOR expected. Columns of zeros are not stored, nor any of a
+    /// redundant unit that cannot be read.
     differences: BTreeMap<u64, Vec<u8>>,
-    /// Reads of copies that differ.
+    /// Number of reads of copies that differ.
     reads: u64,
 }
 
 impl Members {
-    /// Those of a group in good health; none where members' contents do not follow from addresses alone.
+    /// Creates the members of a healthy group; `None` if members' contents do not follow from addresses alone.
     pub fn of(group: &Group) -> Option<Members> {
         let whole = |&member: &u32| Served { member, losses: 0, filled_bytes: u64::MAX };
         let slots = group.members.iter().map(whole).collect();
@@ -110,22 +114,22 @@ impl Members {
         Some(Members { stripes, mirror_reads: group.mirror_reads, slots, differences: BTreeMap::new(), reads: 0 })
     }
 
-    /// There is something that could differ.
+    /// Whether there is redundancy that could differ.
     pub fn are_redundant(&self) -> bool {
         self.stripes.code.redundant() > 0
     }
 
-    /// Something differs.
+    /// Whether anything differs.
     pub fn differ(&self) -> bool {
         !self.differences.is_empty()
     }
 
-    /// Bytes of copies and parities that differ from what they should be.
+    /// Bytes of copies and parities that differ from the expected ones.
     pub fn differing_bytes(&self) -> u64 {
         self.differences.values().flatten().filter(|byte| **byte != 0).count() as u64
     }
 
-    /// Memory that differences take.
+    /// Memory of the differences.
     pub fn memory_bytes(&self) -> u64 {
         self.differences.len() as u64 * self.bytes_each()
     }
@@ -134,12 +138,12 @@ impl Members {
         self.stripes.code.redundant() as u64 * SECTOR_BYTES + COLUMN_BYTES
     }
 
-    /// Memory that damage to so many bytes may take.
+    /// Upper limit of the memory that damage to so many bytes takes.
     pub fn memory_for(&self, bytes: u64) -> u64 {
         (bytes / SECTOR_BYTES + 2) * self.bytes_each()
     }
 
-    /// A client's write has changed the contents of a run.
+    /// Notes that a client's write has changed the contents of a run.
     pub fn written(&mut self, offset_bytes: u64, length_bytes: u64) {
         if length_bytes == 0 {
             return;
@@ -159,7 +163,7 @@ impl Members {
         }
     }
 
-    /// Where a write of a part of a stripe puts copies of its data, or parities that follow from the data alone.
+    /// Returns where a write of a part of a stripe places copies of its data, or parities computed only from data.
     fn renewed(&self, part: &RowPart) -> Vec<Extent> {
         match &self.stripes.layout {
             Layout::Parity(parity) => {
@@ -180,7 +184,7 @@ impl Members {
         }
     }
 
-    /// What a stripe's redundant unit holds within a place is what it should be.
+    /// Clears the difference of a stripe's redundant unit within an extent.
     fn forget(&mut self, stripe: u64, place: &Extent) {
         let height = self.stripes.height();
         let columns: Vec<u64> =
@@ -196,7 +200,7 @@ impl Members {
         }
     }
 
-    /// What a client reads of a run, of which `into` has the contents.
+    /// Reads a run as a client does; `into` already has the contents.
     pub fn read(&mut self, offset_bytes: u64, into: &mut [u8]) {
         let is_copied = matches!(self.stripes.layout, Layout::Copies(_));
         if !is_copied || self.mirror_reads == MirrorReads::Primary || into.is_empty() {
@@ -208,7 +212,7 @@ impl Members {
         for (&column, differences) in self.differences.range(first..=last) {
             differs = true;
             let places = self.stripes.places(column);
-            // Contents are what the first copy holds that is there.
+            // The contents are those of the first available copy.
             let first = self.is_there(&places.data[0]).then_some(None);
             let copies = (0..places.redundant.len()).filter(|&number| self.is_there(&places.redundant[number]));
             let copies: Vec<Option<usize>> = first.into_iter().chain(copies.map(Some)).collect();
@@ -225,7 +229,7 @@ impl Members {
         self.reads += u64::from(differs);
     }
 
-    /// What a sector of a slot holds; nothing where nobody serves it, or nobody's bytes are there.
+    /// Returns the data of a slot's sector; `None` if the slot has no member, or the sector belongs to nothing.
     ///
     /// # Errors
     /// Those of the contents.
@@ -250,7 +254,7 @@ impl Members {
         Ok(Some(held))
     }
 
-    /// What a slot holds from a byte on is changed behind everybody's back.
+    /// Changes a slot's data from a byte on, undetected by the array.
     ///
     /// # Errors
     /// Those of the contents.
@@ -272,7 +276,7 @@ impl Members {
         Ok(())
     }
 
-    /// What a slot holds of a run of its bytes; zeros where it holds nothing.
+    /// Returns a slot's data in a run of its bytes; zeros if it has none.
     ///
     /// # Errors
     /// Those of the contents.
@@ -287,8 +291,8 @@ impl Members {
         Ok(held)
     }
 
-    /// A slot has not stored what belongs there of a change that is made: data, a copy or parity. What newer changes have put in
-    /// the place of its data stays.
+    /// Makes a slot miss its part of a change that is already made: data, a copy or parity. Data of newer changes in
+    /// the same place remain.
     ///
     /// # Errors
     /// Those of the contents.
@@ -316,7 +320,7 @@ impl Members {
         columns.into_iter().try_for_each(|column| self.bring_back(column, flat))
     }
 
-    /// The parts of a change, a sector each.
+    /// Splits a change into parts of a sector.
     fn parts(&self, change: &Unfinished) -> Vec<Part> {
         let (mut at, mut parts) = (0, Vec::new());
         while at < change.new.len() {
@@ -330,7 +334,7 @@ impl Members {
         parts
     }
 
-    /// What a slot holds of a sector changes by these bytes.
+    /// Changes a slot's sector by XOR with these bytes.
     fn damage(&mut self, slot: u32, at_bytes: u64, by: &[u8], flat: &mut impl Flat) -> io::Result<()> {
         let (column, role) = self.stripes.role(slot, at_bytes).expect("a sector that holds something");
         match role {
@@ -342,7 +346,7 @@ impl Members {
         self.bring_back(column, flat)
     }
 
-    /// The contents of a data unit change, and nothing that is redundant does.
+    /// Changes the contents of a data unit, without its redundancy.
     fn change_data(&mut self, column: u64, unit: usize, by: &[u8], flat: &mut impl Flat) -> io::Result<()> {
         let mut data = vec![0; SECTOR];
         let address = self.stripes.address(column, unit);
@@ -353,7 +357,7 @@ impl Members {
         Ok(())
     }
 
-    /// What is redundant differs by what a data unit has changed without it.
+    /// Adds the change of a data unit to the differences of its redundant units.
     fn displace(&mut self, column: u64, unit: usize, by: &[u8]) {
         let Places { redundant, .. } = self.stripes.places(column);
         for (number, place) in redundant.iter().enumerate() {
@@ -364,7 +368,7 @@ impl Members {
         }
     }
 
-    /// Contents of data units that are missing become what the first redundant units bring back.
+    /// Sets the contents of missing data units to those that the first redundant units restore.
     fn bring_back(&mut self, column: u64, flat: &mut impl Flat) -> io::Result<()> {
         let Some(differences) = self.differences.get(&column) else { return Ok(()) };
         let Places { data, redundant } = self.stripes.places(column);
@@ -389,12 +393,13 @@ impl Members {
         Ok(())
     }
 
-    /// Slots are served as `served` says from now on. What is lost with a member is had from the others as they are.
+    /// Assigns members to slots as `served` says. Data lost with a member are restored from the others in their present
+    /// state.
     ///
     /// # Errors
     /// Those of the contents.
     pub fn serve(&mut self, served: &[Served], flat: &mut impl Flat) -> io::Result<()> {
-        // What a slot has lost since it is not there, whatever has been filled again.
+        // Data lost since are not there, even if a part has been rebuilt.
         let kept = |old: &Served, new: &Served| {
             let is_kept = (old.member, old.losses) == (new.member, new.losses);
             Served { filled_bytes: if is_kept { old.filled_bytes.min(new.filled_bytes) } else { 0 }, ..*new }
@@ -413,13 +418,13 @@ impl Members {
                 self.bring_back(column, flat)?;
             }
         }
-        // What was filled holds what the contents imply.
+        // Rebuilt parts hold the data implied by the contents.
         self.slots = served.to_vec();
         Ok(())
     }
 
-    /// Power failed in the midst of a change, of which the contents are what they are by now. Each member whose copy or parity
-    /// it renews had written it, or had not yet, or is as far as the data.
+    /// Applies a power cut during a change; the contents are already those after the cut. Each member whose copy or
+    /// parity it updates had written it, had not, or is as far as the data.
     ///
     /// # Errors
     /// Those of the contents.
@@ -450,7 +455,8 @@ impl Members {
         columns.into_iter().try_for_each(|column| self.bring_back(column, flat))
     }
 
-    /// Sectors of the pages in which something differs, of what is redundant within a run of bytes of each slot; md counts so.
+    /// Counts the sectors of the pages with differences in the redundant units within a run of bytes of each slot, as
+    /// md does.
     pub fn mismatched_sectors(&self, run: &Range<u64>) -> u64 {
         let mut pages = BTreeSet::new();
         for (&column, differences) in &self.differences {
@@ -465,7 +471,7 @@ impl Members {
         pages.len() as u64 * (PAGE_BYTES / SECTOR_BYTES)
     }
 
-    /// What is redundant within a run of bytes of each slot is written again from the data.
+    /// Recomputes the redundant units within a run of bytes of each slot from the data.
     pub fn repair(&mut self, run: &Range<u64>) {
         for column in self.differences.keys().copied().collect::<Vec<_>>() {
             let Places { redundant, .. } = self.stripes.places(column);
@@ -475,7 +481,7 @@ impl Members {
         }
     }
 
-    /// The slot that a member serves, if it serves one.
+    /// The slot that a member serves, if any.
     pub fn slot_of(&self, member: u32) -> Option<u32> {
         let serves = |slot: &Served| slot.member == member && slot.filled_bytes > 0;
         self.slots.iter().position(serves).map(|slot| slot as u32)
@@ -485,7 +491,7 @@ impl Members {
         place.end_bytes() <= self.slots[place.slot as usize].filled_bytes
     }
 
-    /// Changes what differs of a column.
+    /// Updates the differences of a column.
     fn change(&mut self, column: u64, how: impl FnOnce(&mut [u8])) {
         let bytes = self.stripes.code.redundant() * SECTOR;
         let own = self.differences.entry(column).or_insert_with(|| vec![0; bytes]);
@@ -496,12 +502,12 @@ impl Members {
     }
 }
 
-/// What differs of redundant unit `number`.
+/// The differences of redundant unit `number`.
 fn difference(differences: &mut [u8], number: usize) -> &mut [u8] {
     &mut differences[number * SECTOR..][..SECTOR]
 }
 
-/// One of three, alike for what a member holds of a stripe (SplitMix64's finish).
+/// Draws one of three outcomes, the same for a member's whole stripe (SplitMix64's finish).
 fn fate(draw: u64, stripe: u64, slot: u32) -> u64 {
     let mut bits = draw ^ stripe.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(slot) << 48);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,15 +1,15 @@
-//! Where what belongs together lies: stripes of one data unit and its copies, or of a row's data units and its parities, as the
-//! simulator's layouts place them. A sector of each unit of a stripe, all at the same place within it, is a *column*: what is
-//! redundant there follows from the data there and from nothing else.
+//! [`Stripes`]: which units belong together. A stripe is a data unit and its copies, or a row's data units and its
+//! parities, as the simulator's layouts place them. One sector of each unit of a stripe, at the same offset in each, is
+//! a *column*: its redundant sectors follow from its data sectors only.
 
 use headstack_sim::array::description::{Group, Level};
 use headstack_sim::array::levels::{Extent, Layout, Placing};
 
 use super::code::Code;
 
-/// Differences are kept by the sector.
+/// Differences are stored per sector.
 pub const SECTOR_BYTES: u64 = 512;
-/// Mirrors deal no units: their columns are counted in these.
+/// Unit of a mirror, which has no chunks, for counting columns.
 const MIRROR_UNIT_BYTES: u64 = 64 << 10;
 
 /// The stripes of a group.
@@ -18,7 +18,7 @@ pub struct Stripes {
     level: Level,
     pub layout: Layout,
     pub code: Code,
-    /// Data units of a stripe.
+    /// Number of data units of a stripe.
     pub data: u64,
     pub unit_bytes: u64,
     slots: u64,
@@ -27,16 +27,16 @@ pub struct Stripes {
     capacity_bytes: u64,
 }
 
-/// What a slot holds of a stripe.
+/// Role of a slot in a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The data unit of this number.
+    /// The data unit with this number.
     Data(usize),
-    /// The redundant unit of this number: a copy or a parity.
+    /// The redundant unit with this number: a copy or a parity.
     Redundant(usize),
 }
 
-/// Where the sectors of a column lie.
+/// Places of the sectors of a column.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub data: Vec<Extent>,
@@ -44,8 +44,8 @@ pub struct Places {
 }
 
 impl Stripes {
-    /// Those of a group; none where no place follows from an address alone, or where a checksum guards what is read: pools, RAIDZ
-    /// and dRAID.
+    /// Returns the stripes of a group; `None` if places do not follow from the address alone, or reads are protected by
+    /// a checksum: pools, RAIDZ and dRAID.
     pub fn of(group: &Group) -> Option<Stripes> {
         if group.pool.is_some() {
             return None;
@@ -65,7 +65,7 @@ impl Stripes {
             Level::Raidz { .. } | Level::Draid { .. } => return None,
         };
         let (member_bytes, capacity_bytes) = (group.member_bytes, group.capacity_bytes());
-        // A unit that is no whole number of sectors has no columns.
+        // A unit that is not a whole number of sectors has no columns.
         let has_columns = unit_bytes.is_multiple_of(SECTOR_BYTES) && member_bytes.is_multiple_of(SECTOR_BYTES);
         let level = group.level;
         has_columns.then_some(Stripes {
@@ -81,22 +81,22 @@ impl Stripes {
         })
     }
 
-    /// Bytes of the group that a stripe holds.
+    /// Bytes of the group per stripe.
     pub fn stripe_bytes(&self) -> u64 {
         self.data * self.unit_bytes
     }
 
-    /// Columns of a stripe.
+    /// Columns per stripe.
     pub fn height(&self) -> u64 {
         self.unit_bytes / SECTOR_BYTES
     }
 
-    /// The stripe of a column, and the first byte of it within each unit.
+    /// The stripe of a column, and its offset within each unit.
     pub fn stripe(&self, column: u64) -> (u64, u64) {
         (column / self.height(), column % self.height() * SECTOR_BYTES)
     }
 
-    /// The column of a byte of the group, and the data unit there.
+    /// The column of a byte of the group, and its data unit.
     pub fn column(&self, offset_bytes: u64) -> (u64, usize) {
         let (unit, within) = (offset_bytes / self.unit_bytes, offset_bytes % self.unit_bytes);
         (unit / self.data * self.height() + within / SECTOR_BYTES, (unit % self.data) as usize)
@@ -108,7 +108,7 @@ impl Stripes {
         (stripe * self.data + unit as u64) * self.unit_bytes + within
     }
 
-    /// Where a column lies.
+    /// Places of a column.
     pub fn places(&self, column: u64) -> Places {
         let (stripe, within) = self.stripe(column);
         let mut units = Vec::new();
@@ -126,7 +126,7 @@ impl Stripes {
         }
     }
 
-    /// What a sector of a slot belongs to; nothing where nobody's bytes are.
+    /// Role of a slot's sector; `None` if it belongs to nothing.
     pub fn role(&self, slot: u32, at_bytes: u64) -> Option<(u64, Role)> {
         let (row, within) = (at_bytes / self.unit_bytes, at_bytes % self.unit_bytes);
         let slot_at = u64::from(slot);

@@ -1,4 +1,5 @@
-//! Members by differences against members in full: every member an array of bytes, every operation done to the letter.
+//! Compares members stored as differences with members stored in full, where every member is an array of bytes and
+//! every operation is executed literally.
 
 use std::io;
 
@@ -48,7 +49,7 @@ fn group(level: Level, members: u32, spans: u32, small_writes: SmallWrites) -> G
     }
 }
 
-/// Every level that has columns, with each way of small writes.
+/// Every level that has columns, with each method of small writes.
 fn groups() -> Vec<Group> {
     let code = |data, parity| Level::Erasure { data, parity };
     let shapes = [
@@ -67,7 +68,7 @@ fn groups() -> Vec<Group> {
     shapes.iter().flat_map(|&(level, members, spans)| ways.map(|way| group(level, members, spans, way))).collect()
 }
 
-/// Members in full.
+/// Members stored in full.
 struct Dense {
     layout: Layout,
     code: Code,
@@ -78,7 +79,7 @@ struct Dense {
     reads: u64,
 }
 
-/// A sector's worth of each unit at a byte of a stripe.
+/// One sector of each unit at an offset of a stripe.
 struct Column {
     data: Vec<(usize, usize)>,
     redundant: Vec<(usize, usize)>,
@@ -97,7 +98,7 @@ impl Dense {
         }
     }
 
-    /// Where byte `within` of each unit of a stripe is.
+    /// Places of byte `within` of each unit of a stripe.
     fn column(&self, stripe: u64, within: u64) -> Column {
         let mut places = Vec::new();
         for unit in 0..self.data {
@@ -118,7 +119,7 @@ impl Dense {
         self.slots[slot][at]
     }
 
-    /// The data of a column as they can be read: those that are missing from the first redundant units.
+    /// Readable data of a column: missing units are restored from the first redundant ones.
     fn data(&self, column: &Column) -> Vec<u8> {
         let there = |place: &(usize, usize)| self.there[place.0];
         let mut data: Vec<u8> = column.data.iter().map(|&p| if there(&p) { self.byte(p) } else { 0 }).collect();
@@ -128,7 +129,7 @@ impl Dense {
         if missing.is_empty() {
             return data;
         }
-        // What each redundant unit has beyond the data that are there is a sum of the missing ones.
+        // Each redundant unit minus the present data is a sum of the missing units.
         let rest: Vec<u8> = used.iter().map(|&k| self.byte(column.redundant[k]) ^ self.redundancy(&data, k)).collect();
         for (factors, &unit) in self.code.solution(&used, &missing).iter().zip(&missing) {
             factors.iter().zip(&rest).for_each(|(&factor, &byte)| add(&mut data[unit..=unit], factor, &[byte]));
@@ -156,7 +157,7 @@ impl Dense {
                 if matches!(self.layout, Layout::Parity(_)) {
                     return self.data(&column)[unit];
                 }
-                // Sectors of which any byte differs are read from their copies in turn.
+                // Sectors with any differing byte are read from their copies in turn.
                 let sector = at / SECTOR_BYTES * SECTOR_BYTES;
                 let there: Vec<(usize, usize)> = (column.data.iter().chain(&column.redundant).copied())
                     .filter(|place| self.there[place.0])
@@ -175,7 +176,7 @@ impl Dense {
         bytes
     }
 
-    /// As the level's plan says: read, compute, write.
+    /// Writes as the level's plan says: read, compute, write.
     fn write(&mut self, offset: u64, data: &[u8]) {
         let (stripe_bytes, unit_bytes) = (self.data * self.unit_bytes, self.unit_bytes);
         let layout = self.layout.clone();
@@ -237,7 +238,7 @@ impl Dense {
         (0..ends).map(move |at| (at / unit_bytes, at % unit_bytes))
     }
 
-    /// A spare takes the place of a slot and gets what reconstruction yields.
+    /// A spare takes the place of a slot and receives reconstructed data.
     fn rebuild(&mut self, slot: usize, capacity: u64) {
         let mut filled = self.slots[slot].clone();
         for (stripe, within) in self.stripes(capacity) {
@@ -254,7 +255,7 @@ impl Dense {
         self.there[slot] = true;
     }
 
-    /// Writes what is redundant from the data; returns the pages in which something was otherwise, as sectors.
+    /// Rewrites redundancy from the data; returns the sectors of the pages with differences.
     fn scrub(&mut self, capacity: u64, repairs: bool) -> u64 {
         let mut pages = std::collections::BTreeSet::new();
         for (stripe, within) in self.stripes(capacity) {
@@ -274,7 +275,7 @@ impl Dense {
     }
 }
 
-/// Both at once.
+/// Both implementations.
 struct Both {
     members: Members,
     flat: Bytes,
@@ -316,7 +317,7 @@ impl Both {
     }
 
     fn rebuild(&mut self, slot: usize) {
-        // Half of it first: what is filled serves already, and the rest is as it was.
+        // Half of it first: the rebuilt part is already in use, and the rest is unchanged.
         self.serve(slot, MEMBER_BYTES / 2);
         self.serve(slot, WHOLE);
         self.dense.rebuild(slot, self.capacity);
@@ -356,10 +357,11 @@ fn some_run(random: &mut Random, of_bytes: u64, sectors_max: u64) -> (u64, u64) 
     (random.below(sectors - length + 1) * SECTOR_BYTES, length * SECTOR_BYTES)
 }
 
-/// What the data of a change become at a cut: the first part is there.
+/// A power cut that leaves the first part of a change's data.
 fn cut(both: &mut Both, random: &mut Random) {
     let (offset, length) = some_run(random, both.capacity, 20);
-    // A stripe that a write computes anew, or carries along, is told apart elsewhere: here it begins in good order.
+    // Stripes that a write recomputes or carries along are covered by other tests: here the redundancy is consistent at
+    // first.
     both.members.repair(&(0..MEMBER_BYTES));
     both.dense.scrub(both.capacity, true);
     let mut old = vec![0; length as usize];
@@ -370,7 +372,8 @@ fn cut(both: &mut Both, random: &mut Random) {
     let whole = both.dense.slots.clone();
     let torn = random.below(length / SECTOR_BYTES + 1) * SECTOR_BYTES;
     let now: Vec<u8> = [&new[..torn as usize], &old[torn as usize..]].concat();
-    // To the letter: back to before, then the data that are there with parity as it follows, then each member's own fate.
+    // Literally: restore the state before, apply the remaining data with matching parity, then each member's own
+    // outcome.
     both.dense.slots = before.clone();
     both.dense.write(offset, &now);
     both.flat.change(offset, &now).unwrap();
@@ -391,11 +394,12 @@ fn cut(both: &mut Both, random: &mut Random) {
     both.members.cut(&Unfinished { offset_bytes: offset, old, new, draw }, &mut both.flat).unwrap();
 }
 
-/// A write of which one member keeps nothing.
+/// A write that one member does not store.
 fn lose(both: &mut Both, random: &mut Random) {
     let (offset, length) = some_run(random, both.capacity, 24);
     let slot = random.below(both.dense.slots.len() as u64) as usize;
-    // Parity that was wrong before, and that a write has computed anew, is not told apart: all is in good order.
+    // Parity that was wrong before and that a write has recomputed is indistinguishable, so the redundancy is made
+    // consistent first.
     both.members.repair(&(0..MEMBER_BYTES));
     both.dense.scrub(both.capacity, true);
     let data = some_bytes(random, length);
@@ -415,7 +419,7 @@ fn lose(both: &mut Both, random: &mut Random) {
 #[test]
 fn members_by_differences_hold_what_members_in_full_do() {
     let (mut steps, mut differed, mut mismatches) = (0, 0, 0);
-    // Every fourth group, which is each way of small writes and most shapes, and one seed, in `make test`.
+    // `make test` runs every fourth group, which covers each method of small writes and most shapes, with one seed.
     for (number, group) in headstack_needs::sampled(groups().iter().enumerate(), 4) {
         let redundant = Stripes::of(group).unwrap().code.redundant();
         for seed in headstack_needs::sampled(0..2, 2) {
@@ -425,7 +429,7 @@ fn members_by_differences_hold_what_members_in_full_do() {
             for step in 0..60 {
                 steps += 1;
                 let missing: Vec<usize> = (0..slots as usize).filter(|&slot| !both.dense.there[slot]).collect();
-                // No copy of a stripe may go with all others; of odd layouts any two are neighbours somewhere.
+                // Not all copies of a stripe may fail; in odd layouts any two are neighbours somewhere.
                 let may_fail = if matches!(group.level, Level::Raid10) { 1 } else { redundant.min(3) };
                 let what = random.below(11);
                 match what {
@@ -520,10 +524,10 @@ fn a_small_write_carries_damage_into_the_parity() {
         both.write(0, &vec![7; capacity as usize]);
         both.members.corrupt(0, 0, &[9; 512], &mut both.flat).unwrap();
         both.dense.slots[0][..512].fill(9);
-        // The damaged block is written again: it is right from now on.
+        // The damaged block is written again and is correct from now on.
         both.write(0, &[7; 512]);
         assert_eq!(both.read(0, 512).0, [7; 512]);
-        // Its neighbour goes, and comes back otherwise than it was, though nobody wrote it.
+        // Its neighbour fails, and is restored with other data, although no one wrote it.
         both.fail(1);
         let (told, wanted) = both.read(UNIT_BYTES, 512);
         assert!(told == wanted);

@@ -1,4 +1,4 @@
-//! A client, as little as floors, tests and benchmarks need: any option, any request, any number of them under way.
+//! [`Client`]: a minimal client for floors, tests and benchmarks: any option, any request, any queue depth.
 
 use std::io;
 
@@ -12,51 +12,51 @@ use crate::stream::Stream;
 pub struct Client {
     stream: Stream,
     input: Input,
-    /// Bytes of the export.
+    /// Size of the export in bytes.
     pub capacity_bytes: u64,
-    /// What it can do.
+    /// Transmission flags of the export.
     pub flags: u16,
-    /// How requests and replies look.
+    /// Format of requests and replies.
     pub framing: Framing,
 }
 
 /// A reply to an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionReply {
-    /// One of [`reply`].
+    /// Type, one of [`reply`].
     pub kind: u32,
-    /// What it says.
+    /// Data of the reply.
     pub data: Vec<u8>,
 }
 
 /// A chunk of a structured reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The request that this reply belongs to.
+    /// Cookie of its request.
     pub cookie: u64,
-    /// It is the last of the reply.
+    /// Whether it is the last one of the reply.
     pub is_last: bool,
-    /// One of [`wire::chunk`].
+    /// Type, one of [`wire::chunk`].
     pub kind: u16,
-    /// What it says.
+    /// Data of the chunk.
     pub data: Vec<u8>,
 }
 
 impl Client {
-    /// Chooses an export over a fresh connection, with simple replies.
+    /// Chooses an export over a new connection, with simple replies.
     ///
     /// # Errors
-    /// The stream's; a server that does not have it.
+    /// The stream's error; that the server does not have the export.
     pub fn connect(stream: Stream, export: &str) -> io::Result<Client> {
         let mut client = Client::greet(stream, wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES)?;
         client.go(export)?;
         Ok(client)
     }
 
-    /// Hears a server's greeting, and answers with `flags`.
+    /// Receives a server's greeting, and answers with `flags`.
     ///
     /// # Errors
-    /// The stream's; something that is not a server.
+    /// The stream's error; that the peer is no server.
     pub fn greet(stream: Stream, flags: u16) -> io::Result<Client> {
         let mut input = Input::new(stream.clone());
         let greeting: [u8; 18] = input.array()?;
@@ -67,10 +67,10 @@ impl Client {
         Ok(Client { stream, input, capacity_bytes: 0, flags: 0, framing: Framing::Simple })
     }
 
-    /// Sends an option. Returns the replies to it, the last of which ends them.
+    /// Sends an option. Returns the replies to it, up to the final one.
     ///
     /// # Errors
-    /// The stream's; a reply that is none.
+    /// The stream's error; an invalid reply.
     pub fn option(&mut self, option: u32, data: &[u8]) -> io::Result<Vec<OptionReply>> {
         self.send_option(option, data)?;
         let mut replies = Vec::new();
@@ -88,10 +88,10 @@ impl Client {
         }
     }
 
-    /// Sends an option, and waits for nothing.
+    /// Sends an option without waiting for replies.
     ///
     /// # Errors
-    /// The stream's.
+    /// The stream's error.
     pub fn send_option(&mut self, option: u32, data: &[u8]) -> io::Result<()> {
         let mut message = wire::OPTION_MAGIC.to_be_bytes().to_vec();
         message.extend_from_slice(&option.to_be_bytes());
@@ -103,7 +103,7 @@ impl Client {
     /// Chooses an export.
     ///
     /// # Errors
-    /// The stream's; a server that does not have it.
+    /// The stream's error; that the server does not have the export.
     pub fn go(&mut self, export: &str) -> io::Result<()> {
         for told in self.option(option::GO, &wire::named(export, &[0, 0]))? {
             match told.kind {
@@ -124,17 +124,18 @@ impl Client {
     /// Sends a request, and the payload of a write.
     ///
     /// # Errors
-    /// The stream's.
+    /// The stream's error.
     pub fn send(&mut self, header: &Header, payload: &[u8]) -> io::Result<()> {
         let mut message = header.to_bytes(self.framing);
         message.extend_from_slice(payload);
         self.stream.write_all(&message)
     }
 
-    /// Waits for a simple reply: its cookie and its error, 0 for none. `data_of` has room for what a read brings.
+    /// Waits for a simple reply: returns its cookie and its error, 0 for none. `data_of` provides the memory for a
+    /// read's data.
     ///
     /// # Errors
-    /// The stream's; a reply that is none.
+    /// The stream's error; an invalid reply.
     pub fn receive<'b>(&mut self, data_of: impl FnOnce(u64) -> &'b mut [u8]) -> io::Result<(u64, u32)> {
         let head: [u8; 16] = self.input.array()?;
         if head[..4] != wire::SIMPLE_REPLY_MAGIC.to_be_bytes() {
@@ -148,10 +149,10 @@ impl Client {
         Ok((cookie, error))
     }
 
-    /// Agrees on requests and replies of this look.
+    /// Negotiates this format of requests and replies.
     ///
     /// # Errors
-    /// The stream's; a server that does not know it.
+    /// The stream's error; that the server does not support it.
     pub fn frame(&mut self, framing: Framing) -> io::Result<()> {
         let option = match framing {
             Framing::Simple => return Ok(()),
@@ -168,7 +169,7 @@ impl Client {
     /// Waits for a chunk of a reply.
     ///
     /// # Errors
-    /// The stream's; something that is not a chunk.
+    /// The stream's error; an invalid chunk.
     pub fn receive_chunk(&mut self) -> io::Result<Chunk> {
         let head = self.input.bytes(self.framing.chunk_bytes())?.to_vec();
         let half = |at: usize| u16::from_be_bytes(head[at..at + 2].try_into().expect("two bytes"));
@@ -191,15 +192,15 @@ impl Client {
         })
     }
 
-    /// Waits for bytes that are in no reply: what the oldest way in is answered with.
+    /// Waits for bytes outside of a reply, such as the answer to the oldest option.
     ///
     /// # Errors
-    /// The stream's, which may have ended.
+    /// The stream's error, including its end.
     pub fn receive_bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         Ok(self.input.bytes(length)?.to_vec())
     }
 
-    /// What it runs over.
+    /// The underlying stream.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }

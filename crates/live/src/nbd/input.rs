@@ -1,13 +1,13 @@
-//! The read side of a connection: messages out of a stream, several to a system call.
+//! [`Input`]: the read side of a connection, which parses several messages per system call.
 
 use std::io;
 
 use crate::budget::Share;
 use crate::stream::{Patience, Stream};
 
-/// Requests that lie together are read together.
+/// Size of the buffer, in which adjacent requests are read together.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The buffer of a connection of which little has come yet.
+/// Size of the buffer of a connection that has received little yet.
 const FIRST_BYTES: usize = 8 << 10;
 /// First buffer for a long payload; it doubles as data arrive.
 const FIRST_PART_BYTES: usize = 16 << 10;
@@ -19,42 +19,43 @@ pub struct Input {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// A payload that did not lie in the buffer as a whole.
+    /// A payload that was not completely in the buffer.
     long: Vec<u8>,
-    /// What the buffer takes beyond the first bytes.
+    /// Memory of the buffer beyond its first size.
     share: Option<Share>,
 }
 
 impl Input {
-    /// Reads from `stream`.
+    /// Creates a reader of `stream`.
     pub fn new(stream: Stream) -> Input {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         Input { stream, buffer, start: 0, end: 0, long: Vec::new(), share: None }
     }
 
-    /// Reads from `stream`, of which `heard` has been read already. The buffer grows with `share` where much comes.
+    /// Creates a reader of `stream` that starts with `heard`, which has already been read. The buffer grows with
+    /// `share` if much data arrives.
     pub fn after(stream: Stream, heard: &[u8], share: Share) -> Input {
         let mut buffer = vec![0; FIRST_BYTES.max(heard.len())].into_boxed_slice();
         buffer[..heard.len()].copy_from_slice(heard);
         Input { stream, buffer, start: 0, end: heard.len(), long: Vec::new(), share: Some(share) }
     }
 
-    /// Whether nothing is left that was read already.
+    /// Whether all data read from the stream have been consumed.
     pub fn is_drained(&self) -> bool {
         self.start == self.end
     }
 
-    /// Whether whoever sends has sent no more: neither here nor on the way here is anything left.
+    /// Whether the sender has sent nothing more: neither the buffer nor the socket has data.
     pub fn is_idle(&self) -> bool {
         self.is_drained() && self.stream.is_drained()
     }
 
-    /// Whether the next `length` bytes are here already, so that nobody has to be waited for.
+    /// Whether the next `length` bytes are in the buffer, so that there is no wait.
     pub fn has(&self, length: usize) -> bool {
         self.end - self.start >= length
     }
 
-    /// The next `length` bytes, without a copy where they are here already.
+    /// Returns the next `length` bytes, without a copy if they are in the buffer.
     ///
     /// # Errors
     /// As [`exact`](Self::exact).
@@ -71,11 +72,11 @@ impl Input {
         Ok(&self.long)
     }
 
-    /// A payload of `length` bytes. Where it is not here yet, `room` is asked before more of it is taken than has come: it
-    /// returns once there is memory for so many bytes of it.
+    /// Returns a payload of `length` bytes. If it has not arrived, `room` is called before more is received; it returns
+    /// once there is memory for so many bytes.
     ///
     /// # Errors
-    /// As [`exact`](Self::exact); `room`'s; a client that others should not wait for.
+    /// As for [`exact`](Self::exact); those of `room`; a time-out if others wait for the memory.
     pub fn payload(
         &mut self,
         length: usize,
@@ -102,7 +103,7 @@ impl Input {
         Ok(&self.long)
     }
 
-    /// More of a long payload, of which so many bytes are here; returns how many that was.
+    /// Receives more of a long payload, of which `filled` bytes have arrived; returns how many were added.
     fn part(&mut self, filled: usize, patience: &Patience) -> io::Result<usize> {
         let into = &mut self.long[filled..];
         let taken = into.len().min(self.end - self.start);
@@ -118,7 +119,7 @@ impl Input {
         }
     }
 
-    /// A payload has been used: its memory is free.
+    /// Frees the memory of a used payload.
     pub fn forget_payload(&mut self) {
         self.long = Vec::new();
     }
@@ -126,11 +127,11 @@ impl Input {
     /// Fills `into`.
     ///
     /// # Errors
-    /// The stream's; [`io::ErrorKind::UnexpectedEof`] where it ends before.
+    /// The stream's error; [`io::ErrorKind::UnexpectedEof`] if it ends early.
     pub fn exact(&mut self, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
             if self.is_drained() {
-                // A payload goes where it belongs without a detour.
+                // A payload is received directly into place.
                 if into.len() >= BUFFER_BYTES {
                     let got = self.stream.read(into)?;
                     if got == 0 {
@@ -149,7 +150,7 @@ impl Input {
         Ok(())
     }
 
-    /// Waits for more.
+    /// Waits for more data.
     fn fill(&mut self) -> io::Result<()> {
         if self.end == self.buffer.len() && self.end < BUFFER_BYTES && self.end > 0 {
             let more = (BUFFER_BYTES - FIRST_BYTES) as u64;
@@ -161,7 +162,7 @@ impl Input {
         if self.end == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    /// An array of bytes.
+    /// Returns an array of bytes.
     ///
     /// # Errors
     /// As [`exact`](Self::exact).
@@ -171,7 +172,7 @@ impl Input {
         Ok(bytes)
     }
 
-    /// Reads past `length` bytes.
+    /// Skips `length` bytes.
     ///
     /// # Errors
     /// As [`exact`](Self::exact).

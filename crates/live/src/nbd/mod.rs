@@ -1,8 +1,9 @@
-//! The NBD server: fixed newstyle over unix sockets, TCP, standard input and output, and sockets that were opened for it.
+//! The NBD server: fixed newstyle over unix sockets, TCP, standard input and output, and sockets opened by a service
+//! manager.
 //!
-//! Handshakes are held on one thread. A client that has chosen an export is a thread that reads; replies
-//! leave from the clock thread, or from a second thread where they are long or the client is slow ([`output`]).
-//! Under TLS a third one stands between it and the client ([`tls`]).
+//! Handshakes run on one thread. A client that has chosen an export gets a reading thread; replies are sent by the
+//! clock thread, or by a second thread if they are long or the client is slow ([`output`]). With TLS a third thread
+//! relays between it and the client ([`tls`]).
 
 pub mod client;
 mod input;
@@ -36,7 +37,7 @@ use requests::Requests;
 /// Serves one client to its end, on this thread.
 ///
 /// # Errors
-/// The stream's, a client's that breaks the protocol or goes in the middle of a request.
+/// The stream's error; that the client breaks the protocol or leaves in the middle of a request.
 pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Result<()> {
     let mut say = Vec::new();
     let mut talk = Negotiation::greet(device, &mut say);
@@ -45,8 +46,8 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
     attend(device, &Output::new(stream.clone(), patience), agreed, &heard, (None, false), &|_| ())
 }
 
-/// Serves a client to its end, after the handshake. Under TLS there is another, until `deadline`, and a relay stands before it; `opened` hears of
-/// the way back through it, so that it can be cut too.
+/// Serves a client to its end, after the handshake. With TLS a second handshake follows, until `deadline`, and a relay
+/// is placed in front; `opened` receives the output through it, so that it can be closed too.
 fn attend(
     device: &Device,
     output: &Arc<Output>,
@@ -78,7 +79,7 @@ fn attend(
             });
             inner.stream().shut();
             if served.is_err() {
-                // Nobody is left who would tell the client more, or wait for it.
+                // There is no more to send to the client, or to receive.
                 stream.shut();
             }
             let relayed = relay.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -1,4 +1,4 @@
-//! The handshake: fixed newstyle, option by option, until the client has chosen an export or goes.
+//! [`Negotiation`]: the fixed newstyle handshake, option by option, until the client has chosen an export or leaves.
 
 use std::io;
 use std::time::Instant;
@@ -9,81 +9,81 @@ use super::tls::Tls;
 use crate::device::{Device, Export};
 use crate::stream::Stream;
 
-/// What is read at a time by a thread that has the client for itself.
+/// Bytes read at a time by a thread that serves a single client.
 const PART_BYTES: usize = 4096;
-/// An option without its data: a magic number, its own, its length.
+/// Header of an option: a magic number, the option's number, its length.
 const OPTION_HEAD_BYTES: usize = 16;
 
-/// What client and server agreed on.
+/// Result of the negotiation.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// What the client chose.
+    /// The export that the client chose.
     pub export: Export,
-    /// How requests and replies look.
+    /// Format of requests and replies.
     pub framing: Framing,
-    /// The client may ask for extents.
+    /// Whether the client may request extents.
     pub has_context: bool,
-    /// How often power had failed when the client came: the connection goes with the next time.
+    /// Number of power cuts when the client connected: the next one ends the connection.
     pub power_cuts: u32,
 }
 
-/// What the handshake came to.
+/// Outcome of the handshake.
 #[derive(Clone, Debug)]
 pub enum Agreed {
     /// Requests follow.
     Export(Terms),
-    /// The client wants TLS from here on, and was told to begin.
+    /// The client has requested TLS, and may begin it.
     Tls(Tls, Greeted),
-    /// The connection is over.
+    /// The connection is closed.
     Over,
 }
 
-/// How clients may come.
+/// Encryption policy.
 #[derive(Clone, Debug, Default)]
 pub enum Security {
-    /// In the clear: there is no certificate.
+    /// Unencrypted: there is no certificate.
     #[default]
     None,
-    /// Encrypted where the client asks.
+    /// Encrypted if the client requests it.
     Offered(Tls),
-    /// Encrypted: nothing is told without.
+    /// Encrypted: other clients are refused.
     Required(Tls),
 }
 
-/// What the client said to the greeting. It holds for what follows under TLS too.
+/// The client's answer to the greeting, which remains valid under TLS.
 #[derive(Clone, Copy, Debug)]
 pub struct Greeted {
     no_zeroes: bool,
 }
 
-/// What a connection runs under.
+/// Encryption state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Cover<'a> {
-    /// Nothing yet.
+    /// Not encrypted yet.
     Clear(&'a Security),
-    /// TLS: options start anew, without a greeting.
+    /// Under TLS: options start again, without a greeting.
     Encrypted,
 }
 
-/// A handshake as far as it has come. It reads and writes nothing itself: it is told what was heard, and tells what to say.
+/// State of a handshake. It does no I/O itself: it receives input and returns output.
 #[derive(Debug)]
 pub struct Negotiation {
-    /// `None` until the greeting is answered.
+    /// `None` until the client answers the greeting.
     greeted: Option<Greeted>,
     framing: Framing,
-    /// The export for which extents were asked.
+    /// The export for which extents were requested.
     context_of: Option<String>,
-    /// An option that is too long: its number, and how many of its bytes are still to be read.
+    /// An option that is too long: its number, and how many of its bytes are still to be skipped.
     unread: Option<(u32, usize)>,
     power_cuts: u32,
 }
 
-/// One option, on its way to an answer.
+/// An option that is being answered.
 struct Answering<'a> {
     talk: &'a mut Negotiation,
     device: &'a Device,
     cover: Cover<'a>,
-    /// Nothing came after it yet.
+    /// Whether no data follow it yet.
     is_last: bool,
     say: &'a mut Vec<u8>,
 }
@@ -97,15 +97,15 @@ impl Negotiation {
         Negotiation { greeted: None, ..Negotiation::resumed(device, Greeted { no_zeroes: false }) }
     }
 
-    /// Goes on under TLS with a client that was greeted before.
+    /// Continues under TLS with a client that was greeted before.
     pub fn resumed(device: &Device, greeted: Greeted) -> Negotiation {
         let power_cuts = device.power_cuts();
         Negotiation { greeted: Some(greeted), framing: Framing::Simple, context_of: None, unread: None, power_cuts }
     }
 
-    /// Takes whole messages off the front of `heard` and appends the answers to `say`, until more has to come (`None`) or the
-    /// handshake is over. A client that breaks the protocol is hung up on; an option that is not known is refused and the next
-    /// one heard.
+    /// Removes whole messages from the front of `heard` and appends the answers to `say`, until more data are needed
+    /// (`None`) or the handshake is over. A client that breaks the protocol is disconnected; an unknown option is
+    /// refused and the next one processed.
     pub fn hear(
         &mut self,
         device: &Device,
@@ -128,7 +128,7 @@ impl Negotiation {
         agreed
     }
 
-    /// The first message of `heard`.
+    /// Processes the first message of `heard`.
     fn message(&mut self, device: &Device, cover: Cover<'_>, heard: &[u8], say: &mut Vec<u8>) -> Message {
         if let Some((option, left)) = self.unread {
             let taken = left.min(heard.len());
@@ -149,7 +149,7 @@ impl Negotiation {
             return Message::Taken(4);
         }
         let Some(head) = heard.first_chunk::<OPTION_HEAD_BYTES>() else {
-            // What cannot become an option is not waited for.
+            // Data that cannot become an option are not waited for.
             let is_option = wire::OPTION_MAGIC.to_be_bytes().starts_with(&heard[..heard.len().min(8)]);
             return if is_option { Message::Partial } else { Message::Last(heard.len(), Agreed::Over) };
         };
@@ -174,10 +174,10 @@ impl Negotiation {
         }
     }
 
-    /// Negotiates over a stream whose client this thread has for itself. Returns what was heard after the handshake.
+    /// Negotiates over a stream that this thread serves alone. Returns the data received after the handshake.
     ///
     /// # Errors
-    /// The stream's; [`io::ErrorKind::TimedOut`].
+    /// The stream's error; [`io::ErrorKind::TimedOut`].
     pub fn conclude(
         &mut self,
         device: &Device,
@@ -202,18 +202,18 @@ impl Negotiation {
     }
 }
 
-/// What has become of the front of what was heard.
+/// Outcome of the first message in the input.
 enum Message {
-    /// It is not a whole message yet.
+    /// It is not complete yet.
     Partial,
-    /// So much of it was taken.
+    /// Bytes that were consumed.
     Taken(usize),
-    /// So much of it was taken, and no option follows.
+    /// Bytes that were consumed; no option follows.
     Last(usize, Agreed),
 }
 
 impl Answering<'_> {
-    /// One option; the end of the handshake where it is one.
+    /// Processes an option; returns the outcome if it ends the handshake.
     fn option(&mut self, option: u32, data: &[u8]) -> Option<Agreed> {
         let is_open = matches!(option, option::ABORT | option::STARTTLS);
         if matches!(self.cover, Cover::Clear(Security::Required(_))) && !is_open {
@@ -260,7 +260,7 @@ impl Answering<'_> {
         Agreed::Export(Terms { export: export.clone(), framing, has_context, power_cuts })
     }
 
-    /// Other requests and replies from here on. There is no way back from extended headers.
+    /// Changes the format of requests and replies. Extended headers cannot be turned off again.
     fn frame(&mut self, option: u32, data: &[u8], framing: Framing) -> Option<Agreed> {
         if !data.is_empty() {
             return self.refuse(option, reply::ERR_INVALID, "takes no data");
@@ -272,7 +272,8 @@ impl Answering<'_> {
         self.answer(option, reply::ACK, &[])
     }
 
-    /// The old way in: no reply but the facts, and no way to refuse but the end. Who knows of extended headers knows better.
+    /// The oldest option: its only reply is the export's data, and errors close the connection. A client that supports
+    /// extended headers has to use newer options.
     fn export_name(&mut self, data: &[u8]) -> Option<Agreed> {
         if self.talk.framing == Framing::Extended {
             return Some(Agreed::Over);
@@ -309,7 +310,7 @@ impl Answering<'_> {
             }
             Cover::Clear(Security::Offered(tls) | Security::Required(tls)) => tls,
         };
-        // Anything sent before the answer would be taken for the encrypted part.
+        // Anything sent before the answer would be interpreted as encrypted.
         if !data.is_empty() || !self.is_last {
             return self.refuse(option::STARTTLS, reply::ERR_INVALID, "takes no data, and nothing may follow it");
         }
@@ -318,7 +319,7 @@ impl Answering<'_> {
         Some(Agreed::Tls(tls.clone(), greeted))
     }
 
-    /// INFO and GO: a name, and what the client would like to be told.
+    /// INFO and GO: the name of an export, and the information requested.
     fn inform(&mut self, option: u32, data: &[u8]) -> Option<Agreed> {
         let mut data = Data(data);
         let parsed = data.text().and_then(|name| {
@@ -342,7 +343,8 @@ impl Answering<'_> {
         facts.extend_from_slice(&export.span.length_bytes.to_be_bytes());
         facts.extend_from_slice(&flags_of(export, self.talk.framing).to_be_bytes());
         self.answer(option, reply::INFO, &facts);
-        // Whoever does not ask may think that every byte can be had by itself: the size is told to all.
+        // Clients that do not request block sizes may assume that requests of any byte are allowed, so the sizes are
+        // always sent.
         let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
         for bytes in [export.block_bytes, export.block_bytes.max(4096), wire::PAYLOAD_BYTES_MAX] {
             sizes.extend_from_slice(&bytes.to_be_bytes());
@@ -356,10 +358,10 @@ impl Answering<'_> {
         }
     }
 
-    /// The contexts of which extents can be told: one.
+    /// Selects metadata contexts: only that of extents exists.
     fn contexts(&mut self, option: u32, data: &[u8]) -> Option<Agreed> {
         if option == option::SET_META_CONTEXT {
-            // It replaces what was set before, and does so where it fails too.
+            // It replaces the previous selection, even if it fails.
             self.talk.context_of = None;
         }
         let mut data = Data(data);
@@ -398,9 +400,9 @@ impl Answering<'_> {
 fn flags_of(export: &Export, framing: Framing) -> u16 {
     use transmission::*;
     let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | SEND_CACHE;
-    // A flush of one connection covers what all of them wrote: they share one cache.
+    // A flush of one connection covers the writes of all of them, since they share one cache.
     let always = always | CAN_MULTI_CONN;
-    // It is offered so that clients can find out that it never is fast: drives write zeros as anything else.
+    // Offered so that clients can find out that it is never fast: drives write zeros like any other data.
     let always = always | SEND_FAST_ZERO;
     let framed = match framing {
         Framing::Simple => 0,
@@ -410,7 +412,7 @@ fn flags_of(export: &Export, framing: Framing) -> u16 {
     always | framed | if export.is_rotational { ROTATIONAL } else { 0 }
 }
 
-/// The data of an option, from the front.
+/// Parser of an option's data.
 struct Data<'a>(&'a [u8]);
 
 impl<'a> Data<'a> {
@@ -428,7 +430,7 @@ impl<'a> Data<'a> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    /// A length and so many bytes of text.
+    /// Parses a length and that many bytes of text.
     fn text(&mut self) -> Option<&'a str> {
         let length = self.word()? as usize;
         let bytes = self.take(length)?;

@@ -1,5 +1,5 @@
-//! The way back to a client: small replies leave from the thread that has them, large ones and those for a client that is
-//! slow to read from a thread of the connection, in order.
+//! [`Output`]: the write side of a connection. Small replies are sent by the thread that has them, large ones and those
+//! to a slow client by a thread of the connection, in order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,13 +11,14 @@ use crate::budget::Share;
 use crate::stream::{Patience, Stream};
 use crate::wall::step_behind_the_clock;
 
-/// A reply longer than this is sent by the connection's own thread: its copy would make other replies late.
+/// Longest reply that is sent at once; a longer copy would delay other replies, so the connection's own thread sends
+/// it.
 const AT_ONCE_BYTES: usize = 64 << 10;
-/// What the replies that a connection has under way may take; its reader waits beyond.
+/// Limit of the memory of a connection's pending replies; beyond it, its reader waits.
 const OWED_BYTES_MAX: usize = 64 << 20;
-/// What a reply takes beside its message while it is under way: its place in queues, here and at the clock.
+/// Overhead of a reply under way: its entries in queues, here and at the clock.
 const KEEPING_BYTES: usize = 512;
-/// Stacks of the threads of a connection: there may be a thousand.
+/// Stack size of a connection's threads, of which there may be a thousand.
 pub const STACK_BYTES: usize = 256 << 10;
 
 /// The write side of a connection.
@@ -25,29 +26,29 @@ pub const STACK_BYTES: usize = 256 << 10;
 pub struct Output {
     stream: Stream,
     state: Mutex<State>,
-    /// The sender has work, or room was made.
+    /// Signals that the sender has work, or room was made.
     changed: Condvar,
-    /// With who is slow to read.
+    /// Patience with a slow client.
     patience: Patience,
-    /// The handshake is over: whoever is served is not turned out for others.
+    /// Whether the handshake is over: then the client is not displaced for others.
     agreed: AtomicBool,
 }
 
-/// Room that was set aside for a reply: whoever has it sends one message.
+/// Room reserved for a reply, which permits sending one message.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
-    /// The memory of it, which is free once the message is sent.
+    /// Its memory, which is freed once the message is sent.
     share: Share,
 }
 
 impl Room {
-    /// The memory of the message is this.
+    /// Sets the memory of the message.
     pub fn holds(&mut self, share: Share) {
         self.share = share;
     }
 
-    /// The memory of the message is taken from this.
+    /// Takes the memory of the message from `share`.
     pub fn takes_over(&mut self, share: &mut Share, bytes: u64) {
         self.share.take_over(share, bytes);
     }
@@ -55,22 +56,22 @@ impl Room {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Messages, and how much of each is sent.
+    /// Messages, with the number of bytes sent.
     waiting: VecDeque<(Vec<u8>, usize, Room)>,
-    /// The connection's thread runs, and has or looks for work.
+    /// Whether the connection's thread is running.
     has_sender: bool,
     sending: bool,
-    /// Nothing can be sent any more.
+    /// Whether sending has failed.
     broken: bool,
-    /// No more is to come.
+    /// Whether no more messages will follow.
     closing: bool,
     owed_bytes: usize,
-    /// Somebody waits for room.
+    /// Whether the reader waits for room.
     reader_waits: bool,
 }
 
 impl Output {
-    /// The way back over `stream`.
+    /// Creates the write side of `stream`.
     pub fn new(stream: Stream, patience: Patience) -> Arc<Output> {
         Arc::new(Output {
             stream,
@@ -81,27 +82,27 @@ impl Output {
         })
     }
 
-    /// What it goes over.
+    /// The underlying stream.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// How long the client is waited for.
+    /// Patience with the client.
     pub fn patience(&self) -> &Patience {
         &self.patience
     }
 
-    /// Somebody is there to be answered.
+    /// Whether the client can still receive.
     pub fn is_open(&self) -> bool {
         !self.state().broken
     }
 
-    /// The handshake is over.
+    /// Marks the handshake as over.
     pub fn agree(&self) {
         self.agreed.store(true, Ordering::Release);
     }
 
-    /// It still shakes hands, and nobody has displaced it yet.
+    /// Whether it is still in its handshake and has not been displaced yet.
     pub fn may_be_displaced(&self) -> bool {
         !self.agreed.load(Ordering::Acquire) && !self.state().broken
     }
@@ -110,7 +111,7 @@ impl Output {
         self.state.lock().expect("nobody panics with it")
     }
 
-    /// Waits until there is room for a reply of `bytes`, whose memory is `share`; `None` when the connection is broken.
+    /// Waits for room for a reply of `bytes`, with the memory `share`; `None` if the connection is broken.
     pub fn reserve(&self, bytes: usize, share: Share) -> Option<Room> {
         let bytes = bytes + KEEPING_BYTES;
         let mut state = self.state();
@@ -123,7 +124,7 @@ impl Output {
         (!state.broken).then_some(Room { bytes, share })
     }
 
-    /// Sends, or has sent, a message; never waits for the client.
+    /// Sends a message, or queues it; never waits for the client.
     pub fn send(self: &Arc<Self>, message: Vec<u8>, room: Room) {
         let mut state = self.state();
         let sent = if message.len() <= AT_ONCE_BYTES { self.send_now(&mut state, &message) } else { 0 };
@@ -146,11 +147,11 @@ impl Output {
         self.changed.notify_all();
     }
 
-    /// Sends messages that leave together from the reader's thread, which waits where the client is owed too much already.
-    /// `share` is their memory; both are empty afterwards where not all could be sent at once.
+    /// Sends messages together from the reader's thread, which waits if too much is pending. `share` is their memory;
+    /// both are empty afterwards if not all could be sent at once.
     ///
     /// # Errors
-    /// The connection is broken.
+    /// When the connection is broken.
     pub fn send_together(self: &Arc<Self>, messages: &mut Vec<u8>, share: &mut Share) -> io::Result<()> {
         let sent = self.send_now(&mut self.state(), messages);
         if sent < messages.len() {
@@ -163,7 +164,7 @@ impl Output {
         Ok(())
     }
 
-    /// Sends what the client has room for, unless others are before it; returns how much that was.
+    /// Sends as much as the client has room for, unless other messages are before it; returns the number of bytes sent.
     fn send_now(&self, state: &mut State, message: &[u8]) -> usize {
         if state.broken || state.sending || !state.waiting.is_empty() {
             return 0;
@@ -178,13 +179,13 @@ impl Output {
     fn free(&self, state: &mut State, Room { bytes, share }: Room) {
         drop(share);
         state.owed_bytes -= bytes;
-        // A word to nobody would be a system call for every reply.
+        // Notifying no one would still cost a system call per reply.
         if state.reader_waits {
             self.changed.notify_all();
         }
     }
 
-    /// The connection's own thread: sends what waits until nothing more will come.
+    /// The connection's own thread: sends queued messages until no more will follow.
     fn send_on(&self) {
         step_behind_the_clock();
         let mut state = self.state();
@@ -195,7 +196,7 @@ impl Output {
                 let sent = self.stream.write_patiently(&message[from..], &self.patience);
                 drop(message);
                 if sent.is_err() {
-                    // A client that lets others wait hears no more, and is heard no more.
+                    // A client that makes others wait is disconnected.
                     self.stream.shut();
                 }
                 state = self.state();
@@ -215,7 +216,7 @@ impl Output {
         }
     }
 
-    /// Nothing more will be sent: waits for what waits, unless the client has gone.
+    /// Waits until queued messages are sent, unless the client has left.
     pub fn close(&self) {
         let mut state = self.state();
         state.closing = true;
@@ -226,7 +227,7 @@ impl Output {
         state.broken = true;
     }
 
-    /// The connection ends at once, whatever is under way; its reader and its client find it closed.
+    /// Closes the connection at once, even with requests under way; its reader and its client see it closed.
     pub fn cut(&self) {
         self.state().broken = true;
         self.stream.shut();

@@ -1,4 +1,4 @@
-//! A request that is longer than what a model is asked at a time: several to the clock, one to the client.
+//! [`Parts`]: splits a request longer than a model accepts into several for the clock, with one reply to the client.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use headstack_workload::Span;
 use super::reply::Reply;
 use crate::pacer::Answer;
 
-/// The longest request that a model is asked at a time. Even the half of it is more than an undo log keeps, so that a trim in
-/// parts is as final as one of a whole.
+/// Longest request that a model accepts. Half of it is already more than an undo log keeps, so a trim in parts is as
+/// final as a whole one.
 pub const PART_BYTES_MAX: u64 = 1 << 30;
 
-/// Where one part ends and the next begins. A page that two parts trim by halves would not be given back.
+/// Alignment of the boundaries between parts: a page of which two parts trim half each would not be freed.
 const CUT_BYTES: u64 = 1 << 20;
 
-/// Parts about as long as each other.
+/// Splits a span into parts of about equal length.
 pub fn parts_of(span: Span) -> Vec<Span> {
     let Span { start_bytes, length_bytes } = span;
     let count = length_bytes.div_ceil(PART_BYTES_MAX - CUT_BYTES).max(1);
@@ -29,7 +29,7 @@ pub fn parts_of(span: Span) -> Vec<Span> {
     (0..count).map(|number| Span { start_bytes: cut(number), length_bytes: cut(number + 1) - cut(number) }).collect()
 }
 
-/// Parts that are under way. The reply goes when the last of them is answered.
+/// Parts under way. The reply is sent when the last one is answered.
 #[derive(Debug)]
 pub struct Parts {
     state: Mutex<State>,
@@ -38,30 +38,30 @@ pub struct Parts {
 #[derive(Debug)]
 struct State {
     left: usize,
-    /// The worst that became of one of them.
+    /// Worst outcome so far.
     outcome: Outcome,
-    /// The contents could not be changed.
+    /// Error if the contents could not be changed.
     refused: Option<Errno>,
     reply: Option<Reply>,
 }
 
-/// One of them, as the clock knows it.
+/// One part, as submitted to the clock.
 #[derive(Debug)]
 struct Part(Arc<Parts>);
 
 impl Parts {
-    /// So many parts, which `reply` answers.
+    /// Creates parts that `reply` answers.
     pub fn new(reply: Reply, parts: usize) -> Arc<Parts> {
         let state = State { left: parts, outcome: Outcome::Done, refused: None, reply: Some(reply) };
         Arc::new(Parts { state: Mutex::new(state) })
     }
 
-    /// What the clock answers for one of them.
+    /// Returns the answer of one part for the clock.
     pub fn part(self: &Arc<Self>) -> Box<dyn Answer> {
         Box::new(Part(Arc::clone(self)))
     }
 
-    /// So many of them are not handed in at all.
+    /// Refuses parts that are not submitted at all.
     pub fn refuse(&self, errno: Errno, parts: usize) {
         self.settle(parts, Duration::ZERO, |state| state.refused = Some(errno));
     }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(all([Outcome::Done; 3]), b"yes");
         assert_eq!(all([Outcome::Done, Outcome::Failed(None), Outcome::Done]), failed);
         assert_eq!(all([Outcome::Failed(None), Outcome::Vanished, Outcome::Done]), b"");
-        // Two that were handed in, and one that could not be: the last answer tells it.
+        // Two that were submitted, and one that could not be: the last answer reports it.
         let full = heard(Framing::Simple, |reply| {
             let parts = Parts::new(reply, 3);
             parts.part().send(Outcome::Done, Duration::ZERO);

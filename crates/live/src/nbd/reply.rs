@@ -1,4 +1,4 @@
-//! A reply that waits for its time: what a client hears of what became of its request.
+//! [`Reply`]: a reply that waits for its completion time, and its encoding of the outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,24 +11,24 @@ use super::sparse;
 use crate::pacer::Answer;
 use crate::witness::{Client, Issued};
 
-/// What a request is answered with, when the model says so.
+/// A reply, sent when the model says so.
 #[derive(Debug)]
 pub struct Reply {
-    /// The way back.
+    /// Connection to the client.
     pub output: Arc<Output>,
-    /// What it is to.
+    /// The request that it answers.
     pub to: To,
-    /// The message, if all is well.
+    /// The message on success.
     pub message: Vec<u8>,
     /// First byte of the export in the system's address space.
     pub start_bytes: u64,
-    /// How much a read brings.
+    /// Length of a read's data.
     pub read_bytes: Option<u32>,
-    /// Room for it on the way.
+    /// Room reserved for sending it.
     pub room: Room,
-    /// Whom it is for.
+    /// The client.
     pub client: Arc<Client>,
-    /// What is known of when the client asked.
+    /// Issue time of the request, as far as known.
     pub issued: Issued,
 }
 
@@ -47,7 +47,7 @@ impl Answer for Reply {
                 error(&mut message, self.to, Errno::Io, at);
                 message
             }
-            // A client that waits would wait forever.
+            // A client that waits for a vanished device would wait forever.
             Outcome::Vanished => return self.output.cut(),
         };
         let (turns, output, room) = (&self.client.turns, self.output, self.room);
@@ -64,8 +64,7 @@ impl Answer for Reply {
     }
 }
 
-/// An error as the protocol has it: it has none for what took too long, and none for what can only be read but that it is not
-/// permitted.
+/// Returns the protocol's error for a fault: it has no time-out, and for a read-only device only "not permitted".
 fn wire_errno(errno: faults::Errno) -> Errno {
     match errno {
         faults::Errno::Io | faults::Errno::TimedOut => Errno::Io,
@@ -75,7 +74,7 @@ fn wire_errno(errno: faults::Errno) -> Errno {
 }
 
 impl Reply {
-    /// Tells the client that it cannot be.
+    /// Replies with an error.
     pub fn refuse(self, errno: Errno) {
         let mut message = Vec::new();
         error(&mut message, self.to, errno, None);
@@ -84,7 +83,7 @@ impl Reply {
     }
 }
 
-/// Appends an error, with its place where that is known.
+/// Appends an error, with its offset if known.
 pub fn error(into: &mut Vec<u8>, to: To, errno: Errno, at_bytes: Option<u64>) {
     if !to.framing.has_chunks() {
         return wire::simple(into, to.cookie, errno as u32);
@@ -106,12 +105,12 @@ pub mod tests {
     use crate::witness::Scene;
     use headstack_nbd::Framing;
 
-    /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
+    /// The bytes that a client receives as reply to cookie 7 of an export that begins at 1 MiB.
     pub fn told(framing: Framing, outcome: Outcome) -> Vec<u8> {
         heard(framing, |reply| Box::new(reply).send(outcome, Duration::ZERO))
     }
 
-    /// What a client reads of what `answer` does with such a reply.
+    /// The bytes that a client receives when `answer` uses such a reply.
     pub fn heard(framing: Framing, answer: impl FnOnce(Reply)) -> Vec<u8> {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let budget = Budget::new(0);

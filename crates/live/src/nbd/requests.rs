@@ -1,5 +1,4 @@
-//! Requests of one connection, from the first to the last: what may be asked, what becomes of the data, and which reply it
-//! will be.
+//! [`Requests`]: the requests of a connection: checks, their effect on the data, and their replies.
 
 use std::io;
 use std::sync::Arc;
@@ -20,19 +19,19 @@ use crate::pacer::Answer;
 use crate::power::Change;
 use crate::witness::{Client, Issued};
 
-/// Replies that need no clock leave together, up to so many bytes.
+/// Bytes up to which replies that need no clock are sent together.
 const BATCH_BYTES: usize = 256 << 10;
-/// What a request takes beside its data while it is under way: its place in queues, here and at the clock.
+/// Overhead of a request under way: its entries in queues, here and at the clock.
 const REPLY_BYTES: u64 = 512;
-/// The longest head of a reply.
+/// Longest header of a reply.
 const REPLY_HEAD_BYTES: usize = 64;
-/// What a connection keeps for them while it has none.
+/// Memory that a connection keeps for such replies while it has none.
 const BATCH_KEPT_BYTES: usize = 64 << 10;
-/// A read at least so long is looked at for never having been written.
+/// Length of a read from which on it is checked for holes.
 const HOLE_BYTES: u32 = 64 << 10;
-/// Extents of one reply.
+/// Largest number of extents in a reply.
 const EXTENTS_MAX: usize = 4096;
-/// A payload that says which contexts are wanted is no longer than this: there is one context.
+/// Longest payload that selects contexts: there is only one context.
 const CONTEXTS_BYTES_MAX: u64 = 8 + 4 * 16;
 
 /// A connection whose client has chosen an export.
@@ -41,16 +40,16 @@ pub struct Requests<'d> {
     output: Arc<Output>,
     device: &'d Device,
     terms: Terms,
-    /// Replies that leave together, where nothing takes time, and their memory.
+    /// Replies that are sent together if nothing takes time.
     batch: Vec<u8>,
     batch_share: Share,
     client: Arc<Client>,
-    /// Since when the client has always sent more by the time that it was looked for.
+    /// Time since which the client has always sent its next request before it was looked for.
     gapless_since: Instant,
 }
 
 impl<'d> Requests<'d> {
-    /// What comes out of `input` is carried out on `terms`, and answered over `output`.
+    /// Creates the request loop: `input` is processed on `terms`, and answered over `output`.
     pub fn new(
         input: Input,
         output: Arc<Output>,
@@ -63,13 +62,13 @@ impl<'d> Requests<'d> {
         Requests { input, output, device, terms, batch: Vec::new(), batch_share, client, gapless_since }
     }
 
-    /// Serves requests until the client goes.
+    /// Serves requests until the client leaves.
     ///
     /// # Errors
-    /// The stream's, among them a client that goes in the middle of a request, of which nothing is carried out then.
+    /// The stream's error, including that the client leaves in the middle of a request, which is then not executed.
     pub fn serve(&mut self) -> io::Result<()> {
         let served = self.each();
-        // What was answered is told, whatever came after it.
+        // Answers are sent in any case.
         self.flush().and(served)
     }
 
@@ -96,7 +95,7 @@ impl<'d> Requests<'d> {
         }
     }
 
-    /// Its payload follows, whatever its flags say.
+    /// Processes a write: its payload follows, whatever its flags are.
     fn write(&mut self, header: &Header) -> io::Result<()> {
         let task = Task { device: self.device, terms: &self.terms, header };
         if header.length_bytes <= u64::from(wire::PAYLOAD_BYTES_MAX) && task.check().is_ok() {
@@ -104,12 +103,12 @@ impl<'d> Requests<'d> {
             self.flush_unless_here(length)?;
             return self.answer(header, length);
         }
-        // It needs no memory to be refused.
+        // A refused write needs no memory.
         self.skip_payload(header)?;
         self.answer(header, 0)
     }
 
-    /// A payload of another request than a write says what is asked for: how much, and which contexts of it.
+    /// Processes a payload of a request other than a write, which states the range and the contexts.
     fn described(&mut self, header: &Header) -> io::Result<()> {
         let is_short = (8..=CONTEXTS_BYTES_MAX).contains(&header.length_bytes);
         if header.command != command::BLOCK_STATUS || !is_short {
@@ -126,7 +125,7 @@ impl<'d> Requests<'d> {
         self.answer(&header, 0)
     }
 
-    /// Reads past what follows a request that is refused. A client that announces more than could ever come is hung up on.
+    /// Skips the payload of a refused request. A client that announces an impossible length is disconnected.
     fn skip_payload(&mut self, header: &Header) -> io::Result<()> {
         let length = u32::try_from(header.length_bytes)
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a payload that no request has"))?;
@@ -134,7 +133,7 @@ impl<'d> Requests<'d> {
         self.input.skip(length as usize)
     }
 
-    /// Nobody waits for a client that waits for a reply.
+    /// Sends pending replies unless the next bytes are already here: the client may be waiting for a reply.
     fn flush_unless_here(&mut self, length: usize) -> io::Result<()> {
         if self.input.has(length) && self.batch.len() < BATCH_BYTES { Ok(()) } else { self.flush() }
     }
@@ -143,14 +142,14 @@ impl<'d> Requests<'d> {
         if !self.batch.is_empty() {
             self.output.send_together(&mut self.batch, &mut self.batch_share)?;
             self.batch.clear();
-            // One long read must not hold its memory for as long as the connection lives.
+            // One long read must not hold its memory for the lifetime of the connection.
             self.batch.shrink_to(BATCH_KEPT_BYTES);
             self.batch_share.shrink(self.batch.capacity() as u64);
         }
         Ok(())
     }
 
-    /// Carries out a request, and answers it or has the clock do so.
+    /// Executes a request, and answers it or lets the clock do so.
     fn answer(&mut self, header: &Header, payload_bytes: usize) -> io::Result<()> {
         let submitter = &self.device.submitter;
         let task = Task { device: self.device, terms: &self.terms, header };
@@ -225,7 +224,7 @@ impl<'d> Requests<'d> {
             return Ok(());
         }
         let mut reply = Some(reply);
-        // What the reply takes is its own from here on; the payload goes with this request.
+        // The reply keeps its own memory from here on; the payload's is freed with this request.
         let answer = |share: &mut Share| {
             let mut reply = reply.take().expect("it is made once");
             reply.room.takes_over(share, reply_bytes);
@@ -243,13 +242,13 @@ impl<'d> Requests<'d> {
 /// When a reply is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Now {
-    /// It takes no drive to say it.
+    /// At once: no drive is involved.
     AtOnce,
-    /// When the model says so.
+    /// At the time that the model determines.
     OnTime,
 }
 
-/// A request on the terms of its connection.
+/// A request with the terms of its connection.
 struct Task<'a> {
     device: &'a Device,
     terms: &'a Terms,
@@ -257,10 +256,10 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Does to the contents what the request does, and appends the reply: what it will be if all goes well, or why not.
+    /// Applies the request to the contents, and appends the reply on success, or an error.
     ///
-    /// A write is in the contents when it has been received, a read takes them then: what comes while others are under
-    /// way on the same blocks may see either, as on a drive.
+    /// A write changes the contents when it has been received, a read takes its data at that time: requests to the same
+    /// blocks that are under way at the same time may see either state, as on a drive.
     fn reply(&self, payload: &[u8], message: &mut Vec<u8>) -> Now {
         let before = message.len();
         if let Err(errno) = self.check().and_then(|()| self.carry_out(payload, message)) {
@@ -272,7 +271,7 @@ impl Task<'_> {
         if is_empty || self.header.command == command::BLOCK_STATUS { Now::AtOnce } else { Now::OnTime }
     }
 
-    /// The reply to a request that will change contents, if all goes well with that.
+    /// Appends the reply to a request that will change contents, for the case of success.
     fn promise(&self, message: &mut Vec<u8>) -> Now {
         if let Err(errno) = self.check() {
             error(message, self.to(), errno, None);
@@ -282,7 +281,7 @@ impl Task<'_> {
         if self.header.length_bytes == 0 { Now::AtOnce } else { Now::OnTime }
     }
 
-    /// What the request does to contents.
+    /// The request's change of the contents.
     fn change<'p>(&self, payload: &'p [u8]) -> Option<Change<'p>> {
         match self.header.command {
             command::WRITE => Some(Change::Data(payload)),
@@ -292,7 +291,7 @@ impl Task<'_> {
         }
     }
 
-    /// Makes a change of more than the model is asked at a time, and hands its parts to the clock.
+    /// Makes a change longer than the model accepts, and submits its parts to the clock.
     fn change_in_parts(&self, at: Instant, change: Change<'_>, forced: bool, share: &mut Share, reply: Reply) {
         let parts = parts_of(self.span());
         let replies = Parts::new(reply, parts.len());
@@ -304,7 +303,7 @@ impl Task<'_> {
         }
     }
 
-    /// Memory that its reply takes at most.
+    /// Upper limit of its reply's memory.
     fn reply_bytes(&self) -> usize {
         let brings = match self.header.command {
             _ if self.check().is_err() => 0,
@@ -315,13 +314,13 @@ impl Task<'_> {
         REPLY_HEAD_BYTES + brings
     }
 
-    /// Memory that keeping what it changes takes.
+    /// Memory for the previous contents.
     fn undo_bytes(&self) -> u64 {
         let changes = matches!(self.header.command, command::WRITE | command::WRITE_ZEROES | command::TRIM);
         if changes && self.check().is_ok() { self.device.undo_bytes(self.header.length_bytes) } else { 0 }
     }
 
-    /// What it is answered with, if all goes well.
+    /// Builds its reply for the case of success.
     fn with_message(
         &self,
         output: &Arc<Output>,
@@ -336,13 +335,13 @@ impl Task<'_> {
             to: self.to(),
             message,
             start_bytes: self.terms.export.span.start_bytes,
-            // A read is no longer than a payload.
+            // A read is limited to the length of a payload.
             read_bytes: (self.header.command == command::READ).then_some(self.header.length_bytes as u32),
             room,
         }
     }
 
-    /// What is wrong with the request.
+    /// Checks the request.
     fn check(&self) -> Result<(), Errno> {
         let (header, export) = (self.header, &self.terms.export);
         let flags = match header.command {
@@ -372,7 +371,7 @@ impl Task<'_> {
         if !is_whole || too_long || no_extent {
             return Err(Errno::Invalid);
         }
-        // A drive writes zeros as it writes anything else.
+        // A drive writes zeros like any other data.
         if header.flags & command::FLAG_FAST_ZERO != 0 { Err(Errno::NotSupported) } else { Ok(()) }
     }
 
@@ -395,7 +394,7 @@ impl Task<'_> {
         To { framing: self.terms.framing, cookie, offset_bytes }
     }
 
-    /// Its place in the system's address space.
+    /// Its range in the system's address space.
     fn span(&self) -> Span {
         let start_bytes = self.terms.export.span.start_bytes + self.header.offset_bytes;
         Span { start_bytes, length_bytes: self.header.length_bytes }
@@ -413,9 +412,9 @@ impl Task<'_> {
         let (header, contents) = (self.header, &self.device.contents);
         let has_chunks = self.terms.framing.has_chunks();
         let start = self.span().start_bytes;
-        // No longer than a payload.
+        // Limited to the length of a payload.
         let length = header.length_bytes as u32;
-        // What a fault puts among zeros needs their place.
+        // A fault may put data in place of zeros, and needs room for them.
         let may_be_sparse = header.flags & command::FLAG_DF == 0 && !self.device.submitter.gate().spoils_reads();
         if !has_chunks || length == 0 {
             self.acknowledge(message);
@@ -441,12 +440,12 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Which parts were written: the server knows without asking the system.
+    /// Appends the extents that were written, without asking the simulated system.
     fn block_status(&self, message: &mut Vec<u8>) -> io::Result<()> {
         let only_one = self.header.flags & command::FLAG_REQ_ONE != 0;
         let extents_max = if only_one { 1 } else { EXTENTS_MAX };
         let Span { start_bytes, length_bytes } = self.span();
-        // What was trimmed for good is a hole by now.
+        // Ranges that were trimmed permanently become holes first.
         self.device.submitter.gate().tidy(&self.device.contents)?;
         let extents = self.device.contents.extents(start_bytes, length_bytes, extents_max)?;
         let count = extents.len() as u32;
@@ -471,7 +470,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// What the system is asked about a part of its span, or all of it: zeros are written, a cache command reads.
+    /// The request to the system for a part of its span, or all of it: zeros are written, a cache command reads.
     fn request(&self, part: Span) -> Request {
         let kind = match self.header.command {
             command::WRITE | command::WRITE_ZEROES => Kind::Write,

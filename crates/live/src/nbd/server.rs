@@ -1,6 +1,6 @@
-//! Who listens, and the connections that came of it.
+//! [`Server`]: listeners and their connections.
 //!
-//! Handshakes are held on one thread ([`EventLoop`]); a client that has chosen an export gets a thread of its own.
+//! Handshakes run on one thread ([`EventLoop`]); a client that has chosen an export gets its own thread.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -23,22 +23,22 @@ use crate::device::Device;
 use crate::event_loop::{ConnectionLimits, ConnectionSlot, EventLoop, Listener, Next, Protocol};
 use crate::stream::{Patience, Stream};
 
-/// Clients that wait to be let in, as far as the system allows (`net.core.somaxconn`).
+/// Length of the listen queue, as far as the system allows (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// Long enough for any client that means to go on.
+/// Time limit of a handshake, sufficient for any serious client.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// What is granted to clients.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From coming to having chosen an export.
+    /// Time from connecting to having chosen an export.
     pub handshake: Duration,
-    /// Clients in their handshake: the one that came first makes room for another.
+    /// Concurrent handshakes: the oldest is closed for a new one.
     pub handshakes_max: usize,
-    /// Clients that have chosen an export, as far as there is memory for them: more are hung up on.
+    /// Clients that have chosen an export, as far as there is memory: more are disconnected.
     pub connections_max: usize,
-    /// A client that holds memory for a payload or for replies has to move some of it within so long, while others wait for
+    /// Time within which a client that holds memory for a payload or replies has to make progress while others wait for
     /// memory.
     pub stall: Duration,
 }
@@ -49,31 +49,31 @@ impl Default for Limits {
     }
 }
 
-/// Where clients come from.
+/// An endpoint for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A socket in the file system.
+    /// A unix socket.
     Unix(PathBuf),
-    /// A port, on whichever address was said.
+    /// A port at any address.
     Tcp(SocketAddr),
-    /// A port of loopback, on both of its addresses where the machine has IPv6.
+    /// A loopback port, on both of its addresses if the machine has IPv6.
     Loopback(u16),
-    /// The one client that started the server with a socket as standard input and output.
+    /// The single client that started the server with a socket as standard input and output.
     Stdio,
-    /// Sockets that a service manager opened (LISTEN_FDS).
+    /// Sockets opened by a service manager (LISTEN_FDS).
     Activated,
 }
 
-/// What the threads of a server share.
+/// Shared state of the server's threads.
 #[derive(Debug)]
 struct Shared {
     device: Arc<Device>,
     security: Security,
     limits: Limits,
-    /// Connections that are open, those in their handshake among them.
+    /// Open connections, including those in their handshake.
     taken: Arc<AtomicUsize>,
     connections: Mutex<Connections>,
-    /// A connection has ended.
+    /// Signals that a connection has ended.
     left: Condvar,
 }
 
@@ -81,7 +81,7 @@ struct Shared {
 struct Connections {
     /// Connections over sockets.
     sockets: usize,
-    /// The one over standard input and output, where these are pipes, which only the client can end.
+    /// The one over standard input and output if these are pipes, which only the client can end.
     pipes: usize,
     outputs: Vec<Weak<Output>>,
 }
@@ -90,25 +90,25 @@ struct Connections {
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
-    /// None where clients cannot come by themselves.
+    /// `None` if clients cannot connect by themselves.
     event_loop: Option<EventLoop>,
     addresses: Vec<SocketAddr>,
     paths: Vec<PathBuf>,
 }
 
 impl Server {
-    /// Listens at `endpoints` and serves `device` to whoever comes.
+    /// Listens at `endpoints` and serves `device`.
     ///
     /// # Errors
-    /// An endpoint that is in use or cannot be had.
+    /// When an endpoint is in use or not available.
     pub fn start(device: &Arc<Device>, endpoints: &[Endpoint], security: Security) -> Result<Server, LiveError> {
         Server::start_with(device, endpoints, security, Limits::default(), SOCKET_MODE)
     }
 
-    /// As [`start`](Self::start), with limits of one's own and sockets of this mode.
+    /// Like [`start`](Self::start), with other limits and mode of the sockets.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`start`](Self::start).
     pub fn start_with(
         device: &Arc<Device>,
         endpoints: &[Endpoint],
@@ -121,7 +121,7 @@ impl Server {
         let shared = Shared { device, security, limits, taken: Arc::default(), connections, left };
         let shared = Arc::new(shared);
         let clients = Arc::downgrade(&shared);
-        // Who waits for no answer would hear of it with the next request only.
+        // A client that waits for no answer would otherwise only notice with its next request.
         shared.device.submitter.gate().on_cut(move || {
             if let Some(shared) = clients.upgrade() {
                 shared.cut();
@@ -170,7 +170,7 @@ impl Server {
 
     fn listen_at(&mut self, address: SocketAddr, listeners: &mut Vec<Listener>) -> io::Result<SocketAddr> {
         let listener = TcpListener::bind(address)?;
-        // Who listens may do so again, with a longer queue.
+        // Listening again changes the length of the queue.
         listen(&listener, BACKLOG).map_err(io::Error::from)?;
         let bound = listener.local_addr()?;
         self.addresses.push(bound);
@@ -195,28 +195,28 @@ impl Server {
         Ok(())
     }
 
-    /// Addresses of the TCP ports, as the system gave them.
+    /// Addresses of the TCP ports, as assigned by the system.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.taken.load(Ordering::Acquire)
     }
 
-    /// Nobody is there, and nobody can come: the one client of standard input has gone.
+    /// Whether the single client of standard input has left, so that no more clients can come.
     pub fn is_over(&self) -> bool {
         self.event_loop.is_none() && self.connections() == 0
     }
 
-    /// Ends every connection, as a broken link does; clients may come again.
+    /// Ends every connection as a broken link does; clients may reconnect.
     pub fn cut_connections(&self) {
         self.shared.cut();
     }
 
-    /// Ends every connection and listens no more. Standard input alone, where it is a pipe, stays open for as long as its
-    /// client likes.
+    /// Ends every connection and stops listening. Only pipes of standard input remain open until their client closes
+    /// them.
     pub fn stop(self) {
         if let Some(event_loop) = self.event_loop {
             event_loop.close();
@@ -227,7 +227,7 @@ impl Server {
             connections = self.shared.left.wait(connections).expect("nobody panics with it");
         }
         for path in &self.paths {
-            // Somebody may have removed it.
+            // The user may have removed it.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -255,11 +255,11 @@ impl Shared {
     fn cut(&self) {
         let outputs = std::mem::take(&mut self.connections().outputs);
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
-        // Who waits for memory finds that he need not, one after the other.
+        // Waiting threads notice one after another that they need not wait.
         self.device.submitter.budget().tell();
     }
 
-    /// Gives a client whose handshake has come this far a thread of its own.
+    /// Gives a client whose handshake is finished its own thread.
     fn connect(
         self: &Arc<Self>,
         stream: &Stream,
@@ -270,7 +270,7 @@ impl Shared {
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
         if matches!(agreed, Agreed::Export(_)) {
-            // Before it hears so: who has been let in gives way to nobody.
+            // Set before the client is told: an admitted client is not displaced.
             output.agree();
         }
         let deadline = Some(Instant::now() + self.limits.handshake);
@@ -280,7 +280,7 @@ impl Shared {
         })
     }
 
-    /// Gives the client of standard input and output a thread of its own: who starts a server may take his time.
+    /// Gives the client of standard input and output its own thread, without a time limit for the handshake.
     fn connect_alone(self: &Arc<Self>, stream: &Stream) -> io::Result<()> {
         let output = self.admit(stream)?;
         let slot = ConnectionSlot::new(&self.taken);
@@ -293,12 +293,12 @@ impl Shared {
         })
     }
 
-    /// Finds a place for a client.
+    /// Admits a client if there is a place.
     fn admit(&self, stream: &Stream) -> io::Result<Arc<Output>> {
         let mut connections = self.connections();
         let budget = self.device.submitter.budget();
         if connections.sockets >= self.limits.connections_max.min(budget.connections_max()) {
-            // One that still shakes hands, under TLS, makes room: its place is free as soon as its thread has heard of it.
+            // A client still in its TLS handshake is displaced: its place is free as soon as its thread notices.
             let shaking = connections.outputs.iter().filter_map(Weak::upgrade).find(|output| output.may_be_displaced());
             let shaking = shaking.ok_or_else(|| io::Error::other("too many connections"))?;
             shaking.cut();
@@ -320,7 +320,7 @@ impl Shared {
         let thread = thread::Builder::new().name("headstack-nbd".to_owned()).stack_size(STACK_BYTES);
         let served = thread.spawn(move || {
             let opened = |output: &Arc<Output>| shared.connections().know(output);
-            // A client that goes, in the middle of a request or not, is no failure of the server.
+            // A client that leaves, in the middle of a request or not, is no failure of the server.
             let _ = work(&shared, &output, &opened);
             output.stream().shut();
             shared.forget(output.stream());
@@ -335,7 +335,7 @@ impl Shared {
     }
 }
 
-/// The handshakes of a server's clients.
+/// The event loop's handler of handshakes.
 struct Handshakes(Arc<Shared>);
 
 impl Protocol for Handshakes {
@@ -356,7 +356,7 @@ impl Protocol for Handshakes {
 
     fn hand_over(&self, (_, agreed): Self::State, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot) {
         let agreed = agreed.expect("only who has agreed on something leaves");
-        // A client for which there is no thread, or no place, is hung up on.
+        // Without a thread or a place, the client is disconnected.
         let _ = self.0.connect(&stream, agreed, heard, say, slot);
     }
 }
@@ -381,13 +381,13 @@ fn listen_where_activated(listeners: &mut Vec<Listener>) -> Result<(), LiveError
     Ok(())
 }
 
-/// Who may connect to a socket where nothing is said: its owner.
+/// Default mode of a socket: only its owner may connect.
 pub const SOCKET_MODE: u32 = 0o600;
 
-/// A socket at `path`, of this mode; one that a server left that is no more gives way.
+/// Listens on a socket at `path`, of this mode; the socket of a dead server is replaced.
 ///
 /// # Errors
-/// Something else there; a server that listens.
+/// When something else is there, or a server listens.
 pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> {
     let name = path.display().to_string();
     match bound(path, mode) {
@@ -409,18 +409,18 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
 
 fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The file of the socket takes over its mode: there is no moment at which it is anybody's, whatever the umask.
+    // The socket's file inherits this mode, so that it is never open to others, whatever the umask is.
     fchmod(&socket, Mode::from_raw_mode(mode & SOCKET_MODE))?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
-    // What the umask has taken away, and what others are granted.
+    // Restores bits that the umask removed, and grants access to others.
     chmod(path, Mode::from_raw_mode(mode))?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
-/// A thousand clients are a thousand descriptors, which is more than processes have by default.
+/// Raises the limit of open files: a thousand clients need a thousand descriptors, which is more than the default.
 pub fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
-    // Who may not have them serves as many as he can.
+    // Without the permission, the server serves as many as it can.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -1,16 +1,16 @@
-//! Reads without their zeros: a structured reply says where these are, and leaves them out.
+//! Sparse reads: a structured reply lists runs of zeros as holes and omits their data.
 
 use std::ops::Range;
 
 use headstack_nbd::{self as wire, To, chunk};
 
-/// Runs of zeros are made of pages of the export, whole ones.
+/// Holes consist of whole pages of the export.
 const PAGE_BYTES: u64 = 4096;
-/// Where a chunk's data begin, before them.
+/// Bytes of the offset before a chunk's data.
 const OFFSET_BYTES: usize = 8;
 
-/// Turns the one chunk of data at the end of `message`, whose bytes begin at `from` and are those from the
-/// request's first on, into chunks of data and of holes. It only ever becomes shorter: each hole has room for its own chunk and the next head.
+/// Splits the chunk of data at the end of `message`, whose bytes begin at `from`, into chunks of data and of holes. The
+/// message never becomes longer: each hole has room for its own chunk and the next header.
 pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, to: To) {
     let offset_bytes = to.offset_bytes;
     let runs = runs(&message[from..], offset_bytes);
@@ -44,7 +44,7 @@ pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, to: To) {
     message.shrink_to_fit();
 }
 
-/// Turns a reply without its zeros back into one chunk of data: a fault that comes is for reads that were there before it, too.
+/// Turns a sparse reply back into one chunk of data, since a new fault may affect reads that were already under way.
 pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
     let head_bytes = to.framing.chunk_bytes();
     let data_at = head_bytes + OFFSET_BYTES;
@@ -58,7 +58,7 @@ pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
     let mut rest = &message[..];
     while rest.len() >= data_at {
         let kind = u16::from_be_bytes([rest[6], rest[7]]);
-        // The length ends the head; no reply to a read is so long that more than 32 bits of it were used.
+        // The length is the last field of the header; no reply to a read is so long that it needs more than 32 bits.
         let length = u32::from_be_bytes(rest[head_bytes - 4..head_bytes].try_into().expect("four bytes")) as usize;
         let at = u64::from_be_bytes(rest[head_bytes..data_at].try_into().expect("eight bytes")) - to.offset_bytes;
         let (this, others) = rest.split_at(head_bytes + length);
@@ -71,7 +71,7 @@ pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
     *message = whole;
 }
 
-/// Runs of whole pages of zeros, and what is between them.
+/// Splits data into runs of whole zero pages, and the data between them.
 fn runs(data: &[u8], offset_bytes: u64) -> Vec<(Range<usize>, bool)> {
     let mut runs: Vec<(Range<usize>, bool)> = Vec::new();
     let mut at = 0;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use headstack_nbd::Framing;
 
-    /// The reply to a read of `data`, and what a client makes of it.
+    /// The reply to a read of `data`, and the client's interpretation.
     fn told(data: &[u8], offset_bytes: u64) -> (usize, Vec<u8>, Vec<u16>) {
         let mut message = b"before".to_vec();
         let to = To { framing: Framing::Structured, cookie: 7, offset_bytes };
@@ -133,7 +133,7 @@ mod tests {
             ("..", 0, vec![hole]),
             (".a.", 4096, vec![hole, data, hole]),
             ("a..b.c", 0, vec![data, hole, data, hole, data]),
-            // Off the page, what is not a whole page of zeros is data.
+            // Unaligned, a partial page of zeros is data.
             ("..", 512, vec![data, hole, data]),
             (".", 512, vec![data]),
         ] {

@@ -1,5 +1,4 @@
-//! TLS under a connection: a thread that stands between the client and a socket pair, so that what serves requests knows
-//! nothing of it.
+//! TLS: a relay thread between the client and a socket pair, so that the request loop needs no TLS.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -18,21 +17,21 @@ use super::output::STACK_BYTES;
 use crate::LiveError;
 use crate::stream::Stream;
 
-/// What is passed on at a time.
+/// Bytes relayed at a time.
 const PART_BYTES: usize = 64 << 10;
 
-/// The server's certificate and key, and whose clients may come.
+/// The server's certificate and key, and which clients are accepted.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
 }
 
 impl Tls {
-    /// A certificate with its chain and its key, from PEM files. With `client_ca`, clients have to show a certificate that
-    /// one of the authorities of that file has signed.
+    /// Loads a certificate with its chain and its key from PEM files. With `client_ca`, clients have to show a
+    /// certificate that one of the authorities in that file has signed.
     ///
     /// # Errors
-    /// A file that cannot be read, holds nothing of the kind, or does not belong to the others.
+    /// When a file cannot be read, contains no certificate or key, or does not match the others.
     pub fn from_files(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Tls, LiveError> {
         let asked = |path: &Path, what: String| LiveError::Asked(format!("{}: {what}", path.display()));
         let chain = certificates(certificate)?;
@@ -57,8 +56,8 @@ impl Tls {
         Ok(Tls { config: Arc::new(config) })
     }
 
-    /// Starts a thread that shakes hands over `outer`, then passes on what comes from either side. Returns the inner side,
-    /// in the clear; it is to be shut when all is said, for the thread to end.
+    /// Starts a thread that runs the handshake over `outer`, then relays both directions. Returns the unencrypted inner
+    /// side; the thread ends when that is shut down.
     pub(super) fn stand_between(&self, outer: &Stream) -> io::Result<(Stream, JoinHandle<io::Result<()>>)> {
         let (ours, theirs) = UnixStream::pair()?;
         let inner = Stream::socket_of(theirs);
@@ -89,21 +88,21 @@ fn unreadable(path: &Path, wanted: &str, error: pem::Error) -> LiveError {
     }
 }
 
-/// What stands between a client and its connection.
+/// The relay between a client and its connection.
 struct Relay {
     tls: ServerConnection,
     outer: Stream,
     inner: Stream,
-    /// What the client sent, in the clear, and the connection has not taken yet.
+    /// Decrypted data from the client that the connection has not accepted yet.
     received: Vec<u8>,
-    /// The client will send no more.
+    /// Whether the client will send no more.
     client_over: bool,
-    /// The connection will send no more.
+    /// Whether the connection will send no more.
     over: bool,
 }
 
 impl Relay {
-    /// Ends when the connection has ended and the client has been told all, or is gone.
+    /// Runs until the connection has ended and the client has received everything, or is gone.
     fn run(mut self) -> io::Result<()> {
         while !self.over || self.tls.wants_write() {
             let [can_read, can_write, has_more, has_room] = self.wait()?;
@@ -123,8 +122,8 @@ impl Relay {
         Ok(())
     }
 
-    /// Waits for what can be done next: reading from and writing to the client, then the connection. Neither side is read
-    /// while what it sent before is still here, so that nothing piles up.
+    /// Waits for the next possible action: reading from and writing to the client, then the connection. Neither side is
+    /// read while its previous data are still here, so that no backlog grows.
     fn wait(&self) -> io::Result<[bool; 4]> {
         let (outer_in, outer_out) = self.outer.ends();
         let (inner, _) = self.inner.ends();
@@ -136,7 +135,7 @@ impl Relay {
             (inner, PollFlags::IN, !self.over && !sends && is_open),
             (inner, PollFlags::OUT, !self.received.is_empty()),
         ];
-        // An end that nothing is wanted of is left out: it could have been closed, which would be told again and again.
+        // An end without a wanted event is omitted: if closed, it would be reported again and again.
         let mut asked: Vec<_> =
             wanted.iter().filter(|(.., is)| *is).map(|(fd, flags, _)| PollFd::new(fd, *flags)).collect();
         while let Err(error) = poll(&mut asked, None) {
@@ -148,7 +147,7 @@ impl Relay {
         Ok(wanted.map(|(.., is)| is && told.next().expect("one for each that was asked")))
     }
 
-    /// From the client: records, of which some hold data and some are the protocol's own.
+    /// Receives records from the client, some with data and some of the protocol itself.
     fn receive(&mut self) -> io::Result<()> {
         match self.tls.read_tls(&mut Ciphertext(&self.outer)) {
             Ok(0) => self.client_over = true,
@@ -156,7 +155,7 @@ impl Relay {
                 let state = match self.tls.process_new_packets() {
                     Ok(state) => state,
                     Err(error) => {
-                        // The client is told why by an alert, if it is still there.
+                        // The client gets the reason by an alert, if it is still there.
                         let _ = self.send();
                         return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                     }
@@ -179,7 +178,7 @@ impl Relay {
         Ok(())
     }
 
-    /// The connection reads the end where the client's data end.
+    /// Passes the end of the client's data on to the connection.
     fn end_in(&self) {
         if self.client_over && self.received.is_empty() {
             self.inner.shut_writing();
@@ -209,7 +208,7 @@ impl Relay {
     }
 }
 
-/// `None` where there was nothing to be had yet.
+/// `None` if nothing was available yet.
 fn or_later(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -217,7 +216,7 @@ fn or_later(done: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// A stream as rustls wants it.
+/// Adapter of a stream for rustls.
 struct Ciphertext<'a>(&'a Stream);
 
 impl Read for Ciphertext<'_> {

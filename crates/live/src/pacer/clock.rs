@@ -1,4 +1,4 @@
-//! The clock thread: it owns the model, hears of arrivals, and answers each request when the model says so.
+//! [`Clock`]: the clock thread, which owns the model, receives arrivals, and answers each request at the model's time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,30 +24,30 @@ use crate::wall::{Awake, Duty, Scheduling, Wall, be_punctual};
 #[derive(Debug)]
 pub struct Ticket {
     answer: Box<dyn Answer>,
-    /// When the answer could leave at the soonest, and when its data were copied.
+    /// Earliest possible time of the answer, and when its data were copied.
     received: Instant,
     copied: Instant,
     /// Its number in the journal.
     journal: Option<u64>,
 }
 
-/// The thread: what it owns.
+/// State of the clock thread.
 pub struct Clock {
     timeline: Timeline<Ticket>,
     wall: Wall,
     shared: Arc<Shared>,
     ledger: Ledger,
-    /// What came, while it is read.
+    /// Arrivals that are being processed.
     arrivals: Vec<Arrival>,
-    /// What is complete, while it is answered.
+    /// Completions that are being answered.
     finished: Vec<Finished<Ticket>>,
-    /// What has become of changes to contents, while it is told.
+    /// Outcomes of changes that are being applied.
     verdicts: Vec<Verdict>,
-    /// What was told last of who serves what in an array.
+    /// Version of the last reported assignment of members in an array.
     standing: u64,
-    /// What faults have done to contents, while it is done.
+    /// Damages by faults that are being applied.
     damages: Vec<Damage>,
-    /// Why contents are not what a power cut should have left.
+    /// Why the contents are not in the state that a power cut should have left.
     trouble: Option<String>,
     awake: Awake,
 }
@@ -74,9 +74,9 @@ impl Clock {
         while !self.take_arrivals() {
             let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
-                // What was done before is told before: an order may cut the power.
+                // Earlier completions are answered first: an order may cut the power.
                 self.catch_up(self.wall.model_ns(Instant::now()));
-                // Who has gone needs no answer.
+                // A commander that has left needs no answer.
                 let counted = (order == Order::Status).then(|| self.ledger.clone());
                 let told = self.obey(order).map(|told| (told, counted));
                 let _ = answer.send(told);
@@ -88,7 +88,7 @@ impl Clock {
         self.ledger
     }
 
-    /// Tells the model of what came; returns whether this is the end.
+    /// Passes arrivals to the model; returns whether this is the end.
     fn take_arrivals(&mut self) -> bool {
         let closing = {
             self.shared.has_news.store(false, Ordering::Release);
@@ -108,8 +108,8 @@ impl Clock {
         closing
     }
 
-    /// Lets the model work up to `now_ns`, and answers what is complete. Where power fails, who was answered before that
-    /// hears it while he is still connected: what he was told is what a cut is judged by.
+    /// Advances the model to `now_ns`, and answers completed requests. At a power failure, clients answered before it
+    /// receive their answers while still connected: a cut is judged by what it acknowledged.
     fn catch_up(&mut self, now_ns: u64) {
         let mut finished = std::mem::take(&mut self.finished);
         self.timeline.advance(now_ns, &mut finished);
@@ -128,7 +128,7 @@ impl Clock {
         self.let_in();
     }
 
-    /// Lets clients in where power is back: after the clients of before the cut were hung up on, who are all that are there.
+    /// Admits clients when power is back, after all earlier clients were disconnected.
     fn let_in(&mut self) {
         if self.timeline.has_power() && !self.shared.gate.is_on() {
             self.shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), true));
@@ -136,7 +136,7 @@ impl Clock {
         }
     }
 
-    /// Does to contents what faults have done, before anybody is answered who would look.
+    /// Applies the damage of faults to contents, before any request is answered that would read them.
     fn damage(&mut self) {
         self.timeline.take_damages(&mut self.damages);
         if let Some(contents) = self.shared.contents.get()
@@ -148,14 +148,14 @@ impl Clock {
         self.damages.clear();
     }
 
-    /// Follows the timeline where power went or came, and has contents be what it says that they are.
+    /// Follows power failures and restores of the timeline, and updates the contents accordingly.
     fn settle(&mut self) {
         let shared = Arc::clone(&self.shared);
         let cuts = self.timeline.power_cuts();
         if cuts != shared.gate.cuts() {
             shared.gate.close(cuts);
             shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), false));
-            // Whoever was changing contents has handed that in by now.
+            // Threads that were changing contents have submitted that by now.
             self.take_arrivals();
             self.damage();
         }
@@ -170,7 +170,7 @@ impl Clock {
                     self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
                 }
             }
-            // Pre-images that nobody needs any more are freed by who waits for their memory.
+            // Waiting requests free the memory of pre-images that are no longer needed.
             shared.budget.tell();
         }
         self.verdicts.clear();
@@ -179,7 +179,7 @@ impl Clock {
         }
     }
 
-    /// Carries out an order at the present moment of the model.
+    /// Executes an order at the present moment of the model.
     fn obey(&mut self, order: Order) -> Result<Value, LiveError> {
         let now_ns = self.wall.model_ns(Instant::now());
         match order {
@@ -225,7 +225,7 @@ impl Clock {
         }
     }
 
-    /// Has contents be what the timeline says before anybody is told of it.
+    /// Updates the contents to the timeline's state before it is reported.
     fn settled(&mut self, now_ns: u64) -> Result<(), LiveError> {
         self.catch_up(now_ns);
         self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Asked(trouble)))
@@ -254,7 +254,7 @@ impl Clock {
         self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
     }
 
-    /// Has a read bring what faults make of what is stored.
+    /// Applies the effect of faults to the data of a read.
     fn spoil(&mut self, ticket: &mut Ticket, spoils: &[Spoil], outcome: Outcome) {
         let read = if outcome == Outcome::Done { ticket.answer.data() } else { None };
         if let Some(contents) = self.shared.contents.get()
@@ -264,7 +264,7 @@ impl Clock {
         }
     }
 
-    /// Until the next event, or until somebody comes.
+    /// Sleeps until the next event, or until an arrival.
     fn sleep(&mut self) {
         let Some(due) = self.wall.at(self.timeline.next_ns()) else {
             return thread::park();
@@ -275,7 +275,7 @@ impl Clock {
         if due > now + margin {
             let wanted = due - now - margin;
             thread::park_timeout(wanted);
-            // Who was woken by others did not oversleep.
+            // A thread that was woken by others did not oversleep.
             if is_realtime && !self.shared.has_news.load(Ordering::Relaxed) {
                 self.awake.overslept(now.elapsed().saturating_sub(wanted));
             }

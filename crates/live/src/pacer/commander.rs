@@ -1,4 +1,4 @@
-//! Orders and questions to a running session.
+//! [`Commander`]: orders and queries to a running session.
 
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -19,31 +19,31 @@ pub struct Commander {
 }
 
 impl Commander {
-    /// Has an order carried out at the present moment of the model, and returns its answer.
+    /// Executes an order at the present moment of the model, and returns its answer.
     ///
     /// # Errors
-    /// What is wrong with the order; a session that is over.
+    /// When the order is invalid, or the session is over.
     pub fn order(&self, order: Order) -> Result<Value, LiveError> {
         if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.ask(order)?.0) }
     }
 
-    /// Notes a line of text in the journal, and returns when it is in the file: its moment of the model.
+    /// Writes a line of text to the journal; returns its moment of the model when it is in the file.
     ///
     /// # Errors
-    /// No journal is kept; it cannot be written.
+    /// When there is no journal, or it cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let marked = self.shared.gate.note(|journal| journal.mark(text));
         marked.unwrap_or_else(|| Err(LiveError::Asked("mark: no journal is kept; give --journal FILE".to_owned())))
     }
 
-    /// What is going on, with what was counted.
+    /// Current state with the counters.
     ///
     /// # Errors
-    /// A session that is over.
+    /// When the session is over.
     pub(crate) fn figures(&self) -> Result<Figures, LiveError> {
         let (mut status, ledger) = self.ask(Order::Status)?;
         let ledger = ledger.expect("what was counted comes with the status");
-        // The clock has no time for sums.
+        // Sums are not computed on the clock thread.
         telemetry::tell(&mut status, &ledger, &self.shared.fidelity(&ledger));
         if let Some(contents) = self.shared.contents.get() {
             let mismatches = self.shared.gate.mismatches(contents).map_err(LiveError::io("the contents"))?;
@@ -53,7 +53,7 @@ impl Commander {
     }
 
     fn ask(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
-        // The clock's thread opens no files.
+        // The clock thread opens no files.
         if let Order::Inject { fault, .. } = &mut order {
             if self.shared.is_instant {
                 let why = "everything is answered at once here, and meets no fault: a system that takes time is needed";

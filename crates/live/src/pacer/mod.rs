@@ -1,7 +1,7 @@
-//! The model by the wall clock: one thread owns it, others hand requests in and give orders.
+//! Paces the model by the wall clock: one thread owns it, others submit requests and give orders.
 //!
-//! Exports copy data before they hand a request in ([`Submitter`]), and send what is large from threads of their own, so
-//! that a megabyte on its way makes nobody else late: on the clock's thread ([`clock`]) happens nothing but the model.
+//! Exports copy data before they submit a request ([`Submitter`]), and send large replies from their own threads, so
+//! that long copies delay no other reply: the clock thread ([`clock`]) only runs the model.
 
 mod clock;
 mod commander;
@@ -35,22 +35,22 @@ pub use commander::Commander;
 pub use session::{Session, SessionOptions};
 pub use submitter::Submitter;
 
-/// How the sender of a request hears of its end: a way to export says it in its own words.
+/// Receives the outcome of a request; each kind of export has its own implementation.
 pub trait Answer: std::fmt::Debug + Send {
-    /// Tells what became of the request, for which the model `took` so much of the wall's time. On the clock thread: it
-    /// must be quick and wait for nobody.
+    /// Called with the outcome of the request, for which the model `took` that much wall-clock time. Runs on the clock
+    /// thread: it must be quick and must not wait.
     fn send(self: Box<Self>, outcome: Outcome, took: Duration);
 
-    /// The bytes that a read brings, and where in the system the first of them is: a fault may make others of them.
+    /// Data of a read, and their address in the system: a fault may alter them.
     fn data(&mut self) -> Option<(u64, &mut [u8])> {
         None
     }
 }
 
-/// A word to another thread, for programs that are no export.
+/// Sends the outcome to another thread, for programs that are no export.
 impl Answer for mpsc::Sender<Outcome> {
     fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
-        // Who has gone does not need to know.
+        // The receiver may have left.
         let _ = mpsc::Sender::send(&self, outcome);
     }
 }
@@ -58,7 +58,7 @@ impl Answer for mpsc::Sender<Outcome> {
 /// A request on its way to the clock thread.
 #[derive(Debug)]
 struct Arrival {
-    /// When it was issued: before it was received, by what the path costs.
+    /// Issue time: the time of receipt minus the cost of the path.
     issued: Instant,
     received: Instant,
     /// When its data were copied.
@@ -70,7 +70,7 @@ struct Arrival {
     answer: Box<dyn Answer>,
 }
 
-/// An order, and who waits for its answer.
+/// An order, and the channel of its answer.
 type Ordered = (Order, mpsc::Sender<Result<(Value, Option<Ledger>), LiveError>>);
 
 #[derive(Debug, Default)]
@@ -85,26 +85,26 @@ struct Shared {
     inbox: Mutex<Inbox>,
     /// The clock thread, once it runs.
     clock: RwLock<Option<Thread>>,
-    /// The largest of the paths'.
+    /// Largest cost of all paths.
     floor_ns: AtomicU64,
-    /// Something is in the inbox.
+    /// Whether the inbox has entries.
     has_news: AtomicBool,
     /// Requests that needed no clock.
     at_once: AtomicU64,
     gate: Gate,
     budget: Budget,
-    /// Who else is there.
+    /// Observations of clients and scheduler.
     scene: Arc<Scene>,
-    /// Nanoseconds of the model in one of the wall.
+    /// Nanoseconds of model time per nanosecond of wall-clock time.
     speed: f64,
-    /// SCHED_FIFO is asked for.
+    /// Whether SCHED_FIFO is requested.
     realtime: bool,
-    /// What a power cut takes from, once there is an export.
+    /// Contents that a power cut affects, once there is an export.
     contents: OnceLock<Contents>,
-    /// What faults look for in what is written.
+    /// Patterns that faults search for in written data.
     patterns: RwLock<Vec<Box<[u8]>>>,
     looks_for_patterns: AtomicBool,
-    /// Every request takes no time at all.
+    /// Whether requests take no time.
     is_instant: bool,
 }
 
@@ -120,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// Which of the patterns that faults look for are in what is written, a bit each.
+    /// Returns which patterns of faults are in the written data, one bit each.
     fn patterns_in(&self, change: Change<'_>) -> u64 {
         let Change::Data(data) = change else { return 0 };
         if !self.looks_for_patterns.load(Ordering::Acquire) {
@@ -131,19 +131,19 @@ impl Shared {
         found.fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
 
-    /// The journal cannot be written any more.
+    /// The journal's write error, if any.
     fn journal_trouble(&self) -> Option<String> {
         let is_broken = self.gate.note(Journal::is_broken).unwrap_or(false);
         is_broken.then(|| "the journal cannot be written any more".to_owned())
     }
 
-    /// Faults look for these from now on.
+    /// Sets the patterns that faults search for from now on.
     fn look_for(&self, patterns: &[Box<[u8]>]) {
         *self.patterns.write().expect("nobody panics with them") = patterns.to_vec();
         self.looks_for_patterns.store(!patterns.is_empty(), Ordering::Release);
     }
 
-    /// What is to be said of the session so far.
+    /// Accuracy of the session so far.
     fn fidelity(&self, ledger: &Ledger) -> Fidelity {
         let mut path = ledger.path(self.floor_ns.load(Ordering::Relaxed), self.speed);
         path.requests += self.at_once.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A session from its start to its end: what it is made of, and who may do what with it.
+//! [`Session`]: a session from start to end, with its parts and their owners.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -22,20 +22,20 @@ use crate::power::gate::Gate;
 use crate::wall::Wall;
 use crate::witness::{Scene, Witness};
 
-/// How a session is paced.
+/// Options of a session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// Nanoseconds of the model in one of the wall.
+    /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
     /// Seed of the system's own random processes.
     pub seed: u64,
-    /// Asks for SCHED_FIFO.
+    /// Whether to request SCHED_FIFO.
     pub realtime: bool,
-    /// What goes wrong, and when.
+    /// Schedule of faults.
     pub schedule: Schedule,
-    /// Memory for requests under way and what a power cut takes back.
+    /// Memory for requests under way and for data that a power cut restores.
     pub budget: Budget,
-    /// Everything that happens to contents is kept there.
+    /// Journal of all changes of the contents.
     pub journal: Option<JournalPlan>,
 }
 
@@ -61,19 +61,19 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the clock at model time 0. `listener` hears of every request.
+    /// Starts the clock at model time 0. `listener` receives every request.
     ///
     /// # Errors
-    /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
+    /// When the model is impossible, a fault cannot strike it, or no thread is available.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
         Session::start_prepared(model, options, listener, &|_| true)
     }
 
-    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
-    /// done, and the clock starts afterwards.
+    /// Like [`Self::start`] for models whose SSDs may begin in the steady state, which takes minutes: `progress`
+    /// receives the completed share, and the clock starts afterwards.
     ///
     /// # Errors
-    /// As of [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
+    /// As for [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
     pub fn start_prepared(
         model: &Model,
         options: SessionOptions,
@@ -116,38 +116,38 @@ impl Session {
         Ok(Session { shared, clock, may_lose_data })
     }
 
-    /// Whether a power cut may take what was acknowledged.
+    /// Whether a power cut may lose acknowledged data.
     pub fn may_lose_data(&self) -> bool {
         self.may_lose_data
     }
 
-    /// A power cut takes from these bytes what the model says.
+    /// Sets the contents that a power cut affects as the model says.
     ///
     /// # Panics
-    /// There are some already.
+    /// When contents are already set.
     pub(crate) fn keeps(&self, contents: Contents) {
         self.shared.contents.set(contents).expect("one device a session");
     }
 
-    /// Who hands requests in.
+    /// Returns a handle for submitting requests.
     pub fn submitter(&self) -> Submitter {
         Submitter { shared: Arc::clone(&self.shared), floor: Duration::ZERO }
     }
 
-    /// Has its clients watched.
+    /// Starts observing its clients.
     ///
     /// # Errors
-    /// A machine that has no threads.
+    /// When no threads are available.
     pub fn witness(&self) -> Result<Witness, LiveError> {
         Witness::start(&self.shared.scene, self.shared.realtime)
     }
 
-    /// Who gives orders.
+    /// Returns a handle for orders.
     pub fn commander(&self) -> Commander {
         Commander { shared: Arc::clone(&self.shared) }
     }
 
-    /// Ends the session: what is under way is never answered. Returns how true it was.
+    /// Ends the session: requests under way are never answered. Returns its accuracy.
     pub fn stop(self) -> Fidelity {
         self.shared.inbox().closing = true;
         self.shared.wake();
@@ -156,7 +156,7 @@ impl Session {
     }
 }
 
-/// The array, if a model is one.
+/// The array, if the model is one.
 fn array_of(model: &Model) -> Option<&ArrayDescription> {
     match model {
         Model::System(SystemDescription::Array(array)) => Some(array),

@@ -1,4 +1,4 @@
-//! The way in: requests are noted, change contents and reach the clock in one step.
+//! [`Submitter`]: the entry to the session. A request is recorded, changes contents and reaches the clock in one step.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::stream::Stream;
 use crate::wall::{Duty, be_punctual};
 use crate::witness::Client;
 
-/// Hands requests in.
+/// Submits requests.
 #[derive(Clone, Debug)]
 pub struct Submitter {
     pub(super) shared: Arc<Shared>,
@@ -26,19 +26,19 @@ pub struct Submitter {
 }
 
 impl Submitter {
-    /// The same for a path that costs so much of the wall's time: what comes by it counts as issued so long before it is
-    /// received.
+    /// Returns a submitter for a path with that cost in wall-clock time: its requests count as issued that long before
+    /// they are received.
     pub fn with_floor_ns(&self, floor_ns: u64) -> Submitter {
         self.shared.floor_ns.fetch_max(floor_ns, Ordering::Relaxed);
         Submitter { floor: Duration::from_nanos(floor_ns), ..self.clone() }
     }
 
-    /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
+    /// Whether every request takes no time: exports may then answer by themselves, and only count.
     pub fn is_instant(&self) -> bool {
         self.shared.is_instant
     }
 
-    /// Requests were answered without the clock.
+    /// Counts requests that were answered without the clock.
     pub fn count_at_once(&self, requests: u64) {
         self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
     }
@@ -48,40 +48,40 @@ impl Submitter {
         &self.shared.budget
     }
 
-    /// A client has come over `stream`, or over another one that is relayed to it.
+    /// Registers a client that connected over `stream`, or over another one that is relayed to it.
     pub(crate) fn meet(&self, stream: &Stream, is_relayed: bool) -> Arc<Client> {
         self.shared.scene.meet(stream, is_relayed)
     }
 
-    /// Has this thread keep up with the clock, behind it, where answers take any time.
+    /// Gives this thread a priority just below the clock's, if answers take any time.
     pub(crate) fn keep_up(&self) {
         if !self.shared.is_instant {
             be_punctual(Duty::Path, self.shared.realtime);
         }
     }
 
-    /// Power, and what it does to contents.
+    /// Power, and its effect on contents.
     pub fn gate(&self) -> &Gate {
         &self.shared.gate
     }
 
-    /// A request was received at `at`; its answer comes from the clock thread.
+    /// Submits a request that was received at `at`; its answer is sent by the clock thread.
     pub fn submit(&self, at: Instant, request: Request, answer: Box<dyn Answer>) {
         let is_flush = request.kind == Kind::Flush;
         let noted = if is_flush { self.gate().note(|journal| journal.flush(self.issued(at))) } else { None };
         self.hand_in(at, request, (Touch::default(), noted.flatten()), answer);
     }
 
-    /// When what was received at `at` was issued.
+    /// Issue time of a request that was received at `at`.
     fn issued(&self, at: Instant) -> Instant {
         at.checked_sub(self.floor).unwrap_or(at)
     }
 
-    /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not. What
-    /// is kept of what was there is taken from `share`, of which `answer` gets the rest.
+    /// Submits a request that changes contents, durably before its acknowledgement if `forced`. Memory for the previous
+    /// contents is taken from `share`, and `answer` gets the rest.
     ///
     /// # Errors
-    /// What the file system says: nothing is changed then, and no answer made.
+    /// The file system's error; then nothing is changed, and no answer is created.
     pub(crate) fn submit_change(
         &self,
         at: Instant,

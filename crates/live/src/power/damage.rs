@@ -1,7 +1,7 @@
-//! What faults do to contents: changes that were not stored, or not as they were sent, and older data that reads find.
+//! Effects of faults on contents: changes that were not stored, or not as sent, and older data returned by reads.
 //!
-//! A fault is known when its request reaches the clock, and by then others may have changed the same place. So damage is
-//! done to what a change has left there, which the undo log knows, and not to what is there now.
+//! A fault is known when its request reaches the clock; by then others may have changed the same place. So the damage
+//! applies to the data that this change left there, which the undo log knows, and not to the present data.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,28 +12,28 @@ use headstack_workload::Span;
 use super::undo::{Before, Change, Finding, UndoLog, end_of};
 use crate::contents::Contents;
 
-/// Data that were there before changes, for reads that find them.
+/// Previous data of changes, for reads that return them.
 #[derive(Debug, Default)]
 pub struct Older {
     /// By the change that replaced them.
     data: BTreeMap<u64, Replaced>,
-    /// Memory that they take.
+    /// Memory of these data.
     pub memory_bytes: u64,
 }
 
-/// What a change replaced.
+/// Data that a change replaced.
 #[derive(Debug, Default)]
 struct Replaced {
     /// Parts by their first bytes.
     parts: Vec<(u64, Vec<u8>)>,
-    /// Reads under way that want it.
+    /// Number of reads under way that return it.
     awaited: u32,
-    /// No other read will.
+    /// Whether no further read will.
     is_forgotten: bool,
 }
 
 impl Older {
-    /// Fills in what is at `start_bytes` what was there before a change, as far as that is kept.
+    /// Copies the data from before a change into a read at `start_bytes`, as far as they are kept.
     fn copy(&self, change: u64, span: Span, start_bytes: u64, into: &mut [u8]) {
         for (at_bytes, data) in self.data.get(&change).iter().flat_map(|replaced| &replaced.parts) {
             let from = (*at_bytes).max(span.start_bytes).max(start_bytes);
@@ -53,7 +53,7 @@ impl Older {
         }
     }
 
-    /// A read has been answered that wanted this.
+    /// Notes that a read that needed these data has been answered.
     pub fn was_read(&mut self, spoils: &[Spoil]) {
         for change in spoils.iter().filter_map(Spoil::change) {
             if let Some(replaced) = self.data.get_mut(&change) {
@@ -64,7 +64,7 @@ impl Older {
     }
 }
 
-/// Where damage changes contents.
+/// Ranges whose contents the damage changes.
 pub fn places(damage: &Damage) -> Vec<Span> {
     match damage {
         Damage::Undone { span, .. } => vec![*span],
@@ -72,17 +72,17 @@ pub fn places(damage: &Damage) -> Vec<Span> {
         Damage::Astray { span, to_bytes, .. } => {
             vec![*span, Span { start_bytes: *to_bytes, length_bytes: span.length_bytes }]
         }
-        // What a member's damage makes of contents is told by who keeps members.
+        // The owner of the members determines the effect of a member's damage on contents.
         Damage::OfMember { .. } => Vec::new(),
         Damage::Kept { .. } | Damage::Awaited { .. } | Damage::Forgotten { .. } => Vec::new(),
     }
 }
 
 impl UndoLog {
-    /// Does damage to contents.
+    /// Applies damage to contents.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn damage(&mut self, contents: &Contents, damage: &Damage, older: &mut Older) -> io::Result<()> {
         match damage {
             Damage::Undone { change, span } => self.undo(contents, *change, *span),
@@ -98,7 +98,7 @@ impl UndoLog {
                 let data = self.left_by(contents, *change, *span)?;
                 self.undo(contents, *change, *span)?;
                 let elsewhere = Span { start_bytes: *to_bytes, length_bytes: span.length_bytes };
-                // It is on the media, beneath every cache.
+                // It is on the media, below every cache.
                 let number = self.apply(contents, elsewhere, Change::Data(&data))?;
                 self.keep(contents, number, elsewhere);
                 Ok(())
@@ -130,7 +130,7 @@ impl UndoLog {
         }
     }
 
-    /// What a change did there is taken back, and only that.
+    /// Undoes only a change's effect in a range.
     fn undo(&mut self, contents: &Contents, change: u64, span: Span) -> io::Result<()> {
         for start_bytes in self.within(span) {
             let versions = &mut self.stretch(start_bytes).versions;
@@ -141,14 +141,14 @@ impl UndoLog {
         Ok(())
     }
 
-    /// What a change has left there is altered.
+    /// Alters the data that a change left.
     fn alter(&mut self, contents: &Contents, change: u64, how: &Alteration) -> io::Result<()> {
         for start_bytes in self.within(how.span) {
             let stretch = self.stretch(start_bytes);
             let length_bytes = stretch.end_bytes - start_bytes;
             let Some(at) = stretch.versions.iter().position(|version| version.change == change) else { continue };
             let Some(newer) = stretch.versions.get_mut(at + 1) else {
-                // Zeros that were to give back their place are none any more.
+                // Zeros whose space was to be freed are no zeros any more.
                 stretch.gives_back = false;
                 altered(
                     contents,
@@ -167,7 +167,7 @@ impl UndoLog {
         Ok(())
     }
 
-    /// What a change has left there.
+    /// Returns the data that a change left.
     pub fn left_by(&mut self, contents: &Contents, change: u64, span: Span) -> io::Result<Vec<u8>> {
         let mut data = vec![0; span.length_bytes as usize];
         contents.read(span.start_bytes, &mut data)?;
@@ -184,7 +184,7 @@ impl UndoLog {
     }
 }
 
-/// Alters what lies there now.
+/// Alters the present data.
 fn altered(contents: &Contents, how: &Alteration) -> io::Result<()> {
     let mut data = vec![0; how.span.length_bytes as usize];
     contents.read(how.span.start_bytes, &mut data)?;
@@ -192,10 +192,10 @@ fn altered(contents: &Contents, how: &Alteration) -> io::Result<()> {
     contents.write(how.span.start_bytes, &data)
 }
 
-/// Has `data`, which were read at `start_bytes`, be what a fault makes of them.
+/// Alters `data`, which were read at `start_bytes`, as faults require.
 ///
 /// # Errors
-/// What the file system says.
+/// The file system's error.
 pub fn spoil(
     data: &mut [u8],
     start_bytes: u64,

@@ -1,4 +1,4 @@
-//! Where exports and the clock meet over contents and power: what changes contents, and what takes changes back.
+//! [`Gate`]: synchronises exports and the clock on contents and power, for changes and their undoing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,7 +20,7 @@ use crate::contents::Contents;
 use crate::journal::Journal;
 use crate::members::{ArrayMembers, GroupMismatches};
 
-/// What runs after a power cut.
+/// Callback after a power cut.
 struct OnCut(Box<dyn Fn() + Send>);
 
 impl std::fmt::Debug for OnCut {
@@ -29,43 +29,43 @@ impl std::fmt::Debug for OnCut {
     }
 }
 
-/// Power, and the undo log of the contents that lose something with it.
+/// State of power, and the undo log of contents that a power cut affects.
 #[derive(Debug)]
 pub struct Gate {
     kept: Mutex<Kept>,
-    /// What a request has done can be lost.
+    /// Whether changes can be lost.
     keeps_log: AtomicBool,
-    /// Reads may bring what is not stored: their replies have room for all of it.
+    /// Whether reads may return other data than stored: their replies then have room for all of it.
     spoils_reads: AtomicBool,
-    /// What has become of changes, for whoever changes something next: the clock has no time to free pre-images.
+    /// Outcomes of changes, applied by the next thread that changes contents: the clock has no time to free pre-images.
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
     cuts: AtomicU32,
-    /// Run after each power cut: clients are hung up on, those that wait for nothing too.
+    /// Callbacks after each power cut: they disconnect all clients, also those that wait for nothing.
     on_cut: Mutex<Vec<OnCut>>,
-    /// Members of an array hold something else than the contents imply.
+    /// Whether members of an array differ from the data implied by the contents.
     members_differ: AtomicBool,
-    /// What the model has said of groups, for whoever looks at members next: the clock waits for nobody.
+    /// States of groups reported by the model, for the next access to members: the clock does not wait.
     standings: Mutex<Vec<Vec<Standing>>>,
-    /// What is kept of everything that happens to contents, if somebody asked for it.
+    /// Record of everything that happens to contents, if requested.
     journal: RwLock<Option<Journal>>,
     keeps_journal: bool,
 }
 
-/// A change of contents, as a request asks for it.
+/// A requested change of contents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
-    /// Where.
+    /// Range.
     pub span: Span,
-    /// What.
+    /// New data.
     pub change: Change<'a>,
-    /// It must be durable when it is acknowledged.
+    /// Whether it must be durable when it is acknowledged.
     pub forced: bool,
-    /// When it was issued.
+    /// Issue time.
     pub issued: Instant,
 }
 
-/// By which numbers a change that was made is known.
+/// Numbers of a change that was made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Made {
     /// In the undo log, if there is one.
@@ -74,18 +74,18 @@ pub(crate) struct Made {
     pub journal: Option<u64>,
 }
 
-/// Pre-images, and the memory that they take.
+/// Pre-images, and their memory.
 #[derive(Debug)]
 struct Kept {
     log: UndoLog,
     members: Option<ArrayMembers>,
-    /// For reads that find what was there before.
+    /// Previous data for reads that return them.
     older: Older,
     share: Share,
 }
 
 impl Kept {
-    /// The log has grown by what `from` was taken for, or has shrunk.
+    /// Adjusts the memory after the log has grown with memory from `from`, or has shrunk.
     fn balance(&mut self, from: Option<&mut Share>) {
         let members_bytes = self.members.as_ref().map_or(0, ArrayMembers::memory_bytes);
         let (has, needs) = (self.share.bytes(), self.log.memory_bytes() + self.older.memory_bytes + members_bytes);
@@ -95,7 +95,7 @@ impl Kept {
         }
     }
 
-    /// What faults have kept, and what members hold, has grown, whoever waits for memory.
+    /// Accounts for growth of the data kept for faults and of members' differences, without waiting.
     fn count(&mut self) {
         let mut nothing = self.share.of_the_same();
         self.balance(Some(&mut nothing));
@@ -109,8 +109,8 @@ impl Kept {
 }
 
 impl Gate {
-    /// Power is on. With `keeps_log`, changes can be taken back, for memory of the budget. Members of `array` can come to
-    /// hold something of their own.
+    /// Creates the gate with power on. With `keeps_log`, changes can be undone, with memory of the budget. Members of
+    /// `array` can differ from the contents.
     pub(crate) fn new(
         keeps_log: bool,
         array: Option<&ArrayDescription>,
@@ -134,7 +134,7 @@ impl Gate {
         }
     }
 
-    /// Has the journal say something, if there is one.
+    /// Records something in the journal, if there is one.
     pub(crate) fn note<T>(&self, say: impl FnOnce(&Journal) -> T) -> Option<T> {
         if !self.keeps_journal {
             return None;
@@ -142,46 +142,46 @@ impl Gate {
         self.journal.read().expect("nobody panics with it").as_ref().map(say)
     }
 
-    /// The journal is whole: nothing more comes.
+    /// Completes the journal.
     ///
     /// # Errors
-    /// It could not be written.
+    /// When it could not be written.
     pub fn finish_journal(&self) -> Result<(), LiveError> {
         self.journal.write().expect("nobody panics with it").take().map_or(Ok(()), Journal::finish)
     }
 
-    /// A fault may come: what it needs is kept from now on.
+    /// Prepares for a fault: data that it needs are kept from now on.
     pub fn expect(&self, fault: &Fault) {
         self.keeps_log.fetch_or(fault.changes_contents(), Ordering::AcqRel);
         self.spoils_reads.fetch_or(fault.spoils_reads(), Ordering::AcqRel);
     }
 
-    /// Reads may bring what is not stored.
+    /// Whether reads may return other data than stored.
     pub fn spoils_reads(&self) -> bool {
         self.spoils_reads.load(Ordering::Acquire)
     }
 
-    /// Power is on.
+    /// Whether power is on.
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// How often power failed: what was agreed before the last time is void.
+    /// Number of power cuts: agreements from before the last one are void.
     pub fn cuts(&self) -> u32 {
         self.cuts.load(Ordering::Acquire)
     }
 
-    /// What was there before a change is kept.
+    /// Whether the previous data of changes are kept.
     pub fn keeps_log(&self) -> bool {
         self.keeps_log.load(Ordering::Acquire)
     }
 
-    /// Changes contents and has `hand_in` tell the clock of it, as one step: a power cut finds both or neither. It hears
-    /// the change's numbers; of none where nothing is kept, or there is no power, which the clock knows. What was there before
-    /// is kept in memory that is taken from `share`.
+    /// Changes contents and calls `hand_in` to notify the clock, as one step: a power cut affects both or neither.
+    /// `hand_in` receives the change's numbers; none if nothing is kept, or there is no power, which the clock knows.
+    /// Memory for the previous data is taken from `share`.
     ///
     /// # Errors
-    /// What the file system says: nothing is changed then, and nothing handed in.
+    /// The file system's error; then nothing is changed or submitted.
     pub(crate) fn change(
         &self,
         contents: &Contents,
@@ -225,10 +225,10 @@ impl Gate {
         Ok(())
     }
 
-    /// Frees what nobody can take back any more, in memory and on the disk.
+    /// Frees data that can no longer be restored, in memory and on the disk.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn tidy(&self, contents: &Contents) -> io::Result<()> {
         if !self.keeps_log() {
             return Ok(());
@@ -236,10 +236,10 @@ impl Gate {
         self.kept().settle(contents, &self.take_settled()).map(drop)
     }
 
-    /// Faults have damaged contents: that is done at once.
+    /// Applies damages of faults to contents at once.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn damage(&self, damages: &mut Vec<Damage>, contents: &Contents) -> io::Result<()> {
         if !self.keeps_log() {
             damages.clear();
@@ -268,10 +268,10 @@ impl Gate {
         self.note(|journal| journal.became(&places, contents)).unwrap_or(Ok(()))
     }
 
-    /// Has what was read be what faults make of it, where it was read: its first byte, and the data.
+    /// Alters the data of a read, with its address, as faults require.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn spoil(&self, read: Option<(u64, &mut [u8])>, spoils: &[Spoil], contents: &Contents) -> io::Result<()> {
         let mut kept = self.kept();
         let done =
@@ -281,11 +281,11 @@ impl Gate {
         done
     }
 
-    /// What has become of changes: what is lost is taken back at once, and told. Members of an array are left with what each
-    /// had come to of the changes that were half-way.
+    /// Applies the outcomes of changes: lost ones are undone at once, and returned. Each member of an array keeps its
+    /// own progress of the unfinished changes.
     ///
     /// # Errors
-    /// What the file system says when contents cannot be what they were.
+    /// The file system's error if contents cannot be restored.
     pub fn settle(
         &self,
         verdicts: &mut Vec<Verdict>,
@@ -310,50 +310,50 @@ impl Gate {
         Ok(Some(lost))
     }
 
-    /// Members of an array hold something else than the contents imply.
+    /// Whether members of an array differ from the data implied by the contents.
     #[inline]
     pub fn members_differ(&self) -> bool {
         self.members_differ.load(Ordering::Acquire)
     }
 
-    /// What a client reads.
+    /// Reads data as a client sees them.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn read(&self, contents: &Contents, start_bytes: u64, into: &mut [u8]) -> io::Result<()> {
         if !self.members_differ() {
             return contents.read(start_bytes, into);
         }
         let mut kept = self.kept();
-        // Contents are what members make of them: what is missing by now may be another thing than before.
+        // Members determine the contents: data missing by now may differ from those before.
         self.with_members(&mut kept, contents, |_, _| ())?;
         contents.read(start_bytes, into)?;
         self.with_members(&mut kept, contents, |members, _| members.read(start_bytes, into))?;
         Ok(())
     }
 
-    /// Who serves what of an array's groups, and how far passes have come.
+    /// Stores the assignment of members in an array's groups, and the progress of passes.
     pub fn stand(&self, standings: Vec<Standing>) {
         let mut told = self.standings.lock().expect("nobody panics with it");
         let passes =
             |of: &[Standing]| of.iter().map(|own| own.pass.as_ref().map(|pass| pass.number)).collect::<Vec<_>>();
-        // The last word holds, but each pass is to be heard of to its end.
+        // The last report is sufficient, but each pass must be followed to its end.
         if told.last().is_some_and(|last| passes(last) == passes(&standings)) {
             told.pop();
         }
         told.push(standings);
     }
 
-    /// What members of each group hold otherwise than they should; nothing of what is no array.
+    /// Returns the mismatches of each group; empty for anything but an array.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn mismatches(&self, contents: &Contents) -> io::Result<Vec<GroupMismatches>> {
         let told = self.with_members(&mut self.kept(), contents, |members, _| members.mismatches())?;
         Ok(told.unwrap_or_default())
     }
 
-    /// Does something with the members of an array, as the model says that they are, and says whether they differ from then on.
+    /// Calls a function with the members of an array in the model's present state, and updates whether they differ.
     fn with_members<T>(
         &self,
         kept: &mut Kept,
@@ -368,7 +368,7 @@ impl Gate {
         let done = what(members, log);
         let changed = log.take_changed_for_good();
         self.members_differ.store(members.differ(), Ordering::Release);
-        // What differs is counted, whether or not there was room for it.
+        // Differences are counted, even if there was no memory for them.
         kept.count();
         if !changed.is_empty() {
             self.note(|journal| journal.became(&changed, contents)).unwrap_or(Ok(()))?;
@@ -376,24 +376,25 @@ impl Gate {
         Ok(Some(done))
     }
 
-    /// Power failed, for the `cuts`th time: contents do not change any more, and whoever was changing them has told the clock.
+    /// Notes the `cuts`th power failure: contents do not change any more, and threads that were changing them have
+    /// notified the clock.
     pub fn close(&self, cuts: u32) {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
         drop(self.kept());
     }
 
-    /// Has `hang_up` run after each power cut. The clock runs it, so it may not wait.
+    /// Adds a callback for each power cut. The clock calls it, so it must not wait.
     pub fn on_cut(&self, hang_up: impl Fn() + Send + 'static) {
         self.on_cut.lock().expect("nobody panics with it").push(OnCut(Box::new(hang_up)));
     }
 
-    /// Hangs up on clients after a power cut.
+    /// Disconnects clients after a power cut.
     pub fn hang_up(&self) {
         self.on_cut.lock().expect("nobody panics with it").iter().for_each(|OnCut(hang_up)| hang_up());
     }
 
-    /// Power is back.
+    /// Restores power.
     pub fn open(&self) {
         self.is_on.store(true, Ordering::Release);
     }

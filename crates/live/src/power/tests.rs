@@ -7,7 +7,7 @@ use crate::Contents;
 
 const SECTOR_BYTES: u64 = 512;
 const SECTORS: u64 = 48;
-/// Sectors of a track.
+/// Sectors per track.
 const TRACK: u64 = 10;
 
 fn span(first: u64, sectors: u64) -> Span {
@@ -19,16 +19,16 @@ fn sectors(span: Span) -> std::ops::Range<usize> {
     (span.start_bytes / SECTOR_BYTES) as usize..((span.start_bytes + span.length_bytes) / SECTOR_BYTES) as usize
 }
 
-/// A change that was made, as a list keeps it that forgets nothing.
+/// A change, as recorded by a list that keeps everything.
 #[derive(Clone, Debug)]
 struct Made {
     span: Span,
-    /// What its sectors say; 0 for zeros.
+    /// Stamp of its sectors; 0 for zeros.
     stamp: u16,
     number: u64,
     forced: bool,
     acknowledged_ns: Option<u64>,
-    /// Nothing may take it.
+    /// Whether it cannot be lost.
     durable: bool,
 }
 
@@ -40,14 +40,14 @@ enum Step {
         zeros: bool,
         forced: bool,
     },
-    /// The oldest, or another that is under way, is acknowledged.
+    /// Acknowledges the oldest, or another one that is under way.
     Acknowledge(usize),
-    /// A flush is submitted, completes.
+    /// Submits a flush, or completes it.
     Flush,
     Flushed,
-    /// A sector leaves the cache.
+    /// Destages a sector from the cache.
     Destage(usize),
-    /// What has become of changes is told.
+    /// Applies the outcomes of changes.
     Settle,
     Cut {
         tear: usize,
@@ -75,7 +75,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// The undo log and the exposure beside a list of every change and the rule.
+/// Compares the undo log and the exposure with a list of every change and the rule.
 struct Bench {
     contents: Contents,
     log: UndoLog,
@@ -85,7 +85,7 @@ struct Bench {
     stamps: u16,
     now_ns: u64,
     flushes_ns: Vec<u64>,
-    /// Sectors that the model says a cache alone has: any, as it may say what it likes.
+    /// Sectors that are only in the cache according to the model: any, since it may say so of any.
     volatile: Vec<bool>,
 }
 
@@ -196,7 +196,7 @@ impl Bench {
         let loss =
             self.with_medium(&volatile, |exposure, medium, now_ns, random| exposure.cut(now_ns, tear, medium, random));
         if let Some((first, length)) = late {
-            // Received before anybody knew: some of it before the contents are put right, some after.
+            // Received before the cut was known: some of it before the contents are restored, some after.
             let (number, _) = self.change(span(first, length), false);
             self.exposure.refused(Changed { number, forced: true }, span(first, length));
         }
@@ -209,8 +209,8 @@ impl Bench {
         self.flushes_ns.clear();
     }
 
-    /// What is listed as lost is exactly what somebody finds who compares each sector with what was acknowledged last, or
-    /// sent after that.
+    /// Checks that the listed losses are exactly those found by comparing each sector with the data acknowledged last,
+    /// or sent after that.
     fn judge_lost(&self, lost: &Lost) {
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
@@ -223,7 +223,8 @@ impl Bench {
         assert_eq!(lost.writes == 0, lost.spans.is_empty());
     }
 
-    /// The rule: no sector is older than what is durable of it, and where nothing was under way or volatile, it is the newest.
+    /// Checks the rule: no sector is older than its durable data, and if nothing was under way or volatile, it is the
+    /// newest.
     fn judge(&mut self, tear: Tear, loss: &PowerLoss) {
         let mut left = Vec::new();
         for sector in 0..SECTORS as usize {
@@ -302,7 +303,7 @@ fn what_is_exposed_stays_bounded() {
     exposure.take_verdicts(&mut verdicts);
     assert!(exposure.len() >= 192, "no more is given up than must be");
     assert!(verdicts.iter().all(|verdict| verdict.fate == Fate::Durable));
-    // The oldest went, in order.
+    // The oldest were dropped, in order.
     let numbers: Vec<u64> = verdicts.iter().map(|verdict| verdict.number).collect();
     assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
 }
@@ -320,7 +321,7 @@ fn what_the_model_destaged_is_dropped_without_a_flush() {
     }
 }
 
-/// Blocks that a file takes of its disk.
+/// Blocks that a file occupies on its disk.
 fn taken_bytes(path: &std::path::Path) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("a file")) * 512
 }
@@ -341,13 +342,13 @@ fn what_is_trimmed_keeps_its_place_until_nothing_can_come_back() {
         contents.read(0, &mut data).expect("a file");
         data.iter().all(|&byte| byte == wanted)
     };
-    // Trimmed, and cut off: what was there before comes back to where it was.
+    // Trimmed, and lost in a cut: the previous data return.
     let trim = log.apply(&contents, span, Change::Zero).expect("a file");
     contents.sync().expect("a file");
     assert!(is(0) && taken_bytes(&path) >= before, "{} B are left of {before}", taken_bytes(&path));
     let lost = log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("a file");
     assert!(is(7) && lost == Lost { writes: 1, spans: vec![span] });
-    // Trimmed, and durable: the place is given back. Holes were none before, and take none.
+    // Trimmed, and durable: the space is freed. Previous holes take no space.
     let trim = log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("a file");
     log.settle(&contents, &[Verdict { span: Span { length_bytes: 16 * MIB, ..span }, ..verdict(trim, Fate::Durable) }])
         .expect("a file");
@@ -369,7 +370,7 @@ fn zeros_that_take_their_place_have_it_again() {
     assert!(!contents.is_hole(0, 4096), "their place is somebody else's");
 }
 
-/// Processor time of this thread, which a busy machine does not lengthen as it does the time on the wall.
+/// Processor time of this thread, which a busy machine affects less than wall-clock time.
 fn thread_cpu_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
@@ -389,8 +390,8 @@ fn zeros_cost_no_more_than_data_by_much() {
         };
         (0..5).map(|_| again()).min().expect("five times")
     };
-    // A page of zeros costs a question for holes: eight times as much as data where nothing is optimised. To look at all
-    // the zeros behind it each time would cost hundreds of times as much.
+    // A page of zeros costs a query for holes: eight times as much as data in an unoptimised build. Scanning all the
+    // zeros behind it each time would cost hundreds of times as much.
     let (zeros_ns, data_ns) = (soonest(0), soonest(1));
     assert!(zeros_ns < 50 * data_ns, "{zeros_ns} ns against {data_ns} ns");
 }

@@ -1,11 +1,11 @@
-//! What contents were before: the pre-images of everything written that a power cut could still take back.
+//! [`UndoLog`]: pre-images of all writes that a power cut could still undo.
 //!
-//! For each stretch of the address space there is a stack of what was there before each change, the newest on top. A change
-//! that becomes durable takes what lies below it along; one that is lost leaves what was before it to the change above, or
-//! to the contents if there is none. So changes may be settled in any order.
+//! Each stretch of the address space has a stack of pre-images, one per change, the newest on top. A change that
+//! becomes durable drops everything below it; one that is lost passes its pre-image to the change above, or to the
+//! contents if there is none. So changes may be settled in any order.
 //!
-//! What is taken back must have a place to go to, on a disk that may be full by then: a stretch that is trimmed is
-//! overwritten with zeros, and given back only when nothing can be put there again.
+//! Restored data need space on a disk that may be full by then: a trimmed stretch is overwritten with zeros, and its
+//! space is freed only when nothing can be restored there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,30 +16,30 @@ use headstack_workload::Span;
 
 use crate::contents::Contents;
 
-/// Zeros are told from data by the page.
+/// Zeros are detected by page.
 const PAGE_BYTES: u64 = 4096;
-/// Data that are read or compared at a time.
+/// Bytes read or compared at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// What a power cut took is told by the sector.
+/// Losses of a power cut are reported by sector.
 const SECTOR_BYTES: usize = 512;
-/// What a pre-image takes beside its bytes.
+/// Overhead of a pre-image.
 const VERSION_BYTES: u64 = 128;
-/// What a request does to contents.
+/// The change of a request to contents.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
     /// Writes these bytes.
     Data(&'a [u8]),
-    /// Writes zeros that take their place.
+    /// Writes zeros that occupy space.
     Fill,
-    /// Gives back what was written.
+    /// Frees written data.
     Zero,
 }
 
 impl Change<'_> {
-    /// Does it.
+    /// Applies the change.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn apply(self, contents: &Contents, span: Span) -> io::Result<()> {
         match self {
             Change::Data(data) => contents.write(span.start_bytes, data),
@@ -49,12 +49,12 @@ impl Change<'_> {
     }
 }
 
-/// What was in a stretch before a change.
+/// Data in a stretch before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// Nothing.
     Hole,
-    /// Zeros that take their place.
+    /// Zeros that occupy space.
     Zeros,
     Bytes(Vec<u8>),
 }
@@ -68,7 +68,7 @@ impl Before {
         }
     }
 
-    /// Fills `into` with what is at `from_bytes` of it.
+    /// Copies the data from `from_bytes` on into `into`.
     pub(super) fn copy(&self, from_bytes: u64, into: &mut [u8]) {
         match self {
             Before::Hole | Before::Zeros => into.fill(0),
@@ -86,7 +86,7 @@ impl Before {
 pub(super) struct Version {
     pub change: u64,
     pub before: Before,
-    /// It is to be taken back: whether it had been acknowledged.
+    /// If it is to be undone, whether it had been acknowledged.
     pub lost: Option<bool>,
 }
 
@@ -101,18 +101,18 @@ pub(super) struct Stretch {
     pub end_bytes: u64,
     /// Oldest first, never empty.
     pub versions: Vec<Version>,
-    /// What is there are zeros that need no place, once nothing else can come back.
+    /// Whether the present zeros need no space once nothing can be restored.
     pub gives_back: bool,
 }
 
-/// Changes to contents in the order in which they were made, as far as they can be taken back.
+/// Changes to contents in order, as far as they can be undone.
 #[derive(Debug, Default)]
 pub struct UndoLog {
     /// By their first byte; they do not overlap.
     stretches: BTreeMap<u64, Stretch>,
     changes: u64,
     pub(super) memory_bytes: u64,
-    /// Where contents were changed for good, for whoever is to be told.
+    /// Ranges of permanent changes that are not reported yet.
     changed_for_good: Vec<Span>,
 }
 
@@ -120,7 +120,7 @@ impl UndoLog {
     /// Changes contents, and returns the number by which the change can be settled.
     ///
     /// # Errors
-    /// What the file system says: nothing is changed then.
+    /// The file system's error: nothing is changed then.
     pub fn apply(&mut self, contents: &Contents, span: Span, change: Change<'_>) -> io::Result<u64> {
         let number = self.changes;
         if span.length_bytes > CHANGE_BYTES_MAX {
@@ -147,10 +147,10 @@ impl UndoLog {
         Ok(number)
     }
 
-    /// Changes contents for good, and with that whatever was there: it cannot be taken back.
+    /// Changes contents permanently, together with all earlier changes there: it cannot be undone.
     ///
     /// # Errors
-    /// What the file system says: nothing is changed then.
+    /// The file system's error: nothing is changed then.
     pub fn apply_for_good(&mut self, contents: &Contents, span: Span, data: &[u8]) -> io::Result<()> {
         let number = self.apply(contents, span, Change::Data(data))?;
         self.keep(contents, number, span);
@@ -158,12 +158,13 @@ impl UndoLog {
         Ok(())
     }
 
-    /// Where contents were changed for good since the last call.
+    /// Ranges of permanent changes since the last call.
     pub fn take_changed_for_good(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.changed_for_good)
     }
 
-    /// Puts into `into`, which has the contents from `start_bytes` on, what was there before the first of some changes.
+    /// Replaces parts of `into`, which has the contents from `start_bytes` on, by the data before the first of some
+    /// changes.
     pub fn read_before(&self, changes: &BTreeSet<u64>, start_bytes: u64, into: &mut [u8]) {
         let end_bytes = start_bytes + into.len() as u64;
         let first = self.stretches.range(..=start_bytes).next_back().map_or(start_bytes, |(&start, _)| start);
@@ -177,11 +178,11 @@ impl UndoLog {
         }
     }
 
-    /// Carries out what has become of changes: what is durable stays with whatever it replaced, what is lost is taken back
-    /// as far as nothing that replaced it is durable. Returns what that took of the newest acknowledged data.
+    /// Applies the outcomes of changes: durable ones stay together with everything they replaced; lost ones are undone
+    /// unless a change that replaced them is durable. Returns the acknowledged data that were lost.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<Lost> {
         let mut is_lost = false;
         for &Verdict { number, span, fate } in verdicts {
@@ -209,12 +210,12 @@ impl UndoLog {
         Ok(Lost { writes: finding.changes.len() as u64, spans: joined(finding.spans) })
     }
 
-    /// What change `number` did within `span` is durable, and with it whatever it replaced.
+    /// Makes change `number` durable within `span`, together with everything it replaced.
     pub(super) fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
         for start_bytes in self.within(span) {
             let stretch = self.stretch(start_bytes);
             if stretch.versions.iter().all(|version| version.change != number) {
-                // It was taken back before: what is older is as open as it was.
+                // It was undone before: older changes are as undecided as before.
                 continue;
             }
             let newer = stretch.versions.partition_point(|version| version.change <= number);
@@ -223,7 +224,7 @@ impl UndoLog {
             if stretch.versions.is_empty() {
                 self.stretches.remove(&start_bytes);
                 if gives_back {
-                    // Space that cannot be given back is no loss: zeros are there.
+                    // Space that cannot be freed is no loss: zeros are there.
                     let _ = contents.zero(start_bytes, end_bytes - start_bytes);
                 }
             }
@@ -231,13 +232,13 @@ impl UndoLog {
         }
     }
 
-    /// Takes back what is lost of a stretch.
+    /// Undoes the lost changes of a stretch.
     pub(super) fn take_back(&mut self, contents: &Contents, start_bytes: u64, finding: &mut Finding) -> io::Result<()> {
         let stretch = self.stretch(start_bytes);
         let span = Span { start_bytes, length_bytes: stretch.end_bytes - start_bytes };
         let before_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
-        // What will be there; what the newest acknowledged change had put there, and those after it that were under way:
-        // what is there now, where absent.
+        // The data after the restore; the data of the newest acknowledged change, and of later ones that were under
+        // way: the present data if absent.
         let (mut there, mut allowed, mut acknowledged) = (None, Vec::new(), None);
         while let Some(version) = stretch.versions.pop_if(|version| version.lost.is_some()) {
             let after = there.replace(version.before);
@@ -246,7 +247,7 @@ impl UndoLog {
                 acknowledged = (version.lost == Some(true)).then_some(version.change);
             }
         }
-        // Beneath a change of which nothing is known yet, what was before passes on to the next above.
+        // Below an undecided change, the pre-image moves to the next change above.
         for at in (0..stretch.versions.len()).rev() {
             if stretch.versions[at].lost.is_some() {
                 let passed_on = stretch.versions.remove(at).before;
@@ -267,19 +268,19 @@ impl UndoLog {
             finding.compare(contents, span, change, &allowed, &there)?;
         }
         match there {
-            // What is older may still come back, and needs the place.
+            // Older data may still be restored, and need the space.
             Before::Hole if is_settled => contents.zero(span.start_bytes, span.length_bytes),
             Before::Hole | Before::Zeros => contents.fill(span.start_bytes, span.length_bytes),
             Before::Bytes(data) => contents.write(span.start_bytes, &data),
         }
     }
 
-    /// Nothing can be taken back.
+    /// Whether nothing can be undone.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
     }
 
-    /// Memory that it takes.
+    /// Memory of the log.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -288,7 +289,7 @@ impl UndoLog {
         self.stretches.get_mut(&start_bytes).expect("a stretch that was just found")
     }
 
-    /// Lays `before` on the stacks of a span.
+    /// Pushes `before` onto the stacks of a span.
     fn push(&mut self, span: Span, change: u64, mut before: Before) {
         let (mut at_bytes, end_bytes) = (span.start_bytes, end_of(span));
         let mut found = self.within(span).into_iter().peekable();
@@ -297,7 +298,7 @@ impl UndoLog {
             let until_bytes = if next_bytes == at_bytes { self.stretches[&at_bytes].end_bytes } else { next_bytes };
             let is_all = until_bytes - at_bytes == span.length_bytes;
             let range = at_bytes - span.start_bytes..until_bytes - span.start_bytes;
-            // Zeros that are about to be given back are none that take their place.
+            // Zeros whose space is about to be freed do not occupy space.
             let is_trimmed = next_bytes == at_bytes && self.stretches[&at_bytes].gives_back;
             let part = match &mut before {
                 _ if is_trimmed => Before::Hole,
@@ -317,7 +318,7 @@ impl UndoLog {
         }
     }
 
-    /// Starts of the stretches within a span, of which none reaches over its ends after this.
+    /// Starts of the stretches within a span, after splitting those that cross its ends.
     pub(super) fn within(&mut self, span: Span) -> Vec<u64> {
         self.split_at(span.start_bytes);
         self.split_at(end_of(span));
@@ -333,7 +334,7 @@ impl UndoLog {
         let behind: Vec<Version> = stretch.versions.iter().map(|version| version.part(first..whole)).collect();
         let memory = |versions: &[Version]| versions.iter().map(|version| version.before.memory_bytes()).sum::<u64>();
         let unsplit_bytes = memory(&stretch.versions);
-        // A part of a buffer would hold all of it.
+        // A part of a buffer would keep all of it.
         stretch.versions.iter_mut().for_each(|version| *version = version.part(0..first));
         self.memory_bytes += memory(&stretch.versions) + memory(&behind) - unsplit_bytes;
         let end_bytes = std::mem::replace(&mut stretch.end_bytes, at_bytes);
@@ -342,7 +343,7 @@ impl UndoLog {
     }
 }
 
-/// What is found missing.
+/// Losses found so far.
 #[derive(Default)]
 pub(super) struct Finding {
     changes: BTreeSet<u64>,
@@ -350,8 +351,8 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Sector by sector: what `change` had put there or could be there instead (`allowed`; what is there still, where
-    /// absent), and what will be there.
+    /// Compares, sector by sector, the data of `change` or of those allowed instead (`allowed`; the present data if
+    /// absent) with the data after the restore.
     fn compare(
         &mut self,
         contents: &Contents,
@@ -394,7 +395,7 @@ pub(super) fn end_of(span: Span) -> u64 {
     span.start_bytes + span.length_bytes
 }
 
-/// What is in a span, as stretches that follow each other.
+/// Returns the data in a span, as consecutive stretches.
 fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
     let mut parts: Vec<(Span, Before)> = Vec::new();
     let mut add = |start_bytes: u64, until_bytes: u64, what: Before| {
@@ -425,7 +426,7 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
                 at_bytes += run_bytes;
                 continue;
             }
-            // Nothing was written there, or zeros: a page at a time, since holes are where data are not.
+            // Unwritten space, or zeros: a page at a time, since holes end where data begin.
             let zeros_until_bytes = at_bytes + run_bytes;
             while at_bytes < zeros_until_bytes {
                 let data_bytes = contents.next_data(at_bytes, zeros_until_bytes)?;
@@ -442,7 +443,8 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, Before)>> {
     Ok(parts)
 }
 
-/// Length of the run of pages at the start of `data`, which is at `at_bytes`, of zeros alone or of something else.
+/// Length of the run of pages at the start of `data`, which is at `at_bytes`, that consists only of zeros or only of
+/// other data.
 fn run(data: &[u8], at_bytes: u64) -> u64 {
     let first = (PAGE_BYTES - at_bytes % PAGE_BYTES).min(data.len() as u64);
     let (head, rest) = data.split_at(first as usize);
@@ -452,6 +454,6 @@ fn run(data: &[u8], at_bytes: u64) -> u64 {
 }
 
 fn is_zero(data: &[u8]) -> bool {
-    // Many bytes at a time: zeros are all looked at.
+    // Many bytes at a time: all zeros have to be checked.
     data.chunks(256).all(|part| part.iter().fold(0, |any, byte| any | byte) == 0)
 }

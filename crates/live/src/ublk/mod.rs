@@ -1,10 +1,10 @@
-//! The ublk export: a block device of the kernel's for each LUN, /dev/ublkbN, without a loop device or network between.
+//! The ublk export: a kernel block device per LUN, /dev/ublkbN, without a loop device or network.
 //!
-//! A thread has the ring of a device and never waits; what it hears it hands to another one, which finds memory, copies
-//! what is written and tells the clock. Replies leave from the clock thread, long reads from one of their own. The kernel
-//! cuts requests at 1 MiB and has 128 under way.
+//! One thread owns the ring of a device and never waits; it passes requests to another one, which allocates memory,
+//! copies written data and submits to the clock. Replies are sent by the clock thread, long reads by a separate thread.
+//! The kernel splits requests at 1 MiB and has 128 under way.
 //!
-//! A device that vanished answers with EIO, as behind FUSE: the kernel would wait for ever.
+//! A vanished device answers with EIO, as with FUSE: otherwise the kernel would wait forever.
 
 mod reply;
 mod requests;
@@ -22,13 +22,13 @@ use crate::device::{Device, Export};
 use reply::Word;
 use requests::Receiver;
 
-/// Requests under way.
+/// Queue depth.
 const DEPTH: u16 = 128;
-/// The longest read or write. What is only cleared has no data: the model is asked for a gibibyte at a time.
+/// Longest read or write. Requests that only clear carry no data: the model accepts a gibibyte at a time.
 const LONGEST_BYTES: u32 = 1 << 20;
 const LONGEST_CLEARED_BYTES: u32 = 1 << 30;
 
-/// Block devices of a system, one a LUN.
+/// Block devices of a system, one per LUN.
 #[derive(Debug)]
 pub struct BlockDevices {
     paths: Vec<PathBuf>,
@@ -53,10 +53,10 @@ impl From<UblkError> for LiveError {
 }
 
 impl BlockDevices {
-    /// Has the block devices appear.
+    /// Creates the block devices.
     ///
     /// # Errors
-    /// A machine without ublk, or one that does not let this user have it.
+    /// When the machine has no ublk, or this user may not use it.
     pub fn start(device: &Arc<Device>) -> Result<BlockDevices, LiveError> {
         let courier = Courier::start(device.submitter.clone())?;
         let mut devices = BlockDevices { paths: Vec::new(), served: Vec::new(), courier };
@@ -96,27 +96,27 @@ impl BlockDevices {
         match started {
             Ok(()) => Ok(served),
             Err(error) => {
-                // What went wrong first is said.
+                // The original error is reported.
                 let _ = served.stop();
                 Err(error)
             }
         }
     }
 
-    /// The block devices, in order of the exports.
+    /// Paths of the block devices, in the order of the exports.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// Somebody has taken the devices away.
+    /// Whether the devices were removed from outside.
     pub fn is_over(&self) -> bool {
         self.served.iter().all(|served| served.queue.is_finished())
     }
 
-    /// Takes the devices away, after what is cached of them has been written: the clock still answers.
+    /// Removes the devices after their cached data have been written: the clock still answers.
     ///
     /// # Errors
-    /// A device that was in use, which is gone all the same.
+    /// When a device was in use; it is removed nevertheless.
     pub fn stop(self) -> Result<(), LiveError> {
         let stopped: Vec<Result<(), LiveError>> = self.served.into_iter().map(Served::stop).collect();
         self.courier.stop();
@@ -143,7 +143,7 @@ impl Served {
     }
 }
 
-/// Two threads of a device, which end with it.
+/// Starts the two threads of a device, which end with it.
 fn spawn(
     device: &Arc<Device>,
     queue: Queue,
@@ -162,7 +162,7 @@ fn spawn(
     let submitter = device.submitter.clone();
     let serving = named("headstack-ublk").spawn(move || {
         submitter.keep_up();
-        // Both who waits for this and who carries out requests are there for as long as this thread needs them.
+        // The waiting thread and the request thread exist as long as this thread needs them.
         let is_ready = || ready.send(()).expect("somebody waits");
         queue.serve(is_ready, |asked| hand.send(asked).expect("it listens"))
     });

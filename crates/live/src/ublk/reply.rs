@@ -1,4 +1,4 @@
-//! Answers to the kernel, from whichever thread has them.
+//! Replies to the kernel, sent by any thread.
 
 use std::io;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
 use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
-/// What is said if all is well.
+/// The reply on success.
 #[derive(Debug)]
 pub struct Word {
     ticket: Ticket,
     way: Way,
-    /// Bytes that were moved, or cleared.
+    /// Bytes that were transferred, or cleared.
     length_bytes: u32,
-    /// What a read brings, and the memory of that.
+    /// Data of a read, with their memory.
     data: Vec<u8>,
     share: Option<Share>,
 }
@@ -26,35 +26,35 @@ pub struct Word {
 impl Parcel for Word {
     fn send(self) {
         let Word { ticket, way, length_bytes, data, share } = self;
-        // A request that the kernel has given up needs no answer: the device goes.
+        // A request that the kernel has given up needs no answer: the device is being removed.
         let brought = if data.is_empty() { Ok(()) } else { way.bring(&ticket, &data) };
         drop((data, share));
         way.complete(ticket, brought.map(|()| length_bytes).map_err(|_| libc::EIO));
     }
 }
 
-/// The answer to one request.
+/// The reply to one request.
 #[derive(Debug)]
 pub struct Reply {
     word: Word,
-    /// First byte in the system of what was read.
+    /// Address in the system of the data that were read.
     start_bytes: u64,
     bag: Bag<Word>,
 }
 
 impl Reply {
-    /// A request of so many bytes has nothing to bring.
+    /// Creates the reply to a request of `length_bytes` without data.
     pub fn done(ticket: Ticket, way: &Way, length_bytes: u32, bag: &Bag<Word>) -> Reply {
         let word = Word { ticket, way: way.clone(), length_bytes, data: Vec::new(), share: None };
         Reply { word, start_bytes: 0, bag: bag.clone() }
     }
 
-    /// A read brings `data` from `start_bytes` of the system, for which `share` was taken.
+    /// Adds the data of a read from `start_bytes` of the system, whose memory is `share`.
     pub fn with_data(self, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
         Reply { word: Word { data, share: Some(share), ..self.word }, start_bytes, ..self }
     }
 
-    /// Says that it cannot be.
+    /// Replies with an error.
     pub fn refuse(self, errno: i32) {
         self.word.way.complete(self.word.ticket, Err(errno));
     }
@@ -85,7 +85,7 @@ impl Answer for Reply {
     }
 }
 
-/// The block layer has no word for what can only be read: it makes EIO of that.
+/// The block layer has no error for a read-only device: it makes EIO of it.
 fn kernel_errno(errno: faults::Errno) -> i32 {
     match errno {
         faults::Errno::Io => libc::EIO,

@@ -1,4 +1,4 @@
-//! What the kernel asks of a block device, and what becomes of the data.
+//! [`Receiver`]: the kernel's requests to a block device, and their effect on the data.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::device::{Device, Export};
 use crate::kernel::{self, KernelReply};
 use crate::power::Change;
 
-/// Carries out the requests of one device, in the order in which they came.
+/// Executes the requests of one device, in order of arrival.
 #[derive(Debug)]
 pub struct Receiver {
     device: Arc<Device>,
@@ -22,15 +22,15 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Requests of `export`, answered over `way`; `bag` serves long reads.
+    /// Creates a receiver of `export`, which answers over `way`; `bag` takes long reads.
     pub fn new(device: &Arc<Device>, export: &Export, way: Way, bag: Bag<Word>) -> Receiver {
         Receiver { device: Arc::clone(device), span: export.span, way, bag }
     }
 
-    /// Does to the contents what a request does, and has the clock answer it.
+    /// Applies a request to the contents, and submits it to the clock for the answer.
     pub fn carry_out(&self, asked: Asked) {
         let Asked { ticket, at, operation, is_forced, offset_bytes, length_bytes } = asked;
-        // The kernel keeps to the limits of the device.
+        // The kernel observes the limits of the device.
         let length = length_bytes as u32;
         let start = self.span.start_bytes + offset_bytes;
         let request = |kind: Kind| Request {
@@ -101,7 +101,7 @@ impl Receiver {
         }
     }
 
-    /// Memory for a request, once there is any. The kernel reads every answer, and none waits for this thread.
+    /// Waits for memory for a request. The kernel reads every answer, and no answer waits for this thread.
     fn room(&self, bytes: u64) -> Share {
         let mut share = self.device.submitter.budget().share();
         self.device.make_room(&mut share, bytes, &|| true);

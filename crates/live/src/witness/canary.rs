@@ -1,8 +1,8 @@
-//! A client of ordinary priority beside the others: what it waits for, they wait for.
+//! The canary: a client of ordinary priority, whose waits are representative of other clients.
 //!
-//! Its requests go over a unix socket to a punctual thread that answers each a millisecond after it has come, and that has
-//! nothing to do with the model. So what it measures beyond that millisecond is the path's: the way there, and the way of a
-//! process that slept back to a processor.
+//! Its requests go over a unix socket to a punctual thread that answers each after a millisecond, without the model. So
+//! the excess of its measured times over that millisecond is due to the path: the transfer, and the time for a sleeping
+//! process to get a processor again.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,14 +14,14 @@ use super::Flags;
 use super::turns::Times;
 use crate::wall::{Duty, be_punctual};
 
-/// What the answer takes.
+/// Service time of the answer.
 const ANSWER: Duration = Duration::from_millis(1);
-/// From one request to the next.
+/// Time between requests.
 const PAUSE: Duration = Duration::from_millis(4);
-/// How often it looks whether there are clients that it could speak for.
+/// Interval at which it checks whether there are clients to represent.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// Answers until the other end is closed.
+/// Answers requests until the other end is closed.
 pub fn answer(socket: &UnixStream, realtime: bool) -> io::Result<()> {
     be_punctual(Duty::Path, realtime);
     let (mut socket, mut request) = (socket, [0]);
@@ -32,7 +32,7 @@ pub fn answer(socket: &UnixStream, realtime: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks, while there is traffic, until the session ends.
+/// Sends requests, while there is traffic, until the session ends.
 pub fn ask(socket: &UnixStream, flags: &Flags, times: &Mutex<Times>) -> io::Result<()> {
     let (mut socket, mut reply) = (socket, [0]);
     while !flags.is_closing() {

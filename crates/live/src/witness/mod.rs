@@ -1,5 +1,6 @@
-//! Who else was there: what clients measured at most, what the scheduler did to them and to the server, and what a client of
-//! ordinary priority met meanwhile. A server that is on time proves nothing where its clients are not.
+//! [`Witness`]: observes the environment of a session: upper bounds of clients' measured errors, the scheduler's effect
+//! on clients and server, and the experience of a client of ordinary priority. A punctual server proves nothing if its
+//! clients are delayed.
 
 mod canary;
 mod schedstat;
@@ -25,43 +26,43 @@ use schedstat::{Process, name_of, pressure};
 
 /// Threads of the server on which answers depend.
 const SERVER: &[&str] = &["headstack-clock", "headstack-nbd", "headstack-send", "headstack-fuse", "headstack-ublk"];
-/// How often the scheduler's figures are looked at, and when nothing is under way.
+/// Sampling interval of the scheduler's statistics, and of idle checks.
 const LOOK: Duration = Duration::from_millis(10);
 const IDLE_LOOK: Duration = Duration::from_millis(50);
-/// So often a look may find nothing new before there is no traffic.
+/// Number of samples without news after which traffic has stopped.
 const QUIET_LOOKS: u32 = 50;
-/// Looks take at most one part in so many of a core's time.
+/// Largest share of a core's time for sampling: one in so many.
 const LOOKING_SHARE: u32 = 50;
-/// Clients that have gone and are remembered: those with the most requests.
+/// Number of past clients that are remembered: those with the most requests.
 const GONE_MAX: usize = 64;
 
-/// What is known of a client when it is judged.
+/// Observations of a client when it is judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClientSeen {
-    /// The program, where it is one of this machine over a unix socket.
+    /// Name of the program, for a local client over a unix socket.
     pub name: Option<String>,
-    /// Its process.
+    /// Process id.
     pub pid: Option<u32>,
-    /// Its turns.
+    /// Statistics of its turns.
     pub turns: TurnsSeen,
-    /// What the scheduler did to it; `None` where that is not known.
+    /// Scheduler statistics; `None` if unknown.
     pub waits: Option<WaitsSeen>,
 }
 
-/// Everything that was witnessed so far.
+/// All observations so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Seen {
-    /// Clients of NBD, those with the most requests first.
+    /// NBD clients, those with the most requests first.
     pub clients: Vec<ClientSeen>,
-    /// What a client of ordinary priority waited beyond the answer's time.
+    /// Waits of the canary in excess of the answer's service time.
     pub canary: Spread,
-    /// What the scheduler did to the server; `None` where that is not known.
+    /// Scheduler statistics of the server; `None` if unknown.
     pub server: Option<WaitsSeen>,
     /// Share of the time in which a task of this machine waited for a processor (PSI); `None` if unknown.
     pub pressure_share: Option<f64>,
 }
 
-/// What the threads of the witness share with those of the session.
+/// Shared state of the witness's threads and the session's.
 #[derive(Debug)]
 pub struct Scene {
     flags: Flags,
@@ -95,7 +96,7 @@ impl Flags {
     }
 }
 
-/// A client of NBD, from its first request to the last word about it.
+/// An NBD client, from its first request to the final statistics.
 #[derive(Debug)]
 pub struct Client {
     /// Its turns.
@@ -129,7 +130,7 @@ impl Client {
 }
 
 impl Scene {
-    /// Nobody has come yet.
+    /// Creates an empty scene.
     pub fn new() -> Arc<Scene> {
         Arc::new(Scene {
             flags: Flags::default(),
@@ -149,7 +150,7 @@ impl Scene {
         self.server.lock().expect("nobody panics with it")
     }
 
-    /// A client has come over `stream`, or over another one that is relayed to it.
+    /// Registers a client that connected over `stream`, or over another one that is relayed to it.
     pub fn meet(self: &Arc<Self>, stream: &Stream, is_relayed: bool) -> Arc<Client> {
         let pid = if is_relayed { None } else { stream.peer() };
         let client = Arc::new(Client {
@@ -174,13 +175,13 @@ impl Scene {
         Some(process)
     }
 
-    /// An answer has left.
+    /// Notes that an answer was sent.
     #[inline]
     pub fn answered(&self) {
         self.flags.answers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was seen so far.
+    /// Returns the observations so far.
     pub fn seen(&self) -> Seen {
         let (mut all, here) = {
             let clients = self.clients();
@@ -199,7 +200,7 @@ impl Scene {
         }
     }
 
-    /// Looks at everybody until the session ends.
+    /// Samples everything until the session ends.
     fn watch(&self, realtime: bool) {
         be_punctual(Duty::Watch, realtime);
         *self.server() = Process::new(std::process::id(), SERVER);
@@ -227,7 +228,7 @@ impl Scene {
     }
 }
 
-/// The threads that look, and the client that speaks for others.
+/// The sampling threads, and the canary.
 #[derive(Debug)]
 pub struct Witness {
     scene: Arc<Scene>,
@@ -236,17 +237,17 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Begins to look.
+    /// Starts observing.
     ///
     /// # Errors
-    /// A machine that has no sockets or threads.
+    /// When sockets or threads are not available.
     pub fn start(scene: &Arc<Scene>, realtime: bool) -> Result<Witness, LiveError> {
         let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
         let canary = ours.try_clone().map_err(LiveError::io("a socket pair"))?;
         let mut witness = Witness { scene: Arc::clone(scene), canary, threads: Vec::new() };
         let watching = Arc::clone(scene);
         witness.spawn("headstack-watch", move || watching.watch(realtime))?;
-        // A canary whose other end has gone has heard of the end.
+        // The canary ends when its other end is closed.
         witness.spawn("headstack-echo", move || drop(canary::answer(&theirs, realtime)))?;
         let asking = Arc::clone(scene);
         witness.spawn("headstack-asks", move || drop(canary::ask(&ours, &asking.flags, &asking.canary)))?;
@@ -259,10 +260,10 @@ impl Witness {
         Ok(())
     }
 
-    /// Looks no more.
+    /// Stops observing.
     pub fn stop(self) {
         self.scene.flags.closing.store(true, Ordering::Relaxed);
-        // Who has gone already needs no end.
+        // Fails if the other end has already left.
         let _ = self.canary.shutdown(Shutdown::Both);
         for thread in self.threads {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -1,4 +1,4 @@
-//! What the scheduler says of a process: how long its threads ran, and how long they waited for a processor
+//! Scheduler statistics of a process: how long its threads ran, and how long they waited for a processor
 //! (`/proc/PID/task/TID/schedstat`).
 
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::turns::{Spread, Times};
 
-/// Threads of a process that are looked at: the first ones, where there are more.
+/// Number of threads of a process that are sampled: the first ones.
 const THREADS_MAX: usize = 64;
 
-/// What threads did with their time.
+/// Time that a thread ran and waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Use {
     ran_ns: u64,
@@ -25,31 +25,31 @@ struct Use {
 pub struct Process {
     pid: u32,
     since: Instant,
-    /// For each thread: its use at the last look, and its use since the first.
+    /// For each thread: its use at the last sample, and its use since the first.
     threads: HashMap<u32, (Use, Use)>,
-    /// Names of the threads that count; all of them where there are none.
+    /// Names of the threads that count; all of them if empty.
     counted: &'static [&'static str],
-    /// What a run waited for on the average, look by look.
+    /// Mean wait before a run, by sample.
     waits: Times,
 }
 
-/// What was seen of a process.
+/// Statistics of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitsSeen {
     /// Share of the time in which its busiest thread ran.
     pub ran_share: f64,
-    /// Share of the time in which the thread that waited longest waited for a processor.
+    /// Largest share of the time in which any of its threads waited for a processor.
     pub waited_share: f64,
-    /// What all threads ran together.
+    /// Total running time of all threads.
     pub ran_ns: u64,
-    /// What all threads waited together.
+    /// Total waiting time of all threads.
     pub waited_ns: u64,
-    /// What a thread waited before it ran, from look to look.
+    /// Wait of a thread before a run, between samples.
     pub wait: Spread,
 }
 
 impl Process {
-    /// A process from now on; `None` where it cannot be looked at: it has gone, or the kernel keeps no such figures.
+    /// Starts observing a process; `None` if it has ended, or the kernel keeps no such statistics.
     pub fn new(pid: u32, counted: &'static [&'static str]) -> Option<Process> {
         let (since, threads, waits) = (Instant::now(), HashMap::new(), Times::new());
         let mut process = Process { pid, since, threads, counted, waits };
@@ -57,13 +57,13 @@ impl Process {
         if process.threads.is_empty() {
             return None;
         }
-        // What was before does not count.
+        // Earlier use does not count.
         process.threads.values_mut().for_each(|(_, used)| *used = Use::default());
         process.waits = Times::new();
         Some(process)
     }
 
-    /// Looks at its threads. Of one that has gone counts what it had used at the last look.
+    /// Samples its threads. A thread that has ended counts with its use at the last sample.
     pub fn look(&mut self) {
         let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
         let names = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse::<u32>().ok());
@@ -94,7 +94,7 @@ impl Process {
         self.counted.is_empty() || self.counted.contains(&name().trim())
     }
 
-    /// What was seen so far.
+    /// Statistics so far.
     pub fn seen(&self) -> WaitsSeen {
         let wall_ns = self.since.elapsed().as_nanos().max(1) as f64;
         let most = |of: fn(&Use) -> u64| self.threads.values().map(|(_, used)| of(used)).max().unwrap_or(0) as f64;
@@ -120,7 +120,7 @@ pub fn name_of(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim().to_owned())
 }
 
-/// Time in which somebody on this machine waited for a processor, in all; `None` where the kernel does not say.
+/// Total time in which any task on this machine waited for a processor; `None` if the kernel does not report it.
 pub fn pressure() -> Option<Duration> {
     let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
     let total = text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1;

@@ -1,9 +1,9 @@
-//! The turns of one client: what it can have measured at most, from what the server sees of it alone.
+//! [`Turns`]: the turns of one client, and the upper bound of its measured times as seen by the server.
 //!
-//! A client that keeps `depth` requests under way sends another one when it has read a reply. The reply that let it send its
-//! n-th request is at the latest the (n - depth)-th one: it was read between the moment it left and the moment at which that
-//! request came. So the client's own clock for a request started after one reply had left, and stopped before another
-//! request came: what it measured is at most the time between these two.
+//! A client that keeps `depth` requests under way sends another one when it has read a reply. The reply that allowed
+//! its n-th request is at the latest the (n - depth)-th one: it was read between the time it was sent and the arrival
+//! of that request. So the client's own clock for a request started after one reply was sent, and stopped before
+//! another request arrived: its measured time is at most the time between these two.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -14,49 +14,49 @@ use serde::Serialize;
 
 use crate::stream::Stream;
 
-/// A longer message is copied for long enough to be seen among latencies.
+/// Length of a message from which on its copying shows in latencies.
 pub const LONG_BYTES: usize = 64 << 10;
-/// A reply that its client leaves unread for so long is left lying: no client that runs does that.
+/// Time after which an unread reply counts as left unread, which no running client does.
 const LYING: Duration = Duration::from_millis(20);
-/// How often the room is measured that a message of a length takes in a socket.
+/// Number of measurements of the socket memory of a message of each length.
 const MEASURED: u8 = 16;
-/// Lengths of messages that are told apart.
+/// Number of message lengths that are distinguished.
 const LENGTHS_MAX: usize = 64;
 
-/// What was recorded of a time: bins 6 % wide in a few kilobytes, since there may be thousands of clients.
+/// A histogram of times: bins 6 % wide in a few kilobytes, since there may be thousands of clients.
 #[derive(Clone, Debug)]
 pub struct Times {
     bins: Histogram<u32>,
     sum_ns: u128,
 }
 
-/// A time in three figures.
+/// Summary of a distribution of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Times recorded.
+    /// Number of recorded times.
     pub count: u64,
-    /// Their mean.
+    /// Mean time.
     pub mean_ns: u64,
-    /// One in a hundred is longer.
+    /// 99 % quantile.
     pub p99_ns: u64,
-    /// The longest.
+    /// Longest time.
     pub max_ns: u64,
 }
 
 impl Times {
-    /// Nothing yet.
+    /// Creates an empty histogram.
     pub fn new() -> Times {
         Times { bins: Histogram::new(1).expect("one digit is allowed"), sum_ns: 0 }
     }
 
-    /// Counts one.
+    /// Records a time.
     pub fn record(&mut self, time: Duration) {
         let ns = time.as_nanos() as u64;
         self.sum_ns += u128::from(ns);
         self.bins.record(ns).expect("the bins grow");
     }
 
-    /// In short: quantiles are the upper ends of their bins.
+    /// Returns the summary; quantiles are the upper ends of their bins.
     pub fn spread(&self) -> Spread {
         let count = self.bins.len();
         if count == 0 {
@@ -77,29 +77,29 @@ impl Default for Times {
     }
 }
 
-/// What was seen of a client's turns.
+/// Statistics of a client's turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TurnsSeen {
     /// Requests that the clock answered.
     pub requests: u64,
-    /// The most that it had under way, replies that it had not read among them.
+    /// Largest number of requests under way, including replies that it had not read.
     pub depth: usize,
-    /// What it measured beyond the model, at most.
+    /// Upper bound of its measured time in excess of the model.
     pub error: Spread,
-    /// The same of messages that are long enough for their copying to be seen.
+    /// The same for messages long enough for their copying to show.
     pub long_error: Spread,
-    /// From replies to the requests that they made possible, added up.
+    /// Total time from replies to the requests that they allowed.
     pub turned_ns: u64,
-    /// The model's time of its requests, added up.
+    /// Total model time of its requests.
     pub served_ns: u64,
-    /// Replies that it left lying.
+    /// Replies that it left unread.
     pub lying: u64,
 }
 
 /// The turns of one connection.
 #[derive(Debug)]
 pub struct Turns {
-    /// Where what is unread can be asked for: a unix socket whose other end is the client's.
+    /// Unix socket to a local client, whose unread bytes can be queried.
     socket: Option<Stream>,
     state: Mutex<State>,
 }
@@ -108,7 +108,7 @@ pub struct Turns {
 struct State {
     under_way: usize,
     depth: usize,
-    /// Replies that have left, and are not known to have been read, oldest first.
+    /// Replies that were sent and are not known to have been read, oldest first.
     sent: VecDeque<Sent>,
     rooms: Vec<Room>,
     requests: u64,
@@ -119,10 +119,10 @@ struct State {
     lying: u64,
 }
 
-/// A request on its way, as its client's clock sees it.
+/// A request under way, on its client's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Issued {
-    /// Its client's clock did not start before.
+    /// Earliest start of its client's clock.
     since: Instant,
     is_long: bool,
 }
@@ -131,13 +131,13 @@ pub struct Issued {
 struct Sent {
     at: Instant,
     issued: Issued,
-    /// What the model took, of the wall's time.
+    /// Service time of the model, in wall-clock time.
     took: Duration,
     message_bytes: usize,
     is_lying: bool,
 }
 
-/// What a message of some length takes in a socket until it has been read: the kernel counts its own overhead.
+/// Socket memory of a message of some length until it has been read, including the kernel's overhead.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     message_bytes: usize,
@@ -146,7 +146,7 @@ struct Room {
 }
 
 impl Turns {
-    /// Turns of a new client; `socket` tells how much it has not read.
+    /// Creates the turns of a new client; `socket` reports its unread bytes.
     pub fn new(socket: Option<Stream>) -> Turns {
         Turns { socket, state: Mutex::default() }
     }
@@ -155,8 +155,9 @@ impl Turns {
         self.state.lock().expect("nobody panics with it")
     }
 
-    /// A request was received at `at`, the last of a series that came without a gap since `gapless_since`: what waited to be
-    /// received may have been issued any time since then. `payload_bytes` came with it or will be in its reply.
+    /// Notes that a request was received at `at`, the last of a series without gaps since `gapless_since`: requests
+    /// that waited to be received may have been issued at any time since then. `payload_bytes` arrived with it or will
+    /// be in its reply.
     pub fn arrived(&self, at: Instant, gapless_since: Instant, payload_bytes: usize) -> Issued {
         let mut state = self.state();
         state.under_way += 1;
@@ -174,7 +175,7 @@ impl Turns {
         Issued { since: since.min(gapless_since), is_long: payload_bytes > LONG_BYTES }
     }
 
-    /// Its reply leaves at `at`; the model took so long. `send` sends it.
+    /// Notes that its reply is sent at `at` by `send`; the model's service time was `took`.
     pub fn answered(&self, at: Instant, issued: Issued, took: Duration, message_bytes: usize, send: impl FnOnce()) {
         let measured = {
             let mut state = self.state();
@@ -190,13 +191,13 @@ impl Turns {
             && let Some(after) = self.unread_bytes()
             && let Some(room) = self.state().room(message_bytes)
         {
-            // What the client has read meanwhile makes it less, never more.
+            // Reads by the client meanwhile reduce it, never increase it.
             room.room_bytes = room.room_bytes.max(after.saturating_sub(before));
             room.measured += 1;
         }
     }
 
-    /// Looks for replies that the client leaves lying.
+    /// Looks for replies that the client leaves unread.
     pub fn look(&self, now: Instant) {
         let mut state = self.state();
         if state.sent.is_empty() {
@@ -209,7 +210,7 @@ impl Turns {
         state.lying += lying;
     }
 
-    /// What was seen so far.
+    /// Statistics so far.
     pub fn seen(&self) -> TurnsSeen {
         let state = self.state();
         TurnsSeen {
@@ -227,11 +228,11 @@ impl Turns {
         self.socket.as_ref().and_then(Stream::unread_bytes)
     }
 
-    /// Replies that are in the socket still; none where that cannot be said.
+    /// Number of replies that are still in the socket; 0 if unknown.
     fn unread(&self, state: &State) -> usize {
         let Some(mut bytes) = self.unread_bytes() else { return 0 };
         let mut count = 0;
-        // The newest are the ones that have not been read.
+        // The newest ones are the unread ones.
         for sent in state.sent.iter().rev() {
             if bytes == 0 {
                 break;
@@ -244,7 +245,7 @@ impl Turns {
 }
 
 impl State {
-    /// A reply had been read at `by` at the latest.
+    /// Notes that a reply had been read at `by` at the latest.
     fn read(&mut self, reply: &Sent, by: Instant) {
         let error = (by - reply.issued.since).saturating_sub(reply.took);
         self.errors.record(error);
@@ -254,7 +255,7 @@ impl State {
         self.turned += by - reply.at;
     }
 
-    /// What is known of messages of a length; `None` of those that are one too many to be told apart.
+    /// Measurements of messages of a length; `None` if there are already too many lengths.
     fn room(&mut self, message_bytes: usize) -> Option<&mut Room> {
         let known = self.rooms.iter().position(|room| room.message_bytes == message_bytes);
         if known.is_none() && self.rooms.len() < LENGTHS_MAX {
@@ -264,7 +265,7 @@ impl State {
         self.rooms.get_mut(index).filter(|room| room.message_bytes == message_bytes)
     }
 
-    /// The room of a message, or its length at least: that makes more replies unread rather than fewer.
+    /// Socket memory of a message, or at least its length: this overestimates the number of unread replies.
     fn room_bytes(&self, message_bytes: usize) -> usize {
         let known = self.rooms.iter().find(|room| room.message_bytes == message_bytes);
         known.map_or(0, |room| room.room_bytes).max(message_bytes)
@@ -283,13 +284,13 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// A client at `depth` whose every request takes 1 ms in the model and whose every turn takes `turn`.
+    /// A client at `depth` whose requests take 1 ms each in the model and whose turns take `turn` each.
     fn closed_loop(depth: u32, turn: Duration, requests: u32) -> TurnsSeen {
         let turns = Turns::new(None);
         let start = Instant::now();
         for number in 0..requests / depth {
             let came = start + (MS + turn) * number;
-            // All of a batch come together, as those of a device do that answers everything after the same time.
+            // A batch arrives together, as from a device that answers everything after the same time.
             let issued: Vec<Issued> = (0..depth).map(|_| turns.arrived(came, came, 4096)).collect();
             issued.into_iter().for_each(|issued| turns.answered(came + MS, issued, MS, 4112, || ()));
         }
@@ -301,7 +302,7 @@ mod tests {
         for depth in [1, 4, 64] {
             let seen = closed_loop(depth, Duration::from_micros(300), 640);
             assert_eq!((seen.requests, seen.depth), (640, depth as usize));
-            // The first of all had no turn before it, and after the last ones comes nothing.
+            // The first requests had no turn before them, and after the last ones nothing follows.
             assert_eq!(seen.error.count, u64::from(640 - depth));
             assert!((600_000..=640_000).contains(&seen.error.p99_ns), "depth {depth}: {seen:?}");
             let turns = Duration::from_micros(300) * (640 - depth);
@@ -313,7 +314,7 @@ mod tests {
     fn what_waited_to_be_received_may_have_been_issued_when_the_series_began() {
         let turns = Turns::new(None);
         let start = Instant::now();
-        // One long write after the other, each of which takes 5 ms to come.
+        // Consecutive long writes, each of which takes 5 ms to arrive.
         for number in 1..=20 {
             let issued = turns.arrived(start + 5 * MS * number, start, 1 << 20);
             turns.answered(start + 5 * MS * number + MS, issued, MS, 16, || ());
@@ -334,7 +335,7 @@ mod tests {
             let issued = turns.arrived(start, start, 4096);
             turns.answered(start, issued, Duration::ZERO, bytes, || stream.write_all(&vec![0; bytes]).expect("room"));
         };
-        // The client never has more than one at the server, and reads nothing.
+        // The client never has more than one request at the server, and reads nothing.
         [16, 4112, 16, 528, 4112].into_iter().for_each(send);
         assert_eq!(turns.unread(&turns.state()), 5);
         assert_eq!(turns.seen().depth, 5, "the last found four unread");

@@ -1,9 +1,9 @@
-//! The end of a request.
+//! [`Done`]: the completion of a request.
 
-/// A request that the system is done with.
+/// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Which it was.
+    /// Its slot.
     pub slot: u32,
     /// Bytes transferred, or the negative error number.
     pub result: i32,

@@ -1,18 +1,18 @@
-//! Flushes of several files, each of which ends by itself.
+//! [`Flushes`]: flushes of several files, each of which completes separately.
 
 use super::Done;
 
-/// Flushes under way: slot, files that are still to be flushed, and the first error so far.
+/// Flushes under way: slot, number of files still to be flushed, and the first error so far.
 #[derive(Default)]
 pub struct Flushes(Vec<(u32, u32, i32)>);
 
 impl Flushes {
-    /// A slot's flush of so many files has begun.
+    /// Starts the flush of a slot over `files` files.
     pub fn begin(&mut self, slot: u32, files: u32) {
         self.0.push((slot, files, 0));
     }
 
-    /// One file of a slot's flush is done; the slot's end when that was the last.
+    /// Counts one flushed file of a slot; returns the completion if it was the last one.
     pub fn ended(&mut self, slot: u32, result: i32) -> Option<Done> {
         let at = self.0.iter().position(|flush| flush.0 == slot).expect("its flush is under way");
         let (_, files, first) = &mut self.0[at];

@@ -1,4 +1,4 @@
-//! Handing requests to the kernel and hearing of their end.
+//! [`Engine`]: submits requests to the kernel and collects their completions.
 
 mod done;
 mod flushes;
@@ -29,35 +29,35 @@ pub use ring::Ring;
 use system_calls::flush;
 pub use system_calls::{carry_out, trim};
 
-/// How requests are handed over.
+/// How requests are submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// io_uring, or system calls where it is forbidden; nothing where the target is null.
+    /// io_uring, or system calls where it is forbidden; the null engine for a null target.
     #[default]
     Auto,
     /// io_uring.
     Ring,
-    /// System calls that return when the request is complete, each in a thread of its own.
+    /// System calls that return when the request is complete, each in its own thread.
     Psync,
-    /// Nothing: a target that answers after a fixed time, to measure what measuring itself costs.
+    /// The null engine: requests complete after a fixed time, which shows the cost of measuring itself.
     Null {
-        /// From the request to its end.
+        /// Time from submission to completion.
         service_ns: u64,
     },
 }
 
-/// For what an engine waits.
+/// Condition that ends a wait of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// For one request at least, or for as long as nobody looks whether to go on.
+    /// At least one completion, or the next check for a stop.
     One,
-    /// For one request at least, or this time; sooner when somebody is to look whether to go on.
+    /// At least one completion, or this time, or the next check for a stop.
     Until(u64),
 }
 
-/// Waits as `wait` says, by `pass`: it waits for a completion for as long as it is told, or without end, and adds to `done`
-/// what has ended. A moment is awaited asleep until shortly before, and then by looking again and again.
+/// Waits as `wait` says, by calling `pass`, which waits for a completion for at most the given time (or without limit)
+/// and adds completions to `done`. Until shortly before a deadline it sleeps, then it polls.
 #[inline]
 fn await_by(
     wait: Wait,
@@ -68,7 +68,7 @@ fn await_by(
         Wait::One if done.is_empty() => pass(None, done),
         Wait::Until(at_ns) if done.is_empty() => {
             pass(Some(at_ns.saturating_sub(now_ns()).saturating_sub(SPIN_NS)), done)?;
-            // Whoever was woken long before looks first whether to go on.
+            // A thread that was woken long before checks first whether to stop.
             while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
                 pass(Some(0), done)?;
             }
@@ -81,19 +81,19 @@ fn await_by(
 /// Settings of an engine for a job.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The files.
+    /// The files as one address space.
     pub map: TargetMap,
-    /// Requests at a time.
+    /// Queue depth.
     pub slots: u32,
-    /// The longest request in bytes.
+    /// Longest request in bytes.
     pub longest_bytes: u32,
     /// Whether contents matter, so that no two requests may share a buffer.
     pub own_buffers: bool,
-    /// Name of the target in errors.
+    /// Name of the target in error messages.
     pub name: String,
 }
 
-/// One of the ways to hand over requests.
+/// An engine of any kind.
 #[allow(clippy::large_enum_variant)] // One a worker.
 pub enum Engine {
     /// io_uring.
@@ -102,17 +102,17 @@ pub enum Engine {
     Psync(Psync),
     /// NVMe commands by io_uring.
     Passthrough(Passthrough),
-    /// Exports of NBD servers.
+    /// Requests to NBD servers.
     Nbd(Nbd),
-    /// Nothing.
+    /// The null engine.
     Null(Null),
 }
 
 impl Engine {
-    /// Sets the engine up, in the thread that will use it; `waker` ends its waits.
+    /// Sets up the engine in the thread that will use it; `waker` ends its waits.
     ///
     /// # Errors
-    /// When the kernel refuses what it needs.
+    /// When the kernel refuses a resource.
     pub fn new(kind: EngineKind, setup: Setup, waker: &Waker) -> Result<Engine, LoadError> {
         if !matches!(kind, EngineKind::Null { .. }) && setup.map.pieces().iter().any(|piece| piece.export().is_some()) {
             return Ok(Engine::Nbd(Self::new_nbd(kind, setup, waker)?));
@@ -121,7 +121,7 @@ impl Engine {
             EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, vec![service_ns])?)),
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
             EngineKind::Ring => Engine::by_ring(setup, waker),
-            // Nothing to hand over to.
+            // No target to submit to.
             EngineKind::Auto if setup.map.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, vec![0])?)),
             EngineKind::Auto => match Engine::by_ring(setup.clone(), waker) {
                 Ok(engine) => Ok(engine),
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Its description in results.
+    /// Description for results.
     pub fn describe(&self) -> String {
         match self {
             Engine::Ring(_) => "requests were handed over by io_uring".to_owned(),
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Takes a request for a slot that is free; [`drive`](Self::drive) hands it over.
+    /// Accepts a request for a free slot; [`drive`](Self::drive) submits it.
     #[inline]
     pub fn prepare(&mut self, slot: u32, request: &Request) {
         match self {
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Hands over what was taken without waiting, for whoever wants to know when that was done.
+    /// Submits the accepted requests without waiting, for callers that measure when this is done.
     #[inline]
     pub fn hand_over(&mut self) {
         match self {
@@ -192,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// Whether all that was taken was handed over; only engines that hand over before they wait can tell.
+    /// Whether all accepted requests were submitted; only engines that submit before they wait can tell.
     #[inline]
     pub fn has_handed_over(&mut self) -> bool {
         match self {
@@ -203,11 +203,11 @@ impl Engine {
         }
     }
 
-    /// Hands over what was taken, waits, and adds to `done` what has ended. The kernel waits by the wall, whatever `clock`
-    /// says.
+    /// Submits the accepted requests, waits, and adds completions to `done`. The kernel waits in wall-clock time,
+    /// whatever kind `clock` is.
     ///
     /// # Errors
-    /// When the kernel takes no requests any more.
+    /// When the kernel accepts no more requests.
     #[inline]
     pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) -> Result<(), LoadError> {
         match self {
@@ -219,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// The buffers, of whose slots those that are free may be touched.
+    /// The buffers. Only those of free slots may be touched.
     #[inline]
     pub fn buffers(&mut self) -> &mut Buffers {
         match self {
@@ -231,7 +231,8 @@ impl Engine {
         }
     }
 
-    /// Flushes data and metadata of all that is in `map`, while nothing is under way; 0 or the first negative error number.
+    /// Flushes data and metadata of all files in `map` while nothing is under way; returns 0 or the first negative
+    /// error number.
     pub fn flush(&mut self, map: &TargetMap) -> i32 {
         match self {
             Engine::Nbd(nbd) => nbd.flush(),
@@ -239,8 +240,8 @@ impl Engine {
         }
     }
 
-    /// Forgets an engine with requests under way that will never end: the kernel may still write into its buffers,
-    /// which therefore stay.
+    /// Leaks an engine with requests that will never complete: the kernel may still write into its buffers, which
+    /// therefore stay allocated.
     pub fn abandon(self) {
         std::mem::forget(self);
     }

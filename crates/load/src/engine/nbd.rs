@@ -1,8 +1,8 @@
-//! Exports of NBD servers: requests go out in one call for as many as there are, and replies are received by io_uring, or
-//! by system calls where that is missing.
+//! [`Nbd`]: requests to NBD servers. One call sends all waiting requests; io_uring receives the replies, or system
+//! calls where it is missing.
 //!
-//! A send completes at once or not at all as long as the socket has room, so that a ring would spare no call: it is made
-//! beside the ring, in order, and the ring waits for replies, and for room where there is none.
+//! As long as the socket has room, a send completes at once, so the ring would save no call: sends are made outside of
+//! the ring, in order, and the ring waits for replies, and for room when the socket is full.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -20,38 +20,38 @@ use crate::nbd::{Connection, Export, Landing, Pending, Replies, command_of};
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::waker::Waker;
 
-/// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: nothing is tried before something is there. Linux 5.19.
+/// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: polls before the first attempt to receive. Linux 5.19.
 const POLL_FIRST: u16 = 1;
 /// `IOV_MAX` of Linux.
 const PIECES_MAX: usize = 1024;
-/// Error for replies that are not NBD.
+/// Error number for replies that are not valid NBD.
 const NO_REPLY: i32 = libc::EPROTO;
 
-/// Marks of completions beside the number of the connection.
+/// Flag of a completion, combined with the number of the connection.
 const ROOM: u64 = 1 << 32;
 const WAKE: u64 = 1 << 33;
 
-/// Requests to exports.
+/// Requests to NBD exports.
 pub struct Nbd {
-    /// None where system calls wait.
+    /// `None` if system calls wait.
     ring: Option<IoUring>,
-    /// Whether the kernel's ring knows [`POLL_FIRST`].
+    /// Whether the kernel's ring supports [`POLL_FIRST`].
     polls_first: bool,
     lanes: Vec<Lane>,
-    /// The lanes of each export are so many; the next request to it goes over this one of them.
+    /// Number of lanes per export, and for each export the lane of its next request.
     lanes_each: usize,
     next: Vec<usize>,
     map: TargetMap,
-    /// By slot: what is under way, and over which lane.
+    /// By slot: the request under way, and its lane.
     pending: Vec<Pending>,
     lane_of: Vec<u32>,
     buffers: Buffers,
-    /// Requests that ended without having been sent, or with their connection.
+    /// Requests that ended unsent, or with their connection.
     ended: Vec<Done>,
     events: Vec<(u64, i32)>,
     waker_fd: RawFd,
     name: String,
-    /// Why this way to wait was chosen where another was meant.
+    /// Why system calls wait although io_uring was preferred.
     pub instead_of: Option<String>,
 }
 
@@ -62,24 +62,24 @@ struct Lane {
     fd: RawFd,
     replies: Replies,
     outgoing: Outgoing,
-    /// Requests whose replies are awaited.
+    /// Number of outstanding replies.
     awaited: u32,
-    /// The ring waits for replies, of so many bytes at most, or for room to send.
+    /// Bytes of the receive that the ring waits for, at most; or that it waits for room to send.
     receiving: Option<usize>,
     awaits_room: bool,
-    /// The last receive had room for more: nothing is there now.
+    /// The last receive had room for more, so nothing is available now.
     is_drained: bool,
-    /// The error number that ended the connection: nothing more is sent.
+    /// Error number that ended the connection; nothing more is sent.
     broken: Option<i32>,
 }
 
-/// Requests that the socket has not taken yet.
+/// Requests that the socket has not accepted yet.
 #[derive(Default)]
 struct Outgoing {
     headers: Vec<u8>,
-    /// Payloads, each with where in the headers it belongs.
+    /// Payloads, each with its place among the headers.
     payloads: Vec<(usize, libc::iovec)>,
-    /// Bytes of both, and how many of them are sent.
+    /// Bytes of headers and payloads, and how many of them are sent.
     total: usize,
     sent: usize,
 }
@@ -88,7 +88,8 @@ struct Outgoing {
 unsafe impl Send for Outgoing {}
 
 impl Nbd {
-    /// An engine for the calling thread, whose waits end when `waker` is called; with `by_ring` io_uring waits.
+    /// Creates an engine for the calling thread, whose waits end when `waker` is called. With `by_ring`, io_uring
+    /// waits.
     ///
     /// # Errors
     /// Under the action [`ring::SETUP`] when io_uring is not available; when there is no memory, or no connection.
@@ -143,8 +144,8 @@ impl Nbd {
         self.next[piece] = if within + 1 == self.lanes_each { 0 } else { within + 1 };
         let index = piece * self.lanes_each + within;
         let lane = &mut self.lanes[index];
-        // While replies can still arrive, a request that cannot be sent waits for their end: an error ends the run, and what
-        // completed before it counts.
+        // While replies can still arrive, a request that cannot be sent waits for the last of them: an error ends the
+        // run, and requests completed before it count.
         let is_over = lane.broken.is_some() && lane.awaited == 0;
         let Some(connection) = lane.connection.as_mut().filter(|_| !is_over) else {
             self.ended.push(Done { slot, result: -libc::ENOTCONN });
@@ -168,7 +169,7 @@ impl Nbd {
         self.lane_of[slot as usize] = index as u32;
     }
 
-    /// Sends what was taken, as far as the sockets have room.
+    /// Sends accepted requests as far as the sockets have room.
     #[inline]
     pub fn hand_over(&mut self) {
         for index in 0..self.lanes.len() {
@@ -179,13 +180,14 @@ impl Nbd {
         }
     }
 
-    /// Whether nothing that was taken is still to be sent.
+    /// Whether all accepted requests have been sent.
     #[inline]
     pub fn has_handed_over(&self) -> bool {
         self.lanes.iter().all(|lane| lane.outgoing.is_empty())
     }
 
-    /// Sends what the socket has room for. Where the server has hung up, replies that it sent before are still received.
+    /// Sends as much as the socket has room for. After the server has hung up, replies that it sent before are still
+    /// received.
     fn send(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
         if let Err(errno) = lane.outgoing.send(lane.fd) {
@@ -193,7 +195,7 @@ impl Nbd {
         }
     }
 
-    /// Ends all requests of a lane that has nothing left to receive.
+    /// Ends all requests of a lane on which no more replies can arrive.
     #[cold]
     fn cut(&mut self, index: usize, errno: i32) {
         let lane = &mut self.lanes[index];
@@ -218,7 +220,7 @@ impl Nbd {
         await_by(wait, done, |at_most_ns, done| self.pass(at_most_ns, done))
     }
 
-    /// Waits until something comes, at most for so long, and takes what has come.
+    /// Waits for at most `at_most_ns`, and processes what has arrived.
     #[inline]
     fn pass(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Done>) -> Result<(), LoadError> {
         if self.ring.is_some() {
@@ -255,7 +257,7 @@ impl Nbd {
         Ok(())
     }
 
-    /// Has the ring wait for what the lane needs.
+    /// Adds the wait that a lane needs to the ring.
     #[inline]
     fn await_lane(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
@@ -285,8 +287,8 @@ impl Nbd {
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
         let Some(ring) = &mut self.ring else { return };
-        // SAFETY: buffers and the replies' memory stay until nothing is received any more, see `drop`. There is room for
-        // one entry of each kind a lane.
+        // SAFETY: the buffers and the memory of the replies stay until the last receive has ended, see `drop`. There is
+        // room for one entry of each kind per lane.
         unsafe { ring.submission().push(entry) }.expect("an entry of each kind");
     }
 
@@ -296,7 +298,7 @@ impl Nbd {
             receives | if lane.outgoing.is_empty() { 0 } else { libc::POLLOUT }
         };
         let polled = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        // A negative descriptor is not looked at: a server that hangs up would end every wait.
+        // A negative descriptor is ignored; a server that hung up would otherwise end every wait.
         let lanes = self.lanes.iter().map(|lane| match waits_for(lane) {
             0 => polled(-1, 0),
             events => polled(lane.fd, events),
@@ -340,7 +342,7 @@ impl Nbd {
         self.received(index, result, done);
     }
 
-    /// So many bytes came over a lane, or an error.
+    /// Processes `result`: bytes received over a lane, or an error.
     #[inline]
     fn received(&mut self, index: usize, result: i32, done: &mut Vec<Done>) {
         let lane = &mut self.lanes[index];
@@ -361,8 +363,8 @@ impl Nbd {
         }
     }
 
-    /// Has the servers bring to stable storage what they have answered, while nothing is under way; 0 or the first
-    /// negative error number.
+    /// Makes the servers flush all completed writes to stable storage while nothing is under way; returns 0 or the
+    /// first negative error number.
     pub fn flush(&mut self) -> i32 {
         let flush =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
@@ -370,7 +372,7 @@ impl Nbd {
             let Some(export) = piece.export() else { continue };
             let lane = self.lanes.iter_mut().find(|lane| Arc::ptr_eq(&lane.export, export));
             let result = lane.map_or(0, |lane| {
-                // Whoever is asked takes the connection that is idle.
+                // The flush takes the idle connection.
                 export.give_back(lane.connection.take());
                 let result = export.carry_out(&flush, &mut []);
                 lane.connection = export.take().ok();
@@ -390,8 +392,8 @@ impl Nbd {
 }
 
 impl Drop for Nbd {
-    /// Gives connections back over which nothing is under way. The others are cut, so that nothing is received any more
-    /// into memory that is freed.
+    /// Returns idle connections to their exports. The others are shut down, so that nothing more is received into
+    /// memory that is freed.
     fn drop(&mut self) {
         for lane in &mut self.lanes {
             let is_clean = lane.broken.is_none() && lane.awaited == 0 && lane.receiving.is_none();
@@ -405,7 +407,7 @@ impl Drop for Nbd {
         while let Some(ring) = &mut self.ring
             && self.lanes.iter().any(|lane| lane.receiving.is_some())
         {
-            // What is received over a connection that was cut ends at once.
+            // A receive over a shut-down connection ends at once.
             if ring::enter(ring, None, &self.name).is_err() {
                 break;
             }
@@ -439,7 +441,7 @@ impl Lane {
         }
     }
 
-    /// Sends nothing more; replies can still arrive. Returns the first error number.
+    /// Stops sending; replies can still arrive. Returns the first error number.
     #[cold]
     fn stop_sending(&mut self, errno: i32) -> i32 {
         self.outgoing = Outgoing::default();
@@ -474,7 +476,7 @@ impl Outgoing {
     fn send(&mut self, fd: RawFd) -> Result<(), i32> {
         while !self.is_empty() {
             let pieces = self.unsent();
-            // SAFETY: zeros are a message without anything.
+            // SAFETY: an all-zero message is a valid, empty one.
             let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
             message.msg_iov = pieces.as_ptr().cast_mut();
             message.msg_iovlen = pieces.len() as _;
@@ -497,7 +499,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Buffers still to be sent, in order, at most as many as one call takes.
+    /// Buffers still to be sent, in order, at most as many as one call accepts.
     fn unsent(&self) -> Vec<libc::iovec> {
         let mut pieces = Vec::with_capacity(PIECES_MAX.min(2 * self.payloads.len() + 1));
         let mut skip = self.sent;
@@ -522,7 +524,7 @@ impl Outgoing {
     }
 }
 
-/// The exports that a job's address space consists of.
+/// Returns the exports of a job's address space.
 fn exports(map: &TargetMap, name: &str) -> Result<Vec<Arc<Export>>, LoadError> {
     let exports = map.pieces().iter().map(|piece| piece.export().cloned()).collect::<Option<Vec<_>>>();
     exports.ok_or_else(|| LoadError::Target {

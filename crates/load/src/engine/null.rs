@@ -1,4 +1,4 @@
-//! Targets that store nothing and answer after a fixed time each, any number of requests at once.
+//! [`Null`]: targets that store nothing and complete each request after a fixed time, any number at once.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use crate::buffers::Buffers;
 use crate::clock::{Clock, LOOK_NS};
 use crate::target_map::TargetMap;
 
-/// Requests that end by themselves.
+/// The null engine.
 pub struct Null {
     lanes: Vec<Lane>,
     map: TargetMap,
-    /// None of them takes any time.
+    /// Whether all requests complete in no time.
     at_once: bool,
     taken: Vec<(u32, usize)>,
     buffers: Buffers,
@@ -23,14 +23,14 @@ pub struct Null {
 /// The requests to one target.
 struct Lane {
     service_ns: u64,
-    /// Handed over, with when they end; in order, since all take equally long.
+    /// Submitted requests with their completion times; in order, since all take equally long.
     under_way: VecDeque<(u64, u32)>,
 }
 
 impl Null {
-    /// An engine whose requests take so long: all alike, or those to each piece of the map.
+    /// Creates an engine with a service time for all requests, or one for each piece of the map.
     pub fn new(setup: Setup, services_ns: Vec<u64>) -> Result<Null, LoadError> {
-        // Nothing is transferred: all slots share one.
+        // Nothing is transferred, so all slots share one buffer.
         let buffers = Buffers::new(1, setup.longest_bytes, false);
         let buffers = buffers.map_err(|source| LoadError::Io { target: setup.name, action: "allocate", source })?;
         let room = setup.slots as usize;
@@ -88,5 +88,5 @@ impl Null {
     }
 }
 
-/// Stands for as many bytes as were asked for, which this engine does not know.
+/// Result that means the whole request, whose length this engine does not know.
 pub const WHOLE: i32 = i32::MAX;

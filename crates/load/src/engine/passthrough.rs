@@ -1,4 +1,5 @@
-//! NVMe commands by io_uring: entries of 128 bytes carry them, completions of 32 bring the drive's status.
+//! [`Passthrough`]: NVMe commands by io_uring. Entries of 128 bytes carry the commands, completions of 32 bytes the
+//! drive's status.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -18,24 +19,24 @@ use crate::waker::Waker;
 
 /// `NVME_URING_CMD_IO` of `linux/nvme_ioctl.h`: _IOWR('N', 0x80, struct nvme_uring_cmd). Linux 5.19 and later.
 const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
-/// The same with a list of memory.
+/// [`NVME_URING_CMD_IO`] with a vector of buffers.
 const NVME_URING_CMD_IO_VEC: u32 = 0xc048_4e81;
 
-/// Marks beside the slot: of flushes, and of the end of a wait that nobody's request has ended.
+/// Flags combined with the slot: flushes, and the end of a wait without a completion.
 const FLUSH: u64 = 1 << 33;
 const WAKE: u64 = 1 << 34;
 
-/// Commands of one thread to namespaces.
+/// Commands of one thread to NVMe namespaces.
 pub struct Passthrough {
     ring: IoUring<squeue::Entry128, cqueue::Entry32>,
     namespaces: Vec<Arc<Namespace>>,
     map: TargetMap,
     buffers: Buffers,
     buffers_are_registered: bool,
-    /// By slot: bytes of the transfer under way, and what a trim's command refers to.
+    /// By slot: bytes of the transfer under way, and the range that a trim's command refers to.
     lengths: Vec<u32>,
     ranges: Box<[TrimRange]>,
-    /// Pieces of transfers under way that are longer than a buffer.
+    /// Buffer vectors of transfers under way that are longer than a buffer.
     long: Vec<(u32, Box<[libc::iovec]>)>,
     flushes: Flushes,
     batch: Batch,
@@ -44,11 +45,11 @@ pub struct Passthrough {
 }
 
 impl Passthrough {
-    /// A ring for the calling thread, whose waits end when `waker` is called.
+    /// Creates a ring for the calling thread, whose waits end when `waker` is called.
     ///
     /// # Errors
-    /// Under the action [`ring::SETUP`] when the kernel has no such rings; when namespaces and others are to be measured as
-    /// one, or the kernel grants no memory.
+    /// Under the action [`ring::SETUP`] when the kernel has no such rings; when namespaces and other targets form one
+    /// address space, or the kernel grants no memory.
     pub fn new(setup: Setup, waker: &Waker) -> Result<Passthrough, LoadError> {
         let failed = |action| {
             let target = setup.name.clone();
@@ -135,14 +136,15 @@ impl Passthrough {
         }
     }
 
-    /// Hands over without a look at completions. What fails here fails again, and is told, in the next call that looks.
+    /// Submits without reading completions. An error here occurs again in the next call that reads them, which reports
+    /// it.
     #[inline]
     fn submit_batch(&mut self) {
         self.batch.is_handed_over();
         let _ = self.ring.submit();
     }
 
-    /// Hands over all that was taken.
+    /// Submits all accepted requests.
     #[inline]
     pub fn hand_over(&mut self) {
         if !self.has_handed_over() {
@@ -150,7 +152,7 @@ impl Passthrough {
         }
     }
 
-    /// Whether nothing that was taken is still to be handed over.
+    /// Whether all accepted requests have been submitted.
     #[inline]
     pub fn has_handed_over(&mut self) -> bool {
         self.ring.submission().is_empty()
@@ -158,9 +160,10 @@ impl Passthrough {
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry128) {
-        // SAFETY: buffers and ranges stay where they are until the ring is gone, and files open for as long as the map is.
+        // SAFETY: buffers and ranges stay where they are until the ring is gone, and files stay open as long as the map
+        // exists.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // Full only by flushes of many namespaces: the kernel empties it.
+            // Full only because of flushes of many namespaces: submitting empties it.
             if self.ring.submit().is_err() {
                 std::thread::yield_now();
             }
@@ -206,7 +209,7 @@ impl Passthrough {
 }
 
 impl Drop for Passthrough {
-    /// As that of [`Ring`](super::Ring): files are free for others at once.
+    /// As for [`Ring`](super::Ring): frees the files for others at once.
     fn drop(&mut self) {
         let _ = self.ring.submitter().unregister_files();
     }

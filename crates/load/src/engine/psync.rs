@@ -1,5 +1,5 @@
-//! System calls that return when a request is complete: by the worker itself where it has one slot, by a thread for
-//! each slot otherwise.
+//! [`Psync`]: system calls that return when a request is complete, by the worker itself if it has one slot, else by one
+//! thread per slot.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -15,17 +15,17 @@ use crate::buffers::{Buffers, Memory};
 use crate::clock::{LOOK_NS, SPIN_NS, now_ns, sleep_until};
 use crate::target_map::TargetMap;
 
-/// Threads beyond this are refused by many systems.
+/// Many systems refuse more threads than this.
 const THREADS_MAX: u32 = 4096;
 
-/// Requests as system calls.
+/// The engine of system calls.
 pub struct Psync {
     map: TargetMap,
     taken: Vec<(u32, Request)>,
-    /// None where the worker calls by itself.
+    /// `None` if the worker makes the calls itself.
     pool: Option<Pool>,
     buffers: Buffers,
-    /// Why this engine was chosen where another was meant.
+    /// Why this engine is used although another was preferred.
     pub instead_of: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Shared {
         loop {
             if let Some(call) = state.calls.pop_front() {
                 drop(state);
-                // SAFETY: buffers stay until the pool has ended; this slot's is this call's.
+                // SAFETY: buffers stay until the pool has ended, and this slot's buffer belongs to this call.
                 let result = unsafe { carry_out(map, &call.request, &call.memory) };
                 state = self.lock();
                 state.done.push(Done { slot: call.slot, result });
@@ -80,7 +80,7 @@ impl Shared {
 }
 
 impl Psync {
-    /// An engine with a thread for each slot where there are several.
+    /// Creates an engine, with a thread per slot if there are several.
     pub fn new(setup: Setup) -> Result<Psync, LoadError> {
         if setup.slots > THREADS_MAX {
             let message =
@@ -117,7 +117,7 @@ impl Psync {
         let Some(pool) = &self.pool else {
             for (slot, request) in self.taken.drain(..) {
                 let memory = self.buffers.memory(slot, request.length_bytes);
-                // SAFETY: the only slot's buffer, until the call returns.
+                // SAFETY: the buffer of the only slot, until the call returns.
                 let result = unsafe { carry_out(&self.map, &request, &memory) };
                 done.push(Done { slot, result });
             }
@@ -184,7 +184,7 @@ impl Drop for Pool {
         self.shared.lock().over = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so itself.
+            // A thread that panicked has reported it itself.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! io_uring: one call hands over a batch and waits for the next completion.
+//! [`Ring`]: io_uring. One call submits a batch and waits for the next completion.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -15,20 +15,20 @@ use crate::buffers::{Buffers, Memory};
 use crate::target_map::{Piece, TargetMap, TargetPlace};
 use crate::waker::Waker;
 
-/// The action that fails where io_uring is not to be had.
+/// Name of the action that fails if io_uring is not available.
 pub const SETUP: &str = "io_uring_setup";
 /// `BLOCK_URING_CMD_DISCARD` of `linux/blkdev.h`: _IO(0x12, 0). Linux 6.12 and later.
 const DISCARD: u32 = 0x1200;
-/// The kernel registers no larger piece of memory at once.
+/// Largest piece of memory that the kernel registers.
 const REGISTERED_MAX: usize = 1 << 30;
-/// The largest ring.
+/// Entries of the largest ring.
 pub(super) const ENTRIES_MAX: u32 = 32_768;
 
 /// A ring of one thread.
 ///
-/// Deferred task work lets the kernel finish requests within the call that waits for them, in batches, where it would
-/// otherwise interrupt the thread for each (`io_uring_setup(2)`, Linux 6.1); registered files, buffers and ring spare it
-/// their lookup, pinning and counting at each request.
+/// With deferred task work the kernel completes requests in batches within the call that waits for them, instead of
+/// interrupting the thread for each (`io_uring_setup(2)`, Linux 6.1). Registering files, buffers and ring avoids their
+/// lookup, pinning and counting at each request.
 pub struct Ring {
     ring: IoUring,
     map: TargetMap,
@@ -37,55 +37,55 @@ pub struct Ring {
     name: String,
     /// Descriptor that becomes readable to wake this thread.
     waker_fd: RawFd,
-    /// Trims under way in the ring, and those that system calls are to carry out.
+    /// Trims under way in the ring, and those left to system calls.
     trims: Vec<(u32, Request)>,
     trims_by_calls: Vec<(u32, Request)>,
-    /// Pieces of transfers under way that are longer than a buffer.
+    /// Buffer vectors of transfers under way that are longer than a buffer.
     long: Vec<(u32, Box<[libc::iovec]>)>,
-    /// Whether the kernel's ring knows trims of devices; where not, system calls do.
+    /// Whether the kernel's ring supports trims of devices; otherwise system calls do them.
     trims_by_ring: bool,
     flushes: Flushes,
-    /// Completions of trims and flushes that are to be looked at.
+    /// Completions of trims and flushes that are still to be processed.
     special: Vec<(u64, i32)>,
     batch: Batch,
 }
 
-/// Transfers that are handed over together: two after a wait, and twice as many each time until the next wait. What a wait
-/// has brought back may be all that the device had: the first few get it to work while the others are prepared, and large
-/// batches spare calls and doorbells. At depths 32 and 64 (virtio) this took the least processor time of 4, 8 and 16 at a
-/// time, and of 4 doubled, for as many requests a second.
+/// Transfers that are submitted together: two after a wait, then twice as many each time until the next wait. The
+/// completions of a wait may be all that the device had: the first few requests get it to work while the others are
+/// prepared, and large batches save calls and doorbells. At depths 32 and 64 (virtio) this took the least processor
+/// time of 4, 8 and 16 at a time, and of 4 doubled, at the same IOPS.
 pub(super) struct Batch {
-    /// Those that the kernel has not been told of.
+    /// Transfers that the kernel has not been notified of.
     taken: u32,
     size: u32,
 }
 
 impl Batch {
-    /// The first after a wait.
+    /// The first batch after a wait.
     pub(super) const FIRST: Batch = Batch { taken: 0, size: 2 };
 
-    /// Takes another transfer; whether the batch is full.
+    /// Adds a transfer; returns whether the batch is full.
     #[inline]
     pub(super) fn takes(&mut self) -> bool {
         self.taken += 1;
         self.taken >= self.size
     }
 
-    /// It was handed over.
+    /// Notes that the batch was submitted.
     #[inline]
     pub(super) fn is_handed_over(&mut self) {
         *self = Batch { taken: 0, size: self.size.saturating_mul(2) };
     }
 }
 
-/// Marks of trims and flushes beside the slot.
+/// Flags of trims and flushes, combined with the slot.
 const TRIM: u64 = 1 << 32;
 const FLUSH: u64 = 1 << 33;
-/// The end of a wait that nobody's request has ended.
+/// The end of a wait without a completion.
 const WAKE: u64 = 1 << 34;
 
 impl Ring {
-    /// A ring for the calling thread, whose waits end when `waker` is called.
+    /// Creates a ring for the calling thread, whose waits end when `waker` is called.
     ///
     /// # Errors
     /// Under the action [`SETUP`] when io_uring is not available; when the kernel grants no memory.
@@ -94,7 +94,7 @@ impl Ring {
             let target = setup.name.clone();
             move |source| LoadError::Io { target, action, source }
         };
-        // A flush takes an entry a file; ahead of the trims, all slots of entries do.
+        // A flush takes one entry per file; trims are submitted first, when all entries of the slots are free.
         let entries = (setup.slots + 1).max(setup.map.pieces().len() as u32).clamp(1, ENTRIES_MAX);
         let ring = set_up(entries).map_err(failed(SETUP))?;
         let fds: Vec<i32> = setup.map.pieces().iter().map(Piece::fd).collect();
@@ -141,14 +141,15 @@ impl Ring {
         }
     }
 
-    /// Hands over without a look at completions. What fails here fails again, and is told, in the next call that looks.
+    /// Submits without reading completions. An error here occurs again in the next call that reads them, which reports
+    /// it.
     #[inline]
     fn submit_batch(&mut self) {
         self.batch.is_handed_over();
         let _ = self.ring.submit();
     }
 
-    /// Hands over all that was taken, also what is no transfer.
+    /// Submits all accepted requests, including flushes and trims.
     #[inline]
     pub fn hand_over(&mut self) {
         if !self.ring.submission().is_empty() {
@@ -156,7 +157,7 @@ impl Ring {
         }
     }
 
-    /// Whether nothing that was taken is still to be handed over.
+    /// Whether all accepted requests have been submitted.
     #[inline]
     pub fn has_handed_over(&mut self) -> bool {
         self.ring.submission().is_empty()
@@ -227,11 +228,12 @@ impl Ring {
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: buffers stay where they are until the ring is gone, and files open for as long as the map is.
+            // SAFETY: buffers stay where they are until the ring is gone, and files stay open as long as the map
+            // exists.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return;
             }
-            // Full only by flushes of many files: the kernel empties it.
+            // Full only because of flushes of many files: submitting empties it.
             if self.ring.submit().is_err() {
                 std::thread::yield_now();
             }
@@ -285,8 +287,8 @@ impl Ring {
             let at = self.trims.iter().position(|trim| trim.0 == slot).expect("its trim is under way");
             let trim = self.trims.swap_remove(at);
             if matches!(-result, libc::EOPNOTSUPP | libc::EINVAL) {
-                // Kernels before 6.12 know no trims of devices by ring. What is wrong with the request itself, the
-                // system call will say again.
+                // Kernels before 6.12 support no trims of devices by ring. If the request itself is at fault, the
+                // system call fails again.
                 self.trims_by_ring = false;
                 self.trims_by_calls.push(trim);
             } else {
@@ -311,15 +313,15 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// The kernel takes a ring apart some time after it was closed; files that it holds until then keep their file system
+    /// The kernel dismantles a ring some time after it is closed; files that it holds until then keep their file system
     /// from being unmounted.
     fn drop(&mut self) {
         let _ = self.ring.submitter().unregister_files();
     }
 }
 
-/// Hands over what is queued, lets the kernel finish what it has deferred, and waits for a completion, for so many
-/// nanoseconds or without end; no call where there is nothing to do and nothing to wait for.
+/// Submits queued requests, lets the kernel run deferred work, and waits for a completion for at most `at_most_ns` or
+/// without limit. Makes no call if there is nothing to submit and nothing to wait for.
 #[inline]
 pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     ring: &mut IoUring<S, C>,
@@ -332,7 +334,7 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     }
     drop(queue);
     loop {
-        // What the kernel deferred is done only when asked for, also by those who wait for nothing.
+        // Deferred work runs only on request, even if nothing is waited for.
         let result = match at_most_ns {
             None => ring.submit_and_wait(1),
             Some(0) => ring.submit_and_wait(0),
@@ -356,15 +358,15 @@ pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     }
 }
 
-/// Has the kernel look up files, and the ring itself, once and not at each request.
+/// Registers the files and the ring, so that the kernel does not look them up at each request.
 pub(super) fn register_files(mut submitter: Submitter<'_>, fds: &[i32]) -> io::Result<()> {
     submitter.register_files(fds)?;
-    // A convenience of Linux 5.18: without it each call looks its ring up.
+    // An optimization of Linux 5.18: without it each call looks up its ring.
     let _ = submitter.register_ring_fd();
     Ok(())
 }
 
-/// Has the kernel pin the buffers once and not at each request; whether it did.
+/// Registers the buffers, so that the kernel does not pin them at each request; returns whether it did.
 ///
 /// # Safety
 /// The buffers outlive the ring.
@@ -374,11 +376,11 @@ pub(super) unsafe fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffe
     whole.iov_len <= REGISTERED_MAX && unsafe { submitter.register_buffers(&[whole]) }.is_ok()
 }
 
-/// The best ring that this kernel has.
+/// Creates the best ring that this kernel supports.
 pub(super) fn set_up<S: squeue::EntryMarker, C: cqueue::EntryMarker>(entries: u32) -> io::Result<IoUring<S, C>> {
     let mut deferring = IoUring::<S, C>::builder();
     match deferring.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().build(entries) {
-        // Kernels before 6.1 know no such flags.
+        // Kernels before 6.1 do not know these flags.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::<S, C>::builder().build(entries),
         other => other,
     }
@@ -393,7 +395,7 @@ mod tests {
 
     /// `rw_flags` of `struct io_uring_sqe`.
     fn rw_flags(entry: &squeue::Entry) -> i32 {
-        // SAFETY: an entry is the kernel's structure of 64 bytes and nothing else; any bytes are numbers.
+        // SAFETY: an entry is exactly the kernel's structure of 64 bytes, and any bytes are valid numbers.
         let words: &[i32; 16] = unsafe { &*(&raw const *entry).cast() };
         words[7]
     }

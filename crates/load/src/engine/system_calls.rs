@@ -10,13 +10,13 @@ use crate::target_map::{TargetMap, TargetPlace};
 
 /// `BLKDISCARD` of `linux/fs.h`: _IO(0x12, 119).
 const BLKDISCARD: libc::Ioctl = 0x1277;
-/// Flags by which a trim punches a hole into a file.
+/// Flags with which a trim punches a hole into a file.
 pub const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
-/// Carries out a request whose data are in `memory`; bytes transferred, or the negative error number.
+/// Executes a request whose data are in `memory`; returns the bytes transferred, or the negative error number.
 ///
 /// # Safety
-/// `memory` is valid for the length of the request until this returns, and its contents matter to nobody else.
+/// `memory` is valid for the length of the request until this returns, and no one else uses its contents.
 pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> i32 {
     if request.kind == Kind::Flush {
         return flush(map, request.force_unit_access);
@@ -29,7 +29,7 @@ pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> 
         return export.carry_out(&Request { offset_bytes, ..*request }, into);
     }
     if let Some(namespace) = piece.namespace() {
-        // What is longer than a buffer is looked at by nobody: memory of its own does.
+        // The contents of a request longer than a buffer are not used, so temporary memory suffices.
         let mut own = Vec::new();
         let buffer = match memory {
             Memory::One(buffer) => *buffer,
@@ -66,10 +66,10 @@ pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> 
     if result < 0 { last_error() } else { result as i32 }
 }
 
-/// Trims a range; 0 or the negative error number.
+/// Trims a range; returns 0 or the negative error number.
 pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i32 {
     let range = [offset_bytes, u64::from(length_bytes)];
-    // SAFETY: the kernel reads two numbers, or is given none by address.
+    // SAFETY: the kernel reads two numbers, or receives none by address.
     let result = unsafe {
         if is_device {
             libc::ioctl(fd, BLKDISCARD, range.as_ptr())
@@ -80,8 +80,8 @@ pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i
     if result < 0 { last_error() } else { 0 }
 }
 
-/// Flushes the data of every file, with or without the metadata that reading them does not need; 0 or the first negative
-/// error number.
+/// Flushes the data of every file, with `with_metadata` also the metadata that is not needed to read them; returns 0 or
+/// the first negative error number.
 pub fn flush(map: &TargetMap, with_metadata: bool) -> i32 {
     for piece in map.pieces() {
         if let Some(namespace) = piece.namespace() {

@@ -1,4 +1,4 @@
-//! What the kernel is asked for, request by request.
+//! The calls that engines make to the kernel, request by request.
 
 use std::fs::File;
 use std::io::pipe;
@@ -11,7 +11,7 @@ use headstack_workload::{Kind, Request};
 use super::*;
 use crate::target_map::At;
 
-/// An empty file that is gone when it is closed.
+/// An anonymous file that vanishes when it is closed.
 fn file() -> File {
     let mut options = File::options();
     options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(std::env::temp_dir()).unwrap()
@@ -26,7 +26,7 @@ fn setup(fds: &[RawFd], slots: u32) -> Setup {
     Setup { map, slots, longest_bytes: 4096, own_buffers: false, name: "files".to_owned() }
 }
 
-/// An engine on these files, where this machine has it.
+/// An engine on these files, if this machine supports it.
 fn engine(kind: EngineKind, slots: u32, fds: &[RawFd], waker: &Waker) -> Option<Engine> {
     match Engine::new(kind, setup(fds, slots), waker) {
         Err(LoadError::Io { action: ring::SETUP, source, .. }) => {
@@ -47,7 +47,7 @@ fn result_of(engine: &mut Engine, request: &Request) -> i32 {
     done[0].result
 }
 
-/// A pipe cannot be flushed, and tells by that whether it was asked to be.
+/// A pipe cannot be flushed, so its error shows whether a flush was attempted.
 #[test]
 fn a_flush_asks_every_file_and_fails_where_one_of_them_does() {
     let (first, last) = (file(), file());

@@ -1,4 +1,4 @@
-//! The rule: which generations of a unit may be there, while writes overlap.
+//! [`Histories`]: which generations of a unit may be read while writes overlap.
 
 use std::sync::atomic::Ordering;
 
@@ -18,11 +18,11 @@ pub(super) enum Kind {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Acknowledged: reads must see it, and a crash may take it until a flush.
+    /// Acknowledged: reads must return it; a crash may lose it until a flush.
     Acknowledged,
     /// Acknowledged and on the medium: written with FUA or `O_DSYNC`.
     Durable,
-    /// Failed: whether it, a part of it or nothing of it is there is open until a later write is acknowledged.
+    /// Failed: until a later write is acknowledged, all, part or none of it may be read.
     Failed,
 }
 
@@ -32,7 +32,7 @@ struct Flight {
     request: u64,
     generation: Generation,
     kind: Kind,
-    /// Nothing else was under way when it was issued.
+    /// Whether nothing else was under way when it was issued.
     alone: bool,
     /// The unit's latest generation when it ended.
     ended_at: Option<Generation>,
@@ -42,14 +42,14 @@ struct Flight {
 #[derive(Clone, Copy, Debug)]
 struct History {
     first: u32,
-    /// A trim was issued since it began.
+    /// Whether a trim was issued since it began.
     trimmed: bool,
 }
 
 const END: u32 = u32::MAX;
 
-/// Units that writes are under way to, of one share of the target. A unit's history is a list in a slab that keeps its
-/// room, so that a steady state allocates nothing.
+/// Units with writes under way, of one share of the target. The history of a unit is a list in a slab that keeps its
+/// capacity, so that a steady state allocates nothing.
 #[derive(Debug)]
 pub(super) struct Histories {
     units: FxHashMap<u64, History>,
@@ -62,7 +62,7 @@ impl Histories {
         Histories { units: FxHashMap::default(), flights: Vec::new(), free: END }
     }
 
-    /// A write or trim is about to be submitted. Its generation.
+    /// Notes that a write or trim is about to be submitted; returns its generation.
     pub(super) fn issue(&mut self, unit: u64, entry: &Entry, request: u64, kind: Kind) -> Generation {
         let generation = Generation(entry.issued.load(Ordering::Acquire)).next();
         let before = self.units.get(&unit).copied();
@@ -81,7 +81,7 @@ impl Histories {
         self.units.contains_key(&unit)
     }
 
-    /// A request's part in this unit has ended. Nothing happens if none was under way.
+    /// Notes that a request's part in this unit has ended. Does nothing if none was under way.
     pub(super) fn end(&mut self, unit: u64, entry: &Entry, request: u64, outcome: Outcome, counters: &Counters) {
         let Some(mut history) = self.units.get(&unit).copied() else { return };
         let Some(index) = self.find(history.first, request) else { return };
@@ -91,11 +91,11 @@ impl Histories {
         if outcome != Outcome::Failed {
             history.first = self.without_superseded(history.first, flight);
             if flight.kind == Kind::Write {
-                // What was there before this history ended before all of it, so that it is superseded too.
+                // The contents from before this history ended before all of it, so they are superseded too.
                 let floor = self.oldest_write(history.first).unwrap_or(flight.generation);
                 let zeros = self.has_trim(history.first);
                 raise(entry, floor, zeros, counters);
-                // Of a write to the medium that found none under way, all that was before is superseded for good.
+                // If a durable write was issued while none was under way, everything before it is superseded for good.
                 if outcome == Outcome::Durable && flight.alone {
                     entry.durable.store(floor.0, Ordering::Release);
                     if !history.trimmed {
@@ -113,8 +113,8 @@ impl Histories {
         }
     }
 
-    /// Drops what ended before `newer` was issued: writes and trims if that is a write, trims if it is a trim, which
-    /// need not change what is read.
+    /// Drops requests that ended before `newer` was issued: writes and trims if it is a write; only trims if it is a
+    /// trim, since a trim need not change the contents.
     fn without_superseded(&mut self, first: u32, newer: Flight) -> u32 {
         let (mut kept, mut at) = (END, first);
         while at != END {
@@ -133,7 +133,7 @@ impl Histories {
         kept
     }
 
-    /// Flights that there is room for.
+    /// Capacity in flights.
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
         self.flights.len()
@@ -193,9 +193,9 @@ impl Histories {
     }
 }
 
-/// Raises the floor, and rules zeros out if no trim may have left them. After every single store what the entry says is
-/// true, though perhaps not yet all: what was flushed is noted before the epoch changes, and the epoch before the floor
-/// that it dates.
+/// Raises the floor, and rules zeros out if no trim may have left them. After every single store the entry is true,
+/// though it may not be up to date: flushed generations are stored before the epoch changes, and the epoch before the
+/// floor that it dates.
 fn raise(entry: &Entry, floor: Generation, zeros: bool, counters: &Counters) {
     let old = Generation(entry.floor.load(Ordering::Acquire));
     let state = entry.state.load(Ordering::Acquire);

@@ -1,28 +1,28 @@
-//! What a unit is, from its sectors and what the ledger allows.
+//! Classifies a unit by its sectors and by the generations that the ledger allows.
 
 use super::report::{Class, Finding, IntegrityReport, Severity};
 use super::stamp::{Found, Generation, Stamp, examine};
 
-/// Versions that a unit may hold.
+/// Generations that a unit may hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The oldest generation that may be there.
+    /// Oldest generation that may be read.
     pub floor: Generation,
-    /// The latest.
+    /// Latest generation.
     pub issued: Generation,
-    /// The oldest that may be there after power was lost.
+    /// Oldest generation that may be read after a power loss.
     pub kept: Generation,
-    /// Zeros may be there: a trim.
+    /// Whether a trim may have left zeros.
     pub zeros: bool,
-    /// Zeros may be there after power was lost.
+    /// Whether zeros may be read after a power loss.
     pub zeros_kept: bool,
-    /// A write was under way while it was read.
+    /// Whether a write was under way during the read.
     pub in_flight: bool,
-    /// The ledger may lack its end.
+    /// Whether the newest entries of the ledger may be missing.
     pub ahead: bool,
 }
 
-/// One sector's part in the verdict on its unit; of several, the greatest is the unit's.
+/// Contribution of a sector to the verdict on its unit; the greatest of all sectors counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     Ahead,
@@ -33,7 +33,7 @@ enum Fault {
     Corrupt,
 }
 
-/// Judges one unit, read at `offset`, and books it. `see` is shown every whole stamp in its place.
+/// Judges one unit, read at `offset`, and counts it. `see` receives every whole stamp that is in its place.
 pub(super) fn unit(
     bounds: &Bounds,
     run: u64,
@@ -45,7 +45,7 @@ pub(super) fn unit(
 ) {
     let bytes = sectors.len() as u64;
     let mut worst: Option<(Fault, u64, Found)> = None;
-    // Content as far as tearing goes: the generation, 0 for what is not a stamp of ours.
+    // Contents for detecting torn units: the generation, or 0 if it is no stamp of ours.
     let mut contents: Option<u32> = None;
     let (mut mixed, mut stamped) = (false, false);
     for (sector, at) in sectors.chunks_exact(sector_bytes as usize).zip((offset..).step_by(sector_bytes as usize)) {
@@ -91,7 +91,7 @@ pub(super) fn unit(
     }
 }
 
-/// The fault of a sector, if any.
+/// Returns the fault of a sector, if any.
 fn fault(bounds: &Bounds, found: &Found) -> Option<Fault> {
     let written = bounds.floor != Generation::NONE;
     match found {
@@ -108,7 +108,7 @@ fn fault(bounds: &Bounds, found: &Found) -> Option<Fault> {
     }
 }
 
-/// How bad it is: what a volatile cache may take is what no flush has covered.
+/// Severity of a fault: a volatile cache may lose what no flush has covered.
 fn severity(bounds: &Bounds, found: &Found) -> Severity {
     let found = match found {
         Found::Own(stamp) if bounds.issued.is_before(stamp.generation) => return Severity::Damage,
@@ -120,7 +120,7 @@ fn severity(bounds: &Bounds, found: &Found) -> Severity {
     if found.is_before(bounds.kept) { Severity::Flushed } else { Severity::Acknowledged }
 }
 
-/// A finding as far as the sector at fault says.
+/// Describes the sector at fault as a finding.
 pub(super) fn describe(
     offset: u64,
     bytes: u64,

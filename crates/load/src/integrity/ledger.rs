@@ -1,4 +1,4 @@
-//! The ledger: for each unit, which generations may be there. In memory, or in a file that outlives the process.
+//! [`Ledger`]: the generations that each unit may hold, in memory or in a file that outlives the process.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,13 +16,13 @@ use crate::error::LoadError;
 use crate::newer_calls;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hsledgr1");
-/// Bytes ahead of the entries: what is fixed, then the counters.
+/// Bytes before the entries: the fixed header, then the counters.
 const HEADER_BYTES: u64 = 4096;
-/// Where the counters begin.
+/// Offset of the counters.
 const COUNTERS_AT: usize = 256;
-/// Where the kernel's boot id is kept.
+/// Offset of the kernel's boot id.
 const BOOT_AT: u64 = 128;
-/// The file is given room in pieces of this size before they are written, so that a full file system is an error and
+/// The file is allocated in pieces of this size before they are written, so that a full file system causes an error and
 /// not a SIGBUS.
 const PIECE_BYTES: u64 = 64 << 10;
 const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
@@ -33,15 +33,15 @@ pub(super) const BUSY: u32 = 1;
 pub(super) const TRIMMED: u32 = 2;
 /// `Entry::state`: a trim may have left zeros if the writes since the last flush are lost.
 pub(super) const TRIM_LOST: u32 = 4;
-/// `Entry::state`: the flush epoch in which the floor was acknowledged, from this bit.
+/// `Entry::state`: lowest bit of the flush epoch in which the floor was acknowledged.
 pub(super) const EPOCH_SHIFT: u32 = 3;
 const LAST_EPOCH: u32 = u32::MAX >> EPOCH_SHIFT;
 
-/// For each unit, which generations may be there. Shared by all workers.
+/// The generations that each unit may hold. Shared by all workers.
 #[derive(Debug)]
 pub struct Ledger {
     mapping: Mapping,
-    /// The file, locked against other processes; in memory, none.
+    /// The file, locked against other processes; `None` in memory.
     file: Option<File>,
     name: String,
     layout: Layout,
@@ -50,12 +50,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty ledger for a new run: in a new file at `path`, or in memory that the process takes along.
+    /// Creates an empty ledger for a new run: in a new file at `path`, or in memory, where it ends with the process.
     ///
-    /// The file is sparse, [16 bytes a unit](super#the-ledger) written. It should not lie on the target.
+    /// The file is sparse, [16 bytes per written unit](super#the-ledger). It should not be on the target.
     ///
     /// # Errors
-    /// The file exists, cannot be made or mapped; no random number for the run.
+    /// When the file exists or cannot be created or mapped, or there is no random number for the run.
     pub fn create(layout: Layout, path: Option<&Path>) -> Result<Ledger, LoadError> {
         let name = path.map_or_else(|| "ledger".to_owned(), |path| path.display().to_string());
         let run = random_run().map_err(|source| failed(&name, "getrandom", source))?;
@@ -75,10 +75,10 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The ledger that a run left at `path`, however it ended.
+    /// Opens the ledger that a run left at `path`, however the run ended.
     ///
     /// # Errors
-    /// Not a ledger, damaged, cut short, of another version, or in use by another process.
+    /// When it is no ledger, damaged, cut short, of another version, or in use by another process.
     pub fn open(path: &Path) -> Result<Ledger, LoadError> {
         let name = path.display().to_string();
         let file = OpenOptions::new().read(true).write(true).open(path);
@@ -109,25 +109,26 @@ impl Ledger {
         Ok(Ledger { mapping, file, name, layout, run, given_room })
     }
 
-    /// The target as the ledger divides it.
+    /// The layout of the target.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The run's number, random, which every stamp carries.
+    /// The random number of the run, which every stamp carries.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// Whether the host went down on this ledger: its end may be missing, up to the [bound](super#the-ledger).
+    /// Whether the host went down with this ledger open, so that its newest entries may be missing, up to the
+    /// [bound](super#the-ledger).
     pub fn is_lagging(&self) -> bool {
         self.counters().lagging.load(Ordering::Acquire) != 0
     }
 
-    /// Makes what the ledger knows now survive a power cut of its host.
+    /// Makes the current state of the ledger survive a power loss of its host.
     ///
     /// # Errors
-    /// What `msync` says.
+    /// When `msync` fails.
     pub fn sync(&self) -> Result<(), LoadError> {
         self.mapping.sync().map_err(|source| failed(&self.name, "msync", source))
     }
@@ -141,8 +142,8 @@ impl Ledger {
         self.mapping.counters(COUNTERS_AT)
     }
 
-    /// The next stretch of `units` of which some were ever written or trimmed, at most `most` units long; smaller gaps
-    /// than `gap` units are part of it.
+    /// Returns the next stretch of `units` that contains written or trimmed ones, at most `most` units long and
+    /// including gaps of less than `gap` units.
     pub(crate) fn written(&self, units: std::ops::Range<u64>, most: u64, gap: u64) -> Option<std::ops::Range<u64>> {
         let is_issued = |unit: u64| Generation(self.entry(unit).issued.load(Ordering::Acquire)) != Generation::NONE;
         let end = units.end.min(self.layout.units());
@@ -158,7 +159,7 @@ impl Ledger {
         Some(first..last + 1)
     }
 
-    /// Begins to write, as a new run or going on after a crash.
+    /// Starts writing, as a new run or as one that continues after a crash.
     pub(crate) fn begin(&self) -> Result<(), LoadError> {
         if let Some(file) = &self.file {
             self.give_room(0..HEADER_BYTES)?;
@@ -166,21 +167,21 @@ impl Ledger {
         }
         let counters = self.counters();
         if counters.lagging.load(Ordering::Acquire) != 0 {
-            // Numbers that may have been given out after the last page that was kept.
+            // Numbers that may have been assigned after the last page that survived.
             counters.requests.fetch_add(1 << 32, Ordering::AcqRel);
         }
         counters.clean.store(0, Ordering::Release);
         Ok(())
     }
 
-    /// Ends a run of which nothing is under way: everything is synced, and a power cut from here on takes nothing.
+    /// Ends a run with nothing under way: syncs everything, so that a later power loss takes nothing.
     pub(crate) fn end(&self) -> Result<(), LoadError> {
         self.sync()?;
         self.counters().clean.store(1, Ordering::Release);
         self.sync()
     }
 
-    /// Gives the entries of these units room in the file; an error before a store would be a SIGBUS.
+    /// Allocates the entries of these units in the file, since a store without room would cause a SIGBUS.
     pub(super) fn give_room_to(&self, units: &std::ops::Range<u64>) -> Result<(), LoadError> {
         self.give_room(HEADER_BYTES + units.start * ENTRY_BYTES..HEADER_BYTES + units.end * ENTRY_BYTES)
     }
@@ -207,13 +208,13 @@ impl Ledger {
 }
 
 impl Counters {
-    /// A flush begins: what is acknowledged from now on is not covered by it. The epoch that it covers.
+    /// Starts a flush, which does not cover later acknowledgements; returns the epoch that it covers.
     pub(super) fn next_epoch(&self) -> u32 {
         let next = |epoch: u32| Some(epoch.saturating_add(1).min(LAST_EPOCH));
         self.epoch.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or(LAST_EPOCH)
     }
 
-    /// A flush that covers `epoch` is done. The last epoch has no end, so that no flush covers it.
+    /// Notes that a flush of `epoch` is complete. The last epoch has no end, so no flush covers it.
     pub(super) fn flushed(&self, epoch: u32) {
         if epoch < LAST_EPOCH {
             self.flushed.fetch_max(epoch, Ordering::AcqRel);
@@ -222,13 +223,13 @@ impl Counters {
 }
 
 impl Entry {
-    /// Whether zeros that a trim left may come back when power is lost.
+    /// Whether zeros that a trim left may return after a power loss.
     pub(super) fn may_lose_to_trim(&self, flushed: u32) -> bool {
         let state = self.state.load(Ordering::Acquire);
         state & TRIM_LOST != 0 && state >> EPOCH_SHIFT > flushed
     }
 
-    /// The oldest generation that may be there after power was lost.
+    /// Oldest generation that may be read after a power loss.
     pub(super) fn kept(&self, flushed: u32) -> Generation {
         let state = self.state.load(Ordering::Acquire);
         let kept = if state >> EPOCH_SHIFT <= flushed { &self.floor } else { &self.durable };
@@ -257,7 +258,7 @@ fn write_header(file: &File, layout: Layout, run: u64, bytes: u64) -> io::Result
         header.extend_from_slice(&word.to_le_bytes());
     }
     header.extend_from_slice(&XxHash3_64::oneshot(&header).to_le_bytes());
-    // The length first: whoever finds the header finds the entries too.
+    // Length first: a process that finds the header finds the entries too.
     file.set_len(bytes)?;
     file.write_all_at(&boot_id(), BOOT_AT)?;
     file.write_all_at(&header, 0)?;
@@ -280,8 +281,7 @@ fn read_header(header: &[u8]) -> Result<(Layout, u64), String> {
     Ok((layout, word(1)))
 }
 
-/// A random number for a run.
-/// A random number for a run.
+/// Draws a random number for a run.
 pub(crate) fn random_run() -> io::Result<u64> {
     let mut bytes = [0; 8];
     // SAFETY: the kernel writes at most the 8 bytes that `bytes` has.
@@ -292,7 +292,7 @@ pub(crate) fn random_run() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// The kernel's number of this boot; zeros where it has none, so that no boot is told from another.
+/// The kernel's boot id; zeros if it has none, so that all boots count as the same one.
 fn boot_id() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: Vec<u8> =

@@ -1,4 +1,4 @@
-//! [`Mapping`]: memory of the ledger's entries and counters, anonymous or a file's pages.
+//! [`Mapping`]: memory of the ledger's entries and counters, anonymous or file-backed.
 
 use std::fs::File;
 use std::io;
@@ -6,40 +6,41 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The ledger entry of one unit, 16 bytes. Fields are stored one by one, in an order that is consistent wherever it stops.
+/// The ledger entry of one unit, 16 bytes. Fields are stored one by one, in an order that is consistent wherever it is
+/// interrupted.
 #[repr(C, align(16))]
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// The latest generation issued.
+    /// Latest generation issued.
     pub issued: AtomicU32,
-    /// The oldest that may be read.
+    /// Oldest generation that may be read.
     pub floor: AtomicU32,
-    /// The oldest that may be there after power was lost, as far as flushes before the floor's say.
+    /// Oldest generation that may be read after a power loss, as far as known from flushes before the floor's.
     pub durable: AtomicU32,
     /// [`BUSY`](super::ledger::BUSY), [`TRIMMED`](super::ledger::TRIMMED), [`TRIM_LOST`](super::ledger::TRIM_LOST), epoch.
     pub state: AtomicU32,
 }
 
-/// Counters of the whole ledger, each group on a cache line of its own.
+/// Counters of the whole ledger, each group on its own cache line.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(super) struct Counters {
     /// Requests issued.
     pub requests: AtomicU64,
     _requests_line: [u64; 7],
-    /// The flush epoch that acknowledgements fall into: one more with each flush submitted.
+    /// The current flush epoch of acknowledgements; each submitted flush increments it.
     pub epoch: AtomicU32,
-    /// Epochs up to here are on the medium.
+    /// Last epoch that is on the medium.
     pub flushed: AtomicU32,
     /// Trims issued.
     pub trims: AtomicU64,
-    /// 1 if everything was synced and nothing issued since.
+    /// 1 if everything was synced and nothing has been issued since.
     pub clean: AtomicU32,
-    /// 1 if the host went down on an unsynced ledger, of which the newest entries may be missing.
+    /// 1 if the host went down with an unsynced ledger, of which the newest entries may be missing.
     pub lagging: AtomicU32,
 }
 
-/// Zeroed memory that is only ever touched through atomics. Pages take room when they are first written.
+/// Zeroed memory that is only accessed through atomics. Pages are allocated when they are first written.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     begin: NonNull<u8>,
@@ -60,7 +61,7 @@ impl Mapping {
             None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
         };
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at a place of the kernel's choice touches no memory of ours.
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let begin =
             unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind | libc::MAP_NORESERVE, descriptor, 0) };
         match NonNull::new(begin.cast::<u8>()) {
@@ -69,16 +70,16 @@ impl Mapping {
         }
     }
 
-    /// Entry `index` of those that begin at byte `at`. Beyond the mapping is a bug of ours.
+    /// Returns entry `index` of those that begin at byte `at`. Panics beyond the mapping.
     pub(super) fn entry(&self, at: usize, index: usize) -> &Entry {
         let place = at + index * size_of::<Entry>();
         assert!(place + size_of::<Entry>() <= self.bytes && place.is_multiple_of(align_of::<Entry>()));
-        // SAFETY: within the mapping and aligned, as just asserted; any bits are valid atomics, and nothing else than
-        // atomics ever refers to these bytes.
+        // SAFETY: within the mapping and aligned, as just asserted; any bits are valid atomics, and only atomics ever
+        // refer to these bytes.
         unsafe { self.begin.add(place).cast::<Entry>().as_ref() }
     }
 
-    /// Word `index` of those that begin at byte `at`.
+    /// Returns word `index` of those that begin at byte `at`.
     pub(crate) fn word(&self, at: usize, index: usize) -> &AtomicU64 {
         let place = at + index * size_of::<AtomicU64>();
         assert!(place + size_of::<AtomicU64>() <= self.bytes && place.is_multiple_of(align_of::<AtomicU64>()));
@@ -86,14 +87,14 @@ impl Mapping {
         unsafe { self.begin.add(place).cast::<AtomicU64>().as_ref() }
     }
 
-    /// The counters, which begin at byte `at`.
+    /// Returns the counters, which begin at byte `at`.
     pub(super) fn counters(&self, at: usize) -> &Counters {
         assert!(at + size_of::<Counters>() <= self.bytes && at.is_multiple_of(align_of::<Counters>()));
         // SAFETY: as for entries.
         unsafe { self.begin.add(at).cast::<Counters>().as_ref() }
     }
 
-    /// Waits until the file has what the memory has.
+    /// Waits until the memory has been written to the file.
     pub(crate) fn sync(&self) -> io::Result<()> {
         // SAFETY: exactly the mapping.
         match unsafe { libc::msync(self.begin.as_ptr().cast(), self.bytes, libc::MS_SYNC) } {

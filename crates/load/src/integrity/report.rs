@@ -1,36 +1,37 @@
-//! What a check found.
+//! [`IntegrityReport`]: the findings of a check.
 
 use std::fmt;
 
 use headstack_result::Integrity;
 use serde::{Deserialize, Serialize};
 
-/// Findings that a report lists; beyond, they are counted only.
+/// Number of findings that a report lists; further ones are only counted.
 pub const FINDINGS: usize = 100;
 
 /// Verdict on a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Whole, and what must or may be there.
+    /// Whole, with allowed contents.
     Intact,
-    /// Sectors of different writes, each of which may be there: writes that overlapped, or one never acknowledged.
+    /// Sectors of different writes, each of which is allowed: writes that overlapped, or one that was never
+    /// acknowledged.
     Mixed,
-    /// Never written and acknowledged in this run, so that anything may be there.
+    /// Never written and acknowledged in this run, so that any contents are allowed.
     Unwritten,
     /// Zeros after a trim.
     Trimmed,
-    /// A read that met a write in flight half done: nothing can be said.
+    /// Undecided: the read overlapped a write in flight.
     Unsettled,
-    /// Newer than the ledger knows: the ledger lost its end when its host went down.
+    /// Newer than the ledger's entry: the ledger lost its newest entries when its host went down.
     Ahead,
-    /// A generation that an acknowledged later one had replaced.
+    /// A generation that an acknowledged later one had superseded.
     Stale,
-    /// Sectors of different generations, of which some had been replaced.
+    /// Sectors of different generations, some of them superseded.
     Torn,
     /// Data that were written to another place.
     Misplaced,
-    /// A stamp or data with other bits than were written.
+    /// A stamp or data with changed bits.
     Corrupt,
     /// Zeros, although the unit was written and not trimmed since.
     Zeros,
@@ -38,12 +39,12 @@ pub enum Class {
     Foreign,
     /// A read that failed.
     Unreadable,
-    /// A request of which a part is there and, in another part of its extent, data of an earlier request.
+    /// A request of which only a part is there, while another part of its extent holds data of an earlier request.
     TornRequest,
 }
 
 impl Class {
-    /// Its name in words.
+    /// Name in words.
     pub fn name(self) -> &'static str {
         match self {
             Class::Intact => "intact",
@@ -64,28 +65,28 @@ impl Class {
     }
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// No fault: a write that was never acknowledged, or writes that overlapped, explain it.
+    /// No fault: explained by a write that was never acknowledged, or by writes that overlapped.
     Permitted,
-    /// A fault or none: without a ledger it cannot be told.
+    /// Undecided without a ledger.
     Unknown,
-    /// Acknowledged and lost, before a flush: a volatile cache may, after power was lost.
+    /// Acknowledged and lost before a flush: allowed for a volatile cache after a power loss.
     Acknowledged,
-    /// Lost although flushed, or written with FUA, or never in danger: the system broke its word.
+    /// Lost although flushed, or written with FUA, or not at risk: the system broke its guarantee.
     Flushed,
-    /// Changed, misplaced or unreadable: nothing excuses it.
+    /// Changed, misplaced or unreadable: always a fault.
     Damage,
 }
 
-/// How many, and how many bytes.
+/// A count and its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many units; of [`Class::TornRequest`], requests.
+    /// Number of units; for [`Class::TornRequest`], of requests.
     pub count: u64,
-    /// Their bytes.
+    /// Bytes of these units.
     pub bytes: u64,
 }
 
@@ -100,34 +101,34 @@ impl Tally {
     }
 }
 
-/// One unit that is not as it must be.
+/// A unit that fails the check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Where, bytes from the target's begin: the unit, or the request for [`Class::TornRequest`].
+    /// Offset in bytes from the start of the target: of the unit, or of the request for [`Class::TornRequest`].
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// What it is.
+    /// Class of the finding.
     pub class: Class,
-    /// How bad that is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// First sector at fault, bytes from the target's begin.
+    /// First sector at fault, in bytes from the start of the target.
     pub sector_offset: u64,
-    /// Oldest generation that may be there, with a ledger; 0 is what was there before the run.
+    /// Oldest allowed generation, with a ledger; 0 means the contents from before the run.
     pub expected_from: Option<u32>,
-    /// Newest generation that was issued, with a ledger.
+    /// Newest issued generation, with a ledger.
     pub expected_to: Option<u32>,
-    /// Generation that was found at the sector at fault.
+    /// Generation in the sector at fault.
     pub found: Option<u32>,
-    /// Number of the request that wrote what was found.
+    /// Number of the request that wrote the data.
     pub found_request: Option<u64>,
-    /// Where the data found belong, bytes from the target's begin.
+    /// Offset where the data belong, in bytes from the start of the target.
     pub found_offset: Option<u64>,
-    /// Run that wrote what was found, as 16 hexadecimal digits.
+    /// Run that wrote the data, as 16 hexadecimal digits.
     pub found_run: Option<String>,
-    /// First byte of the sector that has changed.
+    /// First changed byte of the sector.
     pub changed_byte: Option<u32>,
-    /// Bits of the sector that have changed.
+    /// Number of changed bits in the sector.
     pub changed_bits: Option<u32>,
 }
 
@@ -167,10 +168,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What the checks of a run, or a pass over what a run wrote, found: every unit read is in exactly one class.
+/// Result of the checks of a run, or of a pass over its data: every unit read is in exactly one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegrityReport {
-    /// Every unit read.
+    /// All units read.
     pub checked: Tally,
     /// [`Class::Intact`].
     pub intact: Tally,
@@ -198,7 +199,7 @@ pub struct IntegrityReport {
     pub foreign: Tally,
     /// [`Class::Unreadable`].
     pub unreadable: Tally,
-    /// [`Class::TornRequest`]: requests, beside the classes of their units, each of which is judged for itself.
+    /// [`Class::TornRequest`]: requests, in addition to the classes of their units, each of which is judged separately.
     pub torn_requests: Tally,
     /// Units of [`Severity::Unknown`].
     pub unknown: Tally,
@@ -208,20 +209,20 @@ pub struct IntegrityReport {
     pub lost_flushed: Tally,
     /// Units of [`Severity::Damage`].
     pub damaged: Tally,
-    /// The first [`FINDINGS`] units at fault, in the order in which they were read.
+    /// The first [`FINDINGS`] units at fault, in the order of their reads.
     pub findings: Vec<Finding>,
-    /// Cases that this check could not decide, in words.
+    /// Cases that this check could not decide, as messages.
     pub cannot_tell: Vec<String>,
 }
 
 impl IntegrityReport {
-    /// Units at fault: damaged or lost, flushed or not.
+    /// Number of units at fault: damaged or lost, flushed or not.
     pub fn faults(&self) -> u64 {
         let counts = [self.damaged.count, self.lost_flushed.count, self.lost_acknowledged.count];
         counts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// As results tell it, of blocks of `block_bytes`.
+    /// Returns the report as results print it, for blocks of `block_bytes`.
     pub fn told(&self, block_bytes: u32) -> Integrity {
         Integrity {
             block_bytes,
@@ -249,7 +250,7 @@ impl IntegrityReport {
         }
     }
 
-    /// Adds what another worker found, its findings after these.
+    /// Adds the findings of another worker after these.
     pub fn merge(&mut self, other: &IntegrityReport) {
         let mut theirs = other.clone();
         for (tally, other) in self.tallies_mut().into_iter().zip(theirs.tallies_mut()) {
@@ -262,20 +263,20 @@ impl IntegrityReport {
         }
     }
 
-    /// Says what cannot be told, once.
+    /// Adds a note on an undecided case, once.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.cannot_tell.iter().any(|known| known == text) {
             self.cannot_tell.push(text.to_owned());
         }
     }
 
-    /// Counts a unit in which nothing is wrong.
+    /// Counts a unit without a fault.
     pub(super) fn count(&mut self, class: Class, bytes: u64) {
         self.checked.add(bytes);
         self.tally_mut(class).add(bytes);
     }
 
-    /// Counts what is wrong and lists it as long as there is room.
+    /// Counts a fault, and lists it if there is room.
     pub(super) fn find(&mut self, finding: Finding) {
         match finding.class {
             Class::TornRequest => self.torn_requests.add(finding.bytes),

@@ -1,4 +1,4 @@
-//! The later pass: the engine reads, this judges.
+//! [`Scanner`]: judges the reads of a later pass.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -10,9 +10,9 @@ use super::report::{Class, Finding, IntegrityReport, Severity};
 use super::stamp::{Found, Generation, Stamp, examine};
 use crate::error::LoadError;
 
-/// Stretches of one request each that are remembered for requests that began before.
+/// Number of stretches of one request each that are kept for requests that began before them.
 const STRETCHES: usize = 4096;
-/// Requests that are remembered because they reach further.
+/// Number of requests kept because they reach beyond the data read.
 const REACHING: usize = 256;
 
 const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale data are whole), and whether a unit of \
@@ -20,8 +20,8 @@ const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale
 const LAGGING: &str = "the host of the ledger went down: writes of its last moments are in the ledger or not, and zeros \
                        may be a trim that it lost";
 
-/// Judges what a pass over a target reads, in order of offset, while nothing else is under way. Several threads take a
-/// scanner and a part of the target each, and [merge](IntegrityReport::merge) their reports.
+/// Judges the reads of a pass over a target, in order of offset, while nothing else is under way. Each of several
+/// threads takes a scanner and a part of the target; they [merge](IntegrityReport::merge) their reports.
 #[derive(Debug)]
 pub struct Scanner<'a> {
     ledger: Option<&'a Ledger>,
@@ -32,7 +32,7 @@ pub struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Against what the ledger says must be there.
+    /// Judges by the generations that the ledger allows.
     pub fn new(ledger: &'a Ledger) -> Scanner<'a> {
         let mut report = IntegrityReport::default();
         if ledger.is_lagging() {
@@ -42,17 +42,17 @@ impl<'a> Scanner<'a> {
         Scanner { ledger: Some(ledger), layout, run, report, requests: Requests::default() }
     }
 
-    /// By the stamps alone: of the run given, or of that whose stamp is read first.
+    /// Judges by stamps only: those of the given run, or of the run whose stamp is read first.
     pub fn without_ledger(layout: Layout, run: Option<u64>) -> Scanner<'static> {
         let mut report = IntegrityReport::default();
         report.note(NO_LEDGER);
         Scanner { ledger: None, layout, run, report, requests: Requests::default() }
     }
 
-    /// Judges what was read at `offset`.
+    /// Judges data read at `offset`.
     ///
     /// # Errors
-    /// A place or length that is not of whole units within the span.
+    /// When the offset or length is not of whole units within the span.
     pub fn read(&mut self, offset: u64, buffer: &[u8]) -> Result<(), LoadError> {
         let units = self.layout.units_of(offset, buffer.len() as u64)?;
         let unit_bytes = self.layout.unit_bytes();
@@ -66,10 +66,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Books a read that failed.
+    /// Counts a failed read.
     ///
     /// # Errors
-    /// A place or length that is not of whole units within the span.
+    /// When the offset or length is not of whole units within the span.
     pub fn unreadable(&mut self, offset: u64, length: u64) -> Result<(), LoadError> {
         let bytes = u64::from(self.layout.unit_bytes());
         for unit in self.layout.units_of(offset, length)? {
@@ -79,12 +79,12 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Says once what this pass could not tell.
+    /// Adds a note on a case that this pass could not decide, once.
     pub(crate) fn note(&mut self, text: &str) {
         self.report.note(text);
     }
 
-    /// The report.
+    /// Returns the report.
     pub fn finish(self) -> IntegrityReport {
         self.report
     }
@@ -152,8 +152,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The layout and the run of the first whole stamp in what was read at `offset`, a multiple of 512, of a target of
-/// `span_bytes`; to scan what an earlier run left.
+/// Returns the layout and the run of the first whole stamp in data read at `offset`, a multiple of 512, of a target of
+/// `span_bytes`; for scanning the data of an earlier run.
 pub fn recognise(span_bytes: u64, offset: u64, buffer: &[u8]) -> Option<(Layout, u64)> {
     (0..buffer.len()).step_by(512).zip((offset..).step_by(512)).find_map(|(begin, at)| {
         let rest = buffer.get(begin..)?;
@@ -164,14 +164,14 @@ pub fn recognise(span_bytes: u64, offset: u64, buffer: &[u8]) -> Option<(Layout,
     })
 }
 
-/// Finds requests of which only a part is there: a sector within a request's extent that an earlier one wrote.
+/// Finds incomplete requests: a sector within a request's extent that an earlier request wrote.
 #[derive(Debug, Default)]
 struct Requests {
     /// The last reads: stretches of one request each, in order.
     stretches: VecDeque<Stretch>,
-    /// Requests seen that reach beyond what was read.
+    /// Requests that reach beyond the data read so far.
     reaching: Vec<Reaching>,
-    /// Those found torn since last asked, with the place.
+    /// Requests found torn since the last query, with their offsets.
     torn: Vec<(Stamp, u64)>,
 }
 
@@ -195,7 +195,7 @@ impl Stamp {
 }
 
 impl Requests {
-    /// A whole sector, where it belongs.
+    /// Processes a whole sector that is in its place.
     fn see(&mut self, stamp: &Stamp) {
         let (at, end) = (stamp.offset, stamp.offset.saturating_add(u64::from(stamp.sector_bytes)));
         if let Some(last) = self.stretches.back_mut()
@@ -206,7 +206,7 @@ impl Requests {
             return;
         }
         if self.stretches.back().is_some_and(|last| last.end > at) {
-            // Not in order of offset: another pass.
+            // Not in order of offset: another pass began.
             self.stretches.clear();
             self.reaching.clear();
         }

@@ -1,50 +1,50 @@
-//! The stamp: what each sector says of itself, and the data that follow from it.
+//! [`Stamp`]: the header of each sector, from which its data follow.
 //!
-//! A sector is the unit of atomicity, so that each carries a stamp of its own: a write that was torn shows at the very
-//! sector. All numbers are little-endian.
+//! A sector is the unit of atomicity, so each carries its own stamp: a torn write shows at the exact sector. All
+//! numbers are little-endian.
 //!
-//! | bytes | what |
+//! | bytes | meaning |
 //! | --- | --- |
 //! | 0..8 | `hsstamp1`: magic and version |
 //! | 8..16 | the run, a random number |
-//! | 16..24 | where the sector belongs, bytes from the target's begin |
+//! | 16..24 | where the sector belongs, bytes from the start of the target |
 //! | 24..32 | number of the request that wrote it, counted over the run in order of issue |
 //! | 32..40 | where that request began, bytes |
 //! | 40..44, 44..48 | the request's length in bytes; the generation of the unit |
-//! | 48..52, 52..56 | bytes a unit; bytes a sector |
+//! | 48..52, 52..56 | bytes per unit; bytes per sector |
 //! | 56..64 | XXH3-64 of bytes 0..56 |
 //! | 64.. | data: word `i` is a product of (checksum + `i`·constant), folded |
 //!
 //! The data follow from the checksum and with it from every field, so that no two writes of a run have data in common
-//! (nothing to deduplicate) and no run of bytes repeats (nothing to compress). A check makes them again and compares
-//! every bit. That finds what a checksum over all bytes finds and more (which bits), in one pass instead of two;
-//! a checksum is left for the 56 bytes that cannot be foretold. XXH3 needs no special instructions and its crate is
-//! in the tree already; CRC-32C would have 32 bits, too few to derive the data from.
+//! (nothing to deduplicate) and no run of bytes repeats (nothing to compress). A check generates them again and
+//! compares every bit. This finds at least what a checksum over all bytes would find, and also which bits changed, in
+//! one pass instead of two; only the 56 bytes that cannot be predicted need a checksum. XXH3 needs no special
+//! instructions, and its crate is a dependency already; CRC-32C has 32 bits, too few to derive the data from.
 
 use twox_hash::XxHash3_64;
 
 /// Magic and version, the first word of a stamp.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsstamp1");
-/// Bytes of a stamp ahead of the data.
+/// Bytes of a stamp before the data.
 const HEADER_BYTES: usize = 64;
 /// Wyrand's increment and mask (Wang Yi, wyhash, public domain): odd, with as many ones as zeros.
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const MASK: u64 = 0xe703_7ed1_a0b4_28db;
 
-/// How often a unit was written or trimmed, modulo 2^32; compared by distance, as TCP's sequence numbers are.
-/// 0 is what was there before the run.
+/// Number of writes and trims of a unit, modulo 2^32; compared by distance, like TCP's sequence numbers. 0 means the
+/// contents from before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Generation(pub u32);
 
 impl Generation {
     pub(super) const NONE: Generation = Generation(0);
 
-    /// The next one; never [`Generation::NONE`] again.
+    /// The next generation; never [`Generation::NONE`] again.
     pub(super) fn next(self) -> Generation {
         Generation(self.0.wrapping_add(1).max(1))
     }
 
-    /// Whether this one was issued before `other`, of which less than 2^31 generations lie between.
+    /// Whether this generation was issued before `other`, if fewer than 2^31 generations are between them.
     pub(super) fn is_before(self, other: Generation) -> bool {
         match (self.0, other.0) {
             (_, 0) => false,
@@ -67,25 +67,25 @@ pub(crate) struct Stamp {
     pub sector_bytes: u32,
 }
 
-/// Contents found in a sector.
+/// Contents of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A whole stamp of this run, where it belongs.
+    /// A whole stamp of this run, in its place.
     Own(Stamp),
     /// A whole stamp of this run that belongs elsewhere.
     Misplaced(Stamp),
     /// A stamp of another run.
     OtherRun(Stamp),
-    /// A stamp whose own fields, or whose data, have changed.
+    /// A stamp whose fields or data have changed.
     Corrupt {
         /// Its generation, if its fields are whole.
         generation: Option<Generation>,
-        /// First byte of the sector that differs, where the fields are whole.
+        /// First byte of the sector that differs, if the fields are whole.
         first_byte: Option<u32>,
-        /// Bits that differ, where the fields are whole.
+        /// Number of bits that differ, if the fields are whole.
         bits: Option<u32>,
     },
-    /// Nothing but zeros.
+    /// Only zeros.
     Zeros,
     /// No stamp.
     Foreign,
@@ -105,7 +105,7 @@ fn word(sector: &[u8], index: usize) -> u64 {
 }
 
 impl Stamp {
-    /// Writes the stamp and its data over `sector`.
+    /// Writes the stamp and its data to `sector`.
     pub(crate) fn write(&self, sector: &mut [u8]) {
         let Some((header, data)) = sector.split_at_mut_checked(HEADER_BYTES) else { return };
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
@@ -143,7 +143,7 @@ impl Stamp {
     }
 }
 
-/// What `sector`, read at `offset`, holds, seen by the run `run`; by any run for `None`.
+/// Examines `sector`, read at `offset`, for stamps of the run `run`, or of any run for `None`.
 pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
     let Some((header, data)) = sector.split_at_checked(HEADER_BYTES) else { return Found::Foreign };
     let seed = word(header, 7);
@@ -164,8 +164,8 @@ pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
     if stamp.offset == offset { Found::Own(stamp) } else { Found::Misplaced(stamp) }
 }
 
-/// Zeros, somebody else's data, or a stamp whose fields have changed: a damaged one still has its magic, its run or its
-/// place.
+/// Classifies a sector without a whole stamp: zeros, foreign data, or a stamp with changed fields, which still has its
+/// magic, its run or its place.
 #[cold]
 fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
     if sector.iter().all(|&byte| byte == 0) {
@@ -179,7 +179,7 @@ fn without_stamp(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
     Found::Foreign
 }
 
-/// Which data of a sector differ from what follows from its stamp.
+/// Compares the data of a sector with those that follow from its stamp.
 #[cold]
 fn damage(stamp: &Stamp, seed: u64, data: &[u8]) -> Found {
     let mut bits: u32 = 0;

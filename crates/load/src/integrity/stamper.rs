@@ -1,4 +1,4 @@
-//! What the engine calls: writes are stamped and booked, reads are checked.
+//! [`Stamper`]: stamps and records writes, and checks reads.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,19 +13,19 @@ use super::stamp::{Generation, Stamp};
 use super::{Layout, invalid};
 use crate::error::LoadError;
 
-/// Units under one lock at a time.
+/// Units per lock.
 const GROUP: u64 = 64;
-/// Locks.
+/// Number of locks.
 const SHARDS: usize = 64;
 
-/// Stamps writes, books them in the ledger, checks reads. Shared by all workers of a run.
+/// Stamps writes, records them in the ledger, checks reads. Shared by all workers of a run.
 #[derive(Debug)]
 pub struct Stamper {
     ledger: Ledger,
     shards: Vec<Mutex<Histories>>,
 }
 
-/// A write or trim under way, to be handed back when it has ended.
+/// A write or trim under way, to be returned when it has ended.
 #[must_use = "a request that is never ended stays under way"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
@@ -34,7 +34,7 @@ pub struct Ticket {
     bytes: u64,
 }
 
-/// What a read may find, as of its submission. It keeps its room, so that each slot of a queue has one.
+/// Contents that a read may return, as of its submission. It keeps its capacity, so each slot of a queue has one.
 #[derive(Debug, Default)]
 pub struct Expectation {
     offset: u64,
@@ -51,25 +51,25 @@ struct UnitBefore {
 }
 
 impl Stamper {
-    /// A stamper for a new run, with its ledger in a new file at `ledger`, or in memory.
+    /// Creates a stamper for a new run, with its ledger in a new file at `ledger`, or in memory.
     ///
     /// # Errors
-    /// As for [`Ledger::create`]; no room for the file's first page.
+    /// As for [`Ledger::create`]; when there is no room for the file's first page.
     pub fn new(layout: Layout, ledger: Option<&Path>) -> Result<Stamper, LoadError> {
         Stamper::resume(Ledger::create(layout, ledger)?)
     }
 
-    /// Goes on with a run whose ledger was [opened](Ledger::open), or that was just made.
+    /// Continues a run whose ledger was [opened](Ledger::open) or just created.
     ///
     /// # Errors
-    /// No room for the ledger's first page.
+    /// When there is no room for the ledger's first page.
     pub fn resume(ledger: Ledger) -> Result<Stamper, LoadError> {
         ledger.begin()?;
         let shards = (0..SHARDS).map(|_| Mutex::new(Histories::new())).collect();
         Ok(Stamper { ledger, shards })
     }
 
-    /// Its ledger, to scan with when nothing is under way.
+    /// The ledger, for a scan while nothing is under way.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -77,7 +77,8 @@ impl Stamper {
     /// Fills the buffer of a write at `offset` that is about to be submitted.
     ///
     /// # Errors
-    /// A place or length that is not of whole units within the span; no room for the ledger. Nothing is booked then.
+    /// When the offset or length is not of whole units within the span, or the ledger has no room. Then nothing is
+    /// recorded.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<Ticket, LoadError> {
         let layout = self.ledger.layout();
         let request_bytes = u32::try_from(buffer.len())
@@ -108,7 +109,7 @@ impl Stamper {
         Ok(ticket)
     }
 
-    /// Books a trim that is about to be submitted.
+    /// Records a trim that is about to be submitted.
     ///
     /// # Errors
     /// As for [`Stamper::fill`].
@@ -121,8 +122,8 @@ impl Stamper {
         Ok(ticket)
     }
 
-    /// Books the end of a write or trim, before anything that is to come after it is filled. A request that was cut
-    /// short has ended when its rest has been written, or as [`Outcome::Failed`].
+    /// Records the end of a write or trim, before any request that depends on it is filled. A request that was cut
+    /// short ends when its rest has been written, or as [`Outcome::Failed`].
     pub fn ended(&self, ticket: Ticket, outcome: Outcome) {
         let unit = u64::from(self.ledger.layout().unit_bytes());
         for group in groups(ticket.offset / unit..(ticket.offset + ticket.bytes) / unit) {
@@ -133,21 +134,21 @@ impl Stamper {
         }
     }
 
-    /// A flush is about to be submitted. What was booked as ended up to now is covered by it; the epoch to hand to
-    /// [`Stamper::flushed`].
+    /// Notes that a flush is about to be submitted, which covers all requests recorded as ended; returns the epoch to
+    /// pass to [`Stamper::flushed`].
     pub fn flush(&self) -> u32 {
         self.ledger.counters().next_epoch()
     }
 
-    /// The flush of that epoch has completed without an error. One that failed is not told of.
+    /// Notes that the flush of that epoch has completed without an error. Do not call it for a failed flush.
     pub fn flushed(&self, epoch: u32) {
         self.ledger.counters().flushed(epoch);
     }
 
-    /// Takes what a read that is about to be submitted may find.
+    /// Stores in `expectation` what a read that is about to be submitted may return.
     ///
     /// # Errors
-    /// A place or length that is not of whole units within the span.
+    /// When the offset or length is not of whole units within the span.
     pub fn expect(&self, offset: u64, length: u64, expectation: &mut Expectation) -> Result<(), LoadError> {
         let units = self.ledger.layout().units_of(offset, length)?;
         expectation.offset = offset;
@@ -168,8 +169,8 @@ impl Stamper {
         Ok(())
     }
 
-    /// Checks what a read has found, of its first units if it was cut short, against what was expected when it was
-    /// submitted and what was issued since.
+    /// Checks the data of a read, or of its first units if it was cut short, against the expectation at its submission
+    /// and the requests issued since.
     pub fn check(&self, expectation: &Expectation, buffer: &[u8], report: &mut IntegrityReport) {
         let layout = self.ledger.layout();
         let trims = self.ledger.counters().trims.load(Ordering::Acquire);
@@ -181,7 +182,7 @@ impl Stamper {
             let bounds = Bounds {
                 floor: before.floor,
                 issued,
-                // Reads under load lose nothing to a cache: what was acknowledged is what must be read.
+                // Reads under load lose nothing to a cache: acknowledged data must be read.
                 kept: before.floor,
                 zeros: trimmed || trims != expectation.trims || self.ledger.is_lagging(),
                 zeros_kept: false,
@@ -193,7 +194,8 @@ impl Stamper {
         }
     }
 
-    /// Makes what the ledger knows survive a power cut of its host. It costs a write of the pages that have changed.
+    /// Makes the current state of the ledger survive a power loss of its host. It costs a write of the pages that have
+    /// changed.
     ///
     /// # Errors
     /// As for [`Ledger::sync`].
@@ -201,7 +203,7 @@ impl Stamper {
         self.ledger.sync()
     }
 
-    /// Ends a run of which nothing is under way.
+    /// Ends a run with nothing under way.
     ///
     /// # Errors
     /// As for [`Ledger::sync`].
@@ -213,7 +215,7 @@ impl Stamper {
     fn begin(&self, offset: u64, bytes: u64) -> Result<(Ticket, Range<u64>), LoadError> {
         let units = self.ledger.layout().units_of(offset, bytes)?;
         self.ledger.give_room_to(&units)?;
-        // From 1 on: 0 is not a request.
+        // Counts from 1: 0 is not a request.
         let request = self.ledger.counters().requests.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         Ok((Ticket { request, offset, bytes }, units))
     }
@@ -227,12 +229,12 @@ impl Stamper {
 
     fn shard(&self, group: &Range<u64>) -> MutexGuard<'_, Histories> {
         let shard = &self.shards[(group.start / GROUP) as usize % SHARDS];
-        // Nobody panics while holding it; and what a thread that did would leave is milder, not wrong.
+        // No thread panics while holding it; and the state that one would leave is milder, not wrong.
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Units in groups that have a lock in common.
+/// Splits units into groups that share a lock.
 fn groups(units: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let mut start = units.start;
     std::iter::from_fn(move || {

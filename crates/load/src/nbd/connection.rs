@@ -1,4 +1,4 @@
-//! A connection to a server.
+//! [`Connection`]: a connection to an NBD server.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -10,23 +10,23 @@ use headstack_nbd::{Address, Framing, Header, Place, command};
 
 use super::handshake::{self, Agreed};
 
-/// A server that listens answers within so much.
+/// Time-out for an answer of the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection that has chosen an export.
 pub struct Connection {
-    /// After it is connected nobody needs to know what kind of socket it is.
+    /// Any kind of socket; the kind does not matter once it is connected.
     stream: UnixStream,
     framing: Framing,
-    /// How many requests were sent, by which replies are told apart.
+    /// Number of requests sent, which identifies replies.
     requests: u32,
 }
 
 impl Connection {
-    /// Connects, and agrees with the server on its export.
+    /// Connects, and negotiates the export with the server.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// The reason in words.
     pub fn open(address: &Address) -> Result<(Connection, Agreed), String> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => format!("no socket is at {}", address.place),
@@ -43,54 +43,54 @@ impl Connection {
         Ok((Connection { stream, framing: agreed.framing, requests: 0 }, agreed))
     }
 
-    /// How requests and replies look.
+    /// Format of requests and replies.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// The descriptor for the kernel.
+    /// The socket's descriptor.
     pub fn fd(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
 
-    /// What the next request of a slot is known by: no two of a connection's 2^32 in a row have the same.
+    /// Returns the cookie of the slot's next request; any 2^32 successive requests of a connection have different ones.
     #[inline]
     pub fn cookie(&mut self, slot: u32) -> u64 {
         self.requests = self.requests.wrapping_add(1);
         u64::from(self.requests) << 32 | u64::from(slot)
     }
 
-    /// Sends it all, however long the server takes to read it.
+    /// Sends all bytes, however long the server takes to read them.
     ///
     /// # Errors
-    /// The stream's.
+    /// The stream's error.
     pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.stream).write_all(bytes)
     }
 
-    /// Waits for bytes that the server sends.
+    /// Waits for bytes from the server.
     ///
     /// # Errors
-    /// The stream's; a server that sends nothing for long.
+    /// The stream's error, or a time-out.
     pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         (&self.stream).read(into)
     }
 
-    /// Ends the direction to the server: it sees the end of the requests and can still send replies.
+    /// Closes the sending direction: the server sees the end of the requests and can still send replies.
     pub fn end_requests(&self) {
-        // Fails where the server has hung up already.
+        // Fails if the server has already hung up.
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
     }
 
-    /// Ends both directions: what waits for the server ends.
+    /// Closes both directions, which ends all waits for the server.
     pub fn cut(&self) {
-        // Fails where the server has done so already.
+        // Fails if the server has already done so.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 }
 
 impl Drop for Connection {
-    /// Takes leave as the protocol has it; a server that does not listen any more needs no leave.
+    /// Disconnects as the protocol requires; a server that no longer listens needs no notice.
     fn drop(&mut self) {
         let leave = Header { flags: 0, command: command::DISC, cookie: 0, offset_bytes: 0, length_bytes: 0 };
         let _ = self.stream.set_nonblocking(true);
@@ -106,7 +106,7 @@ fn connect(place: &Place) -> io::Result<UnixStream> {
             for address in (host.as_str(), *port).to_socket_addrs()? {
                 match TcpStream::connect_timeout(&address, PATIENCE) {
                     Ok(stream) => {
-                        // Else a request would wait for the reply to the one before.
+                        // Otherwise a request would wait for the reply to the previous one.
                         stream.set_nodelay(true)?;
                         return Ok(UnixStream::from(OwnedFd::from(stream)));
                     }

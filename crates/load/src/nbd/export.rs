@@ -1,4 +1,4 @@
-//! An export that is measured: what it is, and the connections to it.
+//! [`Export`]: an NBD export that is measured, and the connections to it.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use super::replies::{Pending, Replies};
 use super::{Connection, Terms, command_of};
 use crate::LoadError;
 
-/// Abilities of an export, as results name them.
+/// Abilities of an export, with their names in results.
 const ABILITIES: [(u16, &str); 9] = [
     (transmission::READ_ONLY, "read-only"),
     (transmission::SEND_FLUSH, "flush"),
@@ -24,17 +24,17 @@ const ABILITIES: [(u16, &str); 9] = [
     (transmission::SEND_CACHE, "cache"),
 ];
 
-/// An export of a server, and the connections to it that nobody uses now: a server may end with the last of them.
+/// An export of a server, and its idle connections, which are kept since a server may exit with the last of them.
 pub struct Export {
     address: Address,
-    /// As it was named.
+    /// The address as given.
     name: String,
     terms: Terms,
     framing: Framing,
-    /// Each thread has so many connections.
+    /// Connections per thread.
     connections: u32,
     is_written: bool,
-    /// Every write is on stable storage when it ends.
+    /// Whether every write is on stable storage when it completes.
     is_durable: bool,
     idle: Mutex<Idle>,
 }
@@ -51,10 +51,11 @@ impl fmt::Debug for Export {
 }
 
 impl Export {
-    /// Connects to the export `name`, which is to be written or not; each thread that measures it has `connections`.
+    /// Connects to the export `name`, for writing if `is_written`; each thread that measures it has `connections`.
     ///
     /// # Errors
-    /// A name that is no address, a server that does not answer or does not have it, what it does not allow.
+    /// When the name is no address, the server does not answer or does not have the export, or the export does not
+    /// allow the use.
     pub fn open(name: &str, is_written: bool, is_durable: bool, connections: u32) -> Result<Export, LoadError> {
         let refused = |message: String| LoadError::Target { target: name.to_owned(), message };
         let address = Address::parse(name).map_err(refused)?;
@@ -83,29 +84,30 @@ impl Export {
         Ok(export)
     }
 
-    /// The server's terms for it.
+    /// The server's terms for the export.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Whether it can do this ([`transmission`]).
+    /// Whether it has the ability `flag` ([`transmission`]).
     pub fn can(&self, flag: u16) -> bool {
         self.terms.flags & flag != 0
     }
 
-    /// Connections of each thread.
+    /// Connections per thread.
     pub fn connections(&self) -> u32 {
         self.connections
     }
 
-    /// Whether every write is on stable storage when it ends.
+    /// Whether every write is on stable storage when it completes.
     pub fn is_durable(&self) -> bool {
         self.is_durable
     }
 
-    /// The error number of a request that is not to be sent: the protocol does not allow it, or nobody allowed writing.
+    /// Error number of a request that must not be sent, because the protocol or the user's permission does not allow
+    /// it.
     pub fn refuses(&self, request: &Request) -> Option<i32> {
-        // Of a file, the kernel would see to that.
+        // For a file, the kernel would enforce this.
         if !self.is_written && matches!(request.kind, Kind::Write | Kind::Trim) {
             return Some(libc::EBADF);
         }
@@ -122,7 +124,7 @@ impl Export {
         (carries && request.length_bytes > self.terms.maximum_bytes).then_some(libc::EMSGSIZE)
     }
 
-    /// Names that allow it to be overwritten: its address, as it was given, and the export's own.
+    /// Whether `given` names the export as one that may be overwritten: by its address as given, or by its own name.
     pub fn is_named(&self, given: &str) -> bool {
         let given = given.trim();
         given == self.name
@@ -130,10 +132,10 @@ impl Export {
             || Address::parse(given).is_ok_and(|address| address == self.address)
     }
 
-    /// A connection for one thread: one that nobody uses, or another.
+    /// Returns a connection for one thread: an idle one, or a new one.
     ///
     /// # Errors
-    /// When there is no other, or it is to another export by now.
+    /// When no new connection is possible, or it is to another export by now.
     pub fn take(&self) -> Result<Connection, LoadError> {
         let mut idle = self.idle.lock().expect("nobody panics with it");
         let connection = match idle.connections.pop() {
@@ -155,14 +157,14 @@ impl Export {
         Ok(connection)
     }
 
-    /// Ends the use of a connection, over which nothing is under way: `None` of one that is of no use any more.
+    /// Returns a connection with nothing under way; `None` if it is unusable.
     pub fn give_back(&self, connection: Option<Connection>) {
         let mut idle = self.idle.lock().expect("nobody panics with it");
         idle.in_use -= 1;
         idle.connections.extend(connection);
     }
 
-    /// Carries out a request that is no write by itself, outside of what is measured; the bytes read, or the negative
+    /// Executes a request that is not a write, outside of the measurement; returns the bytes read, or the negative
     /// error number.
     pub fn carry_out(&self, request: &Request, into: &mut [u8]) -> i32 {
         if let Some(errno) = self.refuses(request) {
@@ -174,13 +176,13 @@ impl Export {
         outcome.unwrap_or_else(|errno| -errno)
     }
 
-    /// Discards a range; 0 or the negative error number.
+    /// Discards a range; returns 0 or the negative error number.
     pub fn trim(&self, offset_bytes: u64, length_bytes: u32) -> i32 {
         let trim = Request { kind: Kind::Trim, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
         self.carry_out(&trim, &mut [])
     }
 
-    /// Its description in results.
+    /// Description for results.
     pub fn describe(&self) -> Value {
         let can = ABILITIES.iter().filter(|(flag, _)| self.can(*flag)).map(|(_, name)| *name).collect::<Vec<_>>();
         json!({
@@ -210,8 +212,8 @@ impl Export {
     }
 }
 
-/// A request and its reply, over a connection on which nothing else is under way; an error number of the connection, after
-/// which it is of no use.
+/// Sends a request and receives its reply, over a connection with nothing else under way. An error number of the
+/// connection means that it is unusable.
 fn exchange(connection: &mut Connection, request: &Request, into: &mut [u8]) -> Result<i32, i32> {
     debug_assert!(
         request.kind != Kind::Write && (request.kind != Kind::Read || into.len() >= request.length_bytes as usize)

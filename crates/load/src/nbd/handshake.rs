@@ -1,4 +1,4 @@
-//! What client and server agree on before the first request: fixed newstyle (doc/proto.md).
+//! The fixed newstyle handshake (doc/proto.md): client and server negotiate an export before the first request.
 
 use std::io::{self, Read, Write};
 
@@ -6,7 +6,7 @@ use headstack_nbd::{self as wire, Framing, info, option, reply, transmission};
 
 use super::Terms;
 
-/// Replies to options are no longer; what servers say at length is text.
+/// Longest reply to an option; longer ones are only text.
 const REPLY_BYTES_MAX: usize = 1 << 16;
 
 /// Result of the handshake.
@@ -14,14 +14,14 @@ const REPLY_BYTES_MAX: usize = 1 << 16;
 pub struct Agreed {
     /// Size and abilities of the export.
     pub terms: Terms,
-    /// How requests and replies look.
+    /// Format of requests and replies.
     pub framing: Framing,
 }
 
-/// Chooses an export over a fresh connection.
+/// Chooses an export over a new connection.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason in words.
 pub fn hold(stream: &mut (impl Read + Write), export: &str) -> Result<Agreed, String> {
     let mut talk = Talk { stream };
     talk.greet()?;
@@ -120,7 +120,7 @@ impl<S: Read + Write> Talk<'_, S> {
         }
     }
 
-    /// Whether the server takes up what it may leave.
+    /// Whether the server supports an optional feature.
     fn agrees(&mut self, option: u32) -> Result<bool, String> {
         self.ask(option, &[])?;
         loop {
@@ -154,7 +154,7 @@ impl<S: Read + Write> Talk<'_, S> {
         }
     }
 
-    /// There is no such export; which there are, where the server tells.
+    /// The message that there is no such export; lists the existing ones if the server does.
     fn unknown(&mut self, export: &str) -> String {
         let mut names = Vec::new();
         if self.ask(option::LIST, &[]).is_ok() {
@@ -195,7 +195,7 @@ fn hear(terms: &mut Terms, told: &[u8]) -> Result<(), String> {
                 ));
             }
         }
-        // What else it tells was not asked.
+        // Other information was not requested.
         _ => {}
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! The client's side of NBD: finding an export, agreeing on how to talk, and reading replies. [`engine`](crate::engine)
-//! hands requests over.
+//! The client side of NBD: finding an export, the handshake, and parsing replies. [`engine`](crate::engine) sends the
+//! requests.
 
 mod connection;
 mod export;
@@ -15,7 +15,7 @@ pub use terms::Terms;
 use headstack_nbd::command;
 use headstack_workload::{Kind, Request};
 
-/// What a request is to a server: its command, and its flags. `durable` has every write be on stable storage when it ends.
+/// Returns the command of a request and its flags. With `durable`, every write is on stable storage when it completes.
 pub fn command_of(request: &Request, durable: bool) -> (u16, u16) {
     let is_durable = request.kind == Kind::Write && (durable || request.force_unit_access);
     let flags = if is_durable { command::FLAG_FUA } else { 0 };

@@ -1,42 +1,43 @@
-//! Replies as their bytes come in, in whatever pieces.
+//! [`Replies`]: parses replies as their bytes arrive, in pieces of any size.
 //!
-//! Short replies are received together, as many as the socket has, into a place of their own; what they carry is copied
-//! where somebody looks at it. A long one's data are received where they belong.
+//! Short replies are received together, as many as the socket has, into a staging buffer; their data are copied if the
+//! contents matter. Data of a long reply are received directly into the request's memory.
 
 use headstack_nbd::{self as wire, Framing, chunk};
 use headstack_workload::{Kind, Request};
 
 use crate::engine::Done;
 
-/// Room for replies that are received together.
+/// Size of the staging buffer, in which replies are received together.
 const STAGING_BYTES: usize = 128 << 10;
-/// Data of which so much is still to come are received where they belong: a call of its own costs less than the copy.
+/// Data of at least this length are received directly into place: a separate call costs less than the copy.
 const DIRECT_BYTES: usize = 16 << 10;
 /// Bytes of a simple reply's header.
 const SIMPLE_BYTES: usize = 16;
-/// Errors are told in less.
+/// Longest description of an error.
 const ERROR_BYTES_MAX: usize = 8 << 10;
 
 /// A request under way.
 pub struct Pending {
-    /// Handle of its reply; 0 where none is awaited.
+    /// Cookie of its reply; 0 if none is awaited.
     pub cookie: u64,
-    /// The request, by the export's own offsets.
+    /// The request, with offsets within the export.
     pub request: Request,
-    /// Where its data are. What reads bring and nobody looks at may be longer than the room, and is then put into its begin
-    /// again and again.
+    /// Memory of its data. Reads whose contents do not matter may be longer than `room`, and are then received
+    /// repeatedly into its start.
     pub memory: *mut u8,
-    /// Bytes there.
+    /// Size of the memory in bytes.
     pub room: usize,
     received: u32,
     error: i32,
 }
 
-// SAFETY: memory that the engine's buffers, or a borrow of the caller's, keep; whoever has the value has it alone.
+// SAFETY: the engine's buffers or a borrow of the caller's keep the memory, and the owner of the value has exclusive
+// access.
 unsafe impl Send for Pending {}
 
 impl Pending {
-    /// Nothing.
+    /// No request.
     pub const NONE: Pending = Pending {
         cookie: 0,
         request: Request {
@@ -52,12 +53,13 @@ impl Pending {
         error: 0,
     };
 
-    /// A request that awaits its reply. `memory` has `room` bytes until then, which nobody else touches who minds them.
+    /// A request that awaits its reply. Until then no one else uses the `room` bytes at `memory`, unless their contents
+    /// do not matter.
     pub fn new(cookie: u64, request: Request, memory: *mut u8, room: usize) -> Pending {
         Pending { cookie, request, memory, room, received: 0, error: 0 }
     }
 
-    /// It has come back.
+    /// Completes the request.
     fn end(&mut self, slot: u32) -> Done {
         self.cookie = 0;
         let result = match (self.error, self.request.kind) {
@@ -70,46 +72,46 @@ impl Pending {
     }
 }
 
-/// Where the next bytes go.
+/// Memory for the next bytes.
 pub struct Landing {
-    /// Where they begin.
+    /// Start of the memory.
     pub memory: *mut u8,
-    /// How many there may be.
+    /// Size of the memory in bytes.
     pub room: usize,
-    /// Whether all of them are awaited, since nobody can go on with less.
+    /// Whether to wait for all of them, since fewer are of no use.
     pub is_whole: bool,
 }
 
-/// The server broke the protocol: nothing that it sends can be told apart any more.
+/// The server broke the protocol, so nothing that it sends can be interpreted any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Garbled;
 
-/// Data of a read that are to come.
+/// Data of a read that are still to come.
 #[derive(Clone, Copy)]
 struct Data {
     slot: u32,
-    /// Where they go, from the begin of the request.
+    /// Offset of the data from the start of the request.
     at: u32,
     left: u32,
     /// Whether the reply ends with them.
     is_last: bool,
 }
 
-/// State of reading the replies of one connection.
+/// Parser state of one connection.
 pub struct Replies {
     framing: Framing,
     staging: Box<[u8]>,
     start: usize,
     end: usize,
     data: Option<Data>,
-    /// Whether data are looked at.
+    /// Whether the contents of reads matter.
     keeps: bool,
-    /// Bytes that are received beside those that are awaited: none where data are long, so that they are not received
-    /// with the header before them.
+    /// Bytes to receive in addition to the awaited ones: none when data are long, so that they are not received
+    /// together with the header before them.
     ahead: usize,
 }
 
-/// A header, read.
+/// A parsed header.
 struct Chunk {
     cookie: u64,
     kind: u16,
@@ -119,7 +121,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Reads one; `None` where it is not all here.
+    /// Parses a header; `None` if it is incomplete.
     fn parse(here: &[u8], framing: Framing) -> Option<Chunk> {
         let header_bytes = framing.chunk_bytes();
         let here = here.get(..header_bytes)?;
@@ -146,18 +148,18 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Replies {
-    /// Nothing has come. With `keeps`, what reads bring is put where they want it.
+    /// The initial state. With `keeps`, the data of reads are stored in their memory.
     pub fn new(framing: Framing, keeps: bool) -> Replies {
         let staging = vec![0; STAGING_BYTES].into_boxed_slice();
         Replies { framing, staging, start: 0, end: 0, data: None, keeps, ahead: STAGING_BYTES }
     }
 
-    /// Whether all that came was of whole replies.
+    /// Whether only whole replies have been received.
     pub fn is_at_rest(&self) -> bool {
         self.start == self.end && self.data.is_none()
     }
 
-    /// Where the next bytes from the server go.
+    /// Returns the memory for the next bytes from the server.
     pub fn landing(&mut self, pending: &mut [Pending]) -> Landing {
         if let Some(data) = self.data
             && (data.left as usize) >= DIRECT_BYTES
@@ -165,7 +167,7 @@ impl Replies {
             let one = &pending[data.slot as usize];
             let (at, left) = (data.at as usize, data.left as usize);
             if at + left <= one.room {
-                // SAFETY: within the room, as was just compared.
+                // SAFETY: within the memory, as was just checked.
                 return Landing { memory: unsafe { one.memory.add(at) }, room: left, is_whole: true };
             }
             return Landing { memory: one.memory, room: left.min(one.room), is_whole: true };
@@ -180,7 +182,7 @@ impl Replies {
         Landing { memory: self.staging[self.end..].as_mut_ptr(), room, is_whole: false }
     }
 
-    /// Bytes of the header before data; a chunk's has their place too.
+    /// Bytes of the header before data; for a chunk, including the offset of the data.
     fn header_bytes(&self) -> usize {
         match self.framing {
             Framing::Simple => SIMPLE_BYTES,
@@ -188,10 +190,11 @@ impl Replies {
         }
     }
 
-    /// So many bytes have come to where [`landing`](Self::landing) said; adds to `done` the requests that have ended.
+    /// Processes `bytes` that were received at the address that [`landing`](Self::landing) returned; adds completed
+    /// requests to `done`.
     ///
     /// # Errors
-    /// A server that breaks the protocol.
+    /// When the server breaks the protocol.
     pub fn took(&mut self, bytes: usize, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<(), Garbled> {
         match &mut self.data {
             Some(data) if data.left as usize >= DIRECT_BYTES => {
@@ -216,15 +219,15 @@ impl Replies {
         }
     }
 
-    /// Puts data that are here to where they belong; whether these were all.
+    /// Copies received data into place; returns whether these were all.
     fn put(&mut self, mut data: Data, pending: &mut [Pending]) -> bool {
         let here = (self.end - self.start).min(data.left as usize);
         let one = &mut pending[data.slot as usize];
         if self.keeps && here > 0 {
             let from = self.staging[self.start..self.start + here].as_ptr();
             debug_assert!(data.at as usize + here <= one.room);
-            // SAFETY: requests whose data are looked at have room for all of them, and `at` and `left` are within the
-            // request; the two places are of different allocations.
+            // SAFETY: requests whose contents matter have room for all data, and `at` and `left` are within the
+            // request; the two addresses are in different allocations.
             unsafe { std::ptr::copy_nonoverlapping(from, one.memory.add(data.at as usize), here) };
         }
         self.start += here;
@@ -236,7 +239,7 @@ impl Replies {
         is_whole
     }
 
-    /// Takes the header of a reply, and what is not data; whether it was all here.
+    /// Takes the header of a reply and anything except data; returns whether it was complete.
     fn take_header(&mut self, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
         let here = &self.staging[self.start..self.end];
         if here.len() < 4 {
@@ -272,7 +275,7 @@ impl Replies {
         Ok(true)
     }
 
-    /// Data follow. Where they are long, those after them are likely to be long too.
+    /// Expects data. If they are long, later ones are likely to be long too.
     fn await_data(&mut self, data: Data) {
         self.ahead = if data.left as usize >= 2 * DIRECT_BYTES { 0 } else { STAGING_BYTES };
         self.data = Some(data);
@@ -282,7 +285,7 @@ impl Replies {
         let slot = find(chunk.cookie, pending)?;
         let one = &mut pending[slot as usize];
         let here = &self.staging[self.start + chunk.header_bytes..self.end];
-        // Data begin behind the place they belong to.
+        // Data begin after their offset.
         let awaited = if chunk.kind == chunk::OFFSET_DATA { 8 } else { chunk.length as usize };
         if chunk.kind != chunk::OFFSET_DATA && chunk.length > ERROR_BYTES_MAX as u64 {
             return Err(Garbled);
@@ -322,7 +325,7 @@ impl Replies {
     }
 }
 
-/// The slot of the request that a reply is to.
+/// Returns the slot of the request that a reply is for.
 #[inline]
 fn find(cookie: u64, pending: &[Pending]) -> Result<u32, Garbled> {
     let slot = cookie as u32;
@@ -332,7 +335,7 @@ fn find(cookie: u64, pending: &[Pending]) -> Result<u32, Garbled> {
     }
 }
 
-/// Where a part of a read belongs, from its begin.
+/// Returns the position of a part of a read, relative to the start of the request.
 fn within(request: &Request, offset_bytes: u64, length: u64) -> Result<(u32, u32), Garbled> {
     let at = offset_bytes.checked_sub(request.offset_bytes).ok_or(Garbled)?;
     let end = at.checked_add(length).ok_or(Garbled)?;
@@ -340,7 +343,7 @@ fn within(request: &Request, offset_bytes: u64, length: u64) -> Result<(u32, u32
     if fits { Ok((at as u32, length as u32)) } else { Err(Garbled) }
 }
 
-/// An error of the protocol as Linux numbers it, which is the same for those that there are.
+/// Returns the Linux error number of a protocol error; those of the protocol are the same.
 fn number(error: u32) -> i32 {
     match i32::try_from(error) {
         Ok(error) if (1..4096).contains(&error) => error,
@@ -365,7 +368,7 @@ mod tests {
         Pending::new(1 << 32 | slot as u64, request, memory.as_mut_ptr(), memory.len())
     }
 
-    /// What a server says to a read of the slot, in one chunk or two.
+    /// The server's reply to a read of the slot, in one chunk or two.
     fn reply(framing: Framing, slot: usize, data: &[u8], cut: usize) -> Vec<u8> {
         let (cookie, offset_bytes) = (1 << 32 | slot as u64, (slot as u64) << 32);
         let mut said = Vec::new();
@@ -386,7 +389,7 @@ mod tests {
         said
     }
 
-    /// Has the replies take what was said, at most so many bytes at a time, over and over.
+    /// Feeds the replies with `said`, repeatedly, at most so many bytes at a time.
     fn take(
         replies: &mut Replies,
         said: &[u8],
@@ -440,7 +443,7 @@ mod tests {
             kind in any::<u16>(),
             pieces in prop::collection::vec(1usize..64, 1..4),
         ) {
-            // Of a chunk of the request, so that more than its first word is looked at.
+            // A chunk of the request, so that more than its first word is checked.
             let mut head = Vec::new();
             chunk_header(&mut head, To { framing, cookie: 1 << 32, offset_bytes: 0 }, 0, kind, said.len() as u32);
             said.splice(0..0, head);

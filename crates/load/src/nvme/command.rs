@@ -1,4 +1,4 @@
-//! Commands of the NVM command set, as Linux takes them from programs.
+//! [`Command`]: commands of the NVM command set, in the form in which Linux accepts them from programs.
 
 use headstack_workload::{Kind, Request};
 
@@ -12,13 +12,13 @@ const DATASET_MANAGEMENT: u8 = 0x09;
 /// Opcode of the NVM Express Base Specification 2.0, figure 138.
 const IDENTIFY: u8 = 0x06;
 
-/// Command dword 12 of writes: the command is complete when its data are on the medium.
+/// Command dword 12 of writes: the command completes when its data are on the medium.
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 /// Command dword 11 of dataset management: the ranges are deallocated.
 const DEALLOCATE: u32 = 1 << 2;
 
-/// `struct nvme_uring_cmd` and `struct nvme_passthru_cmd` of `linux/nvme_ioctl.h`, which differ in the meaning of the last
-/// field alone.
+/// `struct nvme_uring_cmd` and `struct nvme_passthru_cmd` of `linux/nvme_ioctl.h`, which differ only in the meaning of
+/// the last field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Command {
@@ -44,7 +44,7 @@ pub struct Command {
 
 const _: () = assert!(size_of::<Command>() == 72);
 
-/// The range of a trim, as the drive reads it from memory. Aligned to its size, so that none crosses a page.
+/// The range of a trim, which the drive reads from memory. Aligned to its size, so that none crosses a page.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimRange {
@@ -62,8 +62,8 @@ impl TrimRange {
 }
 
 impl Command {
-    /// The read or write that `request` is at `offset_bytes` of the namespace, with its data at `memory`. A write is
-    /// complete on the medium where the request asks for that, or `is_durable`.
+    /// Returns the read or write of `request` at `offset_bytes` of the namespace, with its data at `memory`. A write
+    /// completes on the medium if the request requires that or `is_durable` is set.
     #[inline]
     pub fn transfer(
         request: &Request,
@@ -91,17 +91,17 @@ impl Command {
         }
     }
 
-    /// The same transfer over so many pieces of memory, whose list is at `pieces`: `NVME_URING_CMD_IO_VEC`.
+    /// Returns the same transfer over `count` buffers, whose list is at `pieces`: `NVME_URING_CMD_IO_VEC`.
     pub fn scattered(self, pieces: *const libc::iovec, count: usize) -> Command {
         Command { address: pieces as u64, data_bytes: count as u32, ..self }
     }
 
-    /// A flush of the namespace.
+    /// Returns a flush of the namespace.
     pub fn flush(geometry: &Geometry) -> Command {
         Command { opcode: FLUSH, namespace: geometry.namespace, ..Command::default() }
     }
 
-    /// A trim of what `range` says, which stays where it is until the command has ended.
+    /// Returns a trim of `range`, which must not move until the command has completed.
     pub fn trim(range: *const TrimRange, geometry: &Geometry) -> Command {
         Command {
             opcode: DATASET_MANAGEMENT,
@@ -115,7 +115,7 @@ impl Command {
         }
     }
 
-    /// Asks for one of the structures of 4096 bytes that describe a drive: `structure` is its CNS.
+    /// Requests one of the structures of 4096 bytes that describe a drive: `structure` is its CNS.
     pub fn identify(namespace: u32, structure: u32, page: &mut [u8; 4096]) -> Command {
         Command {
             opcode: IDENTIFY,
@@ -127,11 +127,11 @@ impl Command {
         }
     }
 
-    /// As the 80 bytes that an entry of the ring has room for.
+    /// Returns the command as the 80 bytes that an entry of the ring has room for.
     #[inline]
     pub fn to_bytes(self) -> [u8; 80] {
         let mut bytes = [0; 80];
-        // SAFETY: 72 bytes without padding, of numbers alone.
+        // SAFETY: 72 bytes without padding, all of them numbers.
         bytes[..72].copy_from_slice(unsafe { &*(&raw const self).cast::<[u8; 72]>() });
         bytes
     }

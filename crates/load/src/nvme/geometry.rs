@@ -1,32 +1,32 @@
-//! How a namespace is addressed, as its drive says.
+//! [`Geometry`]: how an NVMe namespace is addressed, as reported by its drive.
 
-/// Pages that drives count the longest transfer in; controllers that have larger ones alone are not known.
+/// Page size in which drives state the longest transfer; controllers that only have larger pages are not supported.
 const PAGE_BYTES: u64 = 4096;
-/// Blocks of a command are counted in 16 bits, from 0.
+/// A command counts blocks in 16 bits, from 0.
 const BLOCKS_MAX: u64 = 1 << 16;
 
 /// How a namespace is addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Its number.
+    /// Namespace number.
     pub namespace: u32,
-    /// A block has two to the power of so many bytes.
+    /// Base-2 logarithm of the block size in bytes.
     pub block_shift: u32,
-    /// All of it.
+    /// Capacity in bytes.
     pub capacity_bytes: u64,
-    /// The longest transfer.
+    /// Longest transfer in bytes.
     pub longest_bytes: u32,
 }
 
 impl Geometry {
-    /// From what Identify said: figure 97 of the NVM Command Set Specification 1.0 of the namespace, and the largest
-    /// transfer of the controller as a power of two of pages, 0 for any.
+    /// Parses the Identify data: of the namespace, figure 97 of the NVM Command Set Specification 1.0; of the
+    /// controller, the largest transfer as a power of two of pages, 0 for any.
     ///
     /// # Errors
-    /// Blocks that cannot be measured this way, in words that belong behind the namespace's name.
+    /// When the blocks cannot be measured this way; the text follows the namespace's name.
     pub fn new(namespace: u32, page: &[u8; 4096], largest: u8) -> Result<Geometry, String> {
         let blocks = u64::from_le_bytes(page[..8].try_into().expect("eight bytes"));
-        // Four bits of the format's number, and two more above them where there are many.
+        // Four bits of the format's number, and two more above them if there are many formats.
         let format = page[26];
         let number = usize::from(format & 0x0f | (format >> 5 & 3) << 4);
         let entry = &page[128 + 4 * number..][..4];
@@ -52,7 +52,7 @@ impl Geometry {
 mod tests {
     use super::*;
 
-    /// A namespace of so many blocks in its third format, with a controller that takes 2^5 pages at once.
+    /// A namespace of `blocks` blocks in its third format, with a controller that accepts 2^5 pages at once.
     fn page(blocks: u64, format: u8, entry: [u8; 4]) -> Box<[u8; 4096]> {
         let mut page = Box::new([0; 4096]);
         page[..8].copy_from_slice(&blocks.to_le_bytes());
@@ -67,7 +67,7 @@ mod tests {
         let of_4k = Geometry::new(3, &page(1000, 2, [0, 0, 12, 0]), 5).unwrap();
         let expected = Geometry { namespace: 3, block_shift: 12, capacity_bytes: 4_096_000, longest_bytes: 131_072 };
         assert_eq!(of_4k, expected);
-        // Format 17, whose number has a bit above the four; any length, so that the count of blocks bounds it.
+        // Format 17, whose number has a bit above the four; any length, so that the number of blocks is the limit.
         let of_512 = Geometry::new(1, &page(1 << 21, 0x21, [0, 0, 9, 2]), 0).unwrap();
         assert_eq!((of_512.block_shift, of_512.capacity_bytes, of_512.longest_bytes), (9, 1 << 30, 32 << 20));
         let with_metadata = Geometry::new(1, &page(8, 1, [8, 0, 9, 0]), 0).unwrap_err();

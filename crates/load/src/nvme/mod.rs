@@ -1,5 +1,6 @@
-//! NVMe namespaces by their character devices (`/dev/ng0n1`): commands go to the drive as they are, past the block layer,
-//! its schedulers and its page cache. Linux 5.19 and later take them by io_uring, older ones by system calls.
+//! NVMe namespaces through their character devices (`/dev/ng0n1`): commands go directly to the drive, bypassing the
+//! block layer, its schedulers and its page cache. Linux 5.19 and later take them by io_uring, older versions by system
+//! calls.
 
 mod command;
 mod geometry;

@@ -1,4 +1,4 @@
-//! A namespace: what it is, and commands to it one at a time.
+//! [`Namespace`]: an open NVMe namespace, and single commands to it.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ const NVME_IOCTL_ID: libc::Ioctl = 0x4e40;
 const NVME_IOCTL_ADMIN_CMD: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 const NVME_IOCTL_IO_CMD: libc::Ioctl = 0xc048_4e43_u32 as libc::Ioctl;
 
-/// Structures that Identify tells: of a namespace and of its controller.
+/// Structures that Identify returns: of a namespace and of its controller.
 const OF_NAMESPACE: u32 = 0;
 const OF_CONTROLLER: u32 = 1;
 
@@ -26,10 +26,10 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The namespace behind an open character device, whose writes are complete on the medium with `is_durable`.
+    /// Opens the namespace behind a character device. With `is_durable`, its writes complete on the medium.
     ///
     /// # Errors
-    /// When the kernel or the drive does not say what it is, in words that belong behind its name.
+    /// When the kernel or the drive does not describe it; the text follows its name.
     pub fn new(file: File, is_durable: bool) -> Result<Namespace, String> {
         // SAFETY: takes no argument.
         let id = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID) };
@@ -49,32 +49,33 @@ impl Namespace {
         Ok(Namespace { file, geometry, is_durable })
     }
 
-    /// The same, of which no command is longer than `bytes`.
+    /// Limits commands to `bytes`.
     pub fn with_longest(mut self, bytes: u32) -> Namespace {
         self.geometry.longest_bytes = self.geometry.longest_bytes.min(bytes);
         self
     }
 
-    /// The open file, to the kernel.
+    /// The descriptor of the open file.
     pub fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    /// How it is addressed.
+    /// How the namespace is addressed.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Whether a write is complete when it is on the medium.
+    /// Whether a write completes on the medium.
     pub fn is_durable(&self) -> bool {
         self.is_durable
     }
 
-    /// Carries out a request at `offset_bytes` whose data are at `memory`, and waits for its end: bytes transferred, or a
-    /// negative number as [`result_of`] makes it. What is longer than a command may be takes several, one after another.
+    /// Executes a request at `offset_bytes` with its data at `memory`, and waits for its completion; returns the bytes
+    /// transferred, or a negative number of [`result_of`]. A request longer than a command is split into several, one
+    /// after another.
     ///
     /// # Safety
-    /// `memory` is valid for the length of the request until this returns, and its contents matter to nobody else.
+    /// `memory` is valid for the length of the request until this returns, and no one else uses its contents.
     pub unsafe fn carry_out(&self, request: &Request, offset_bytes: u64, memory: *mut u8) -> i32 {
         match request.kind {
             Kind::Read | Kind::Write => {
@@ -98,22 +99,22 @@ impl Namespace {
         }
     }
 
-    /// Trims a range; 0, or a negative number as above.
+    /// Trims a range; returns 0, or a negative number as above.
     pub fn trim(&self, offset_bytes: u64, length_bytes: u64) -> i32 {
         let range = TrimRange::new(offset_bytes, length_bytes, &self.geometry);
         let mut command = Command::trim(&raw const range, &self.geometry);
         result_of(call(&self.file, NVME_IOCTL_IO_CMD, &mut command), 0)
     }
 
-    /// Flushes the drive's write cache; 0, or a negative number as above.
+    /// Flushes the drive's write cache; returns 0, or a negative number as above.
     pub fn flush(&self) -> i32 {
         result_of(call(&self.file, NVME_IOCTL_IO_CMD, &mut Command::flush(&self.geometry)), 0)
     }
 }
 
-/// Hands a command over and waits: 0, the drive's status above it, or the kernel's error number below.
+/// Submits a command and waits; returns 0, a positive drive status, or a negative error number of the kernel.
 fn call(file: &File, how: libc::Ioctl, command: &mut Command) -> i32 {
-    // SAFETY: the kernel reads and writes a command, and memory that its maker keeps until this returns.
+    // SAFETY: the kernel reads and writes a command, and memory that its creator keeps until this returns.
     match unsafe { libc::ioctl(file.as_raw_fd(), how, &raw mut *command) } {
         -1 => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
         status => status,

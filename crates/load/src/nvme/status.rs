@@ -1,26 +1,26 @@
-//! How a drive says that a command failed.
+//! The status of failed NVMe commands.
 //!
-//! A status has a type and a code: figures 95 to 98 of the NVM Express Base Specification 2.0, and 15 to 17 of the NVM and
-//! 12 of the Zoned Namespace Command Set Specifications. A request's result is a negative number where it failed: an error
-//! number of the kernel, or the status beyond the largest of these.
+//! A status has a type and a code: figures 95 to 98 of the NVM Express Base Specification 2.0, and 15 to 17 of the NVM
+//! and 12 of the Zoned Namespace Command Set Specifications. The result of a failed request is a negative number: an
+//! error number of the kernel, or the status plus an offset above the largest of these.
 
 use std::io;
 
 /// `MAX_ERRNO` of Linux is 4095.
 const FIRST: i32 = 4096;
-/// Type and code; above them stand whether to try again, and when.
+/// Mask of type and code; the bits above are whether and when to retry.
 const TYPE_AND_CODE: i32 = 0x7ff;
 
-/// Whether other commands fail as this one did.
+/// Whether other commands would fail in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusScope {
-    /// The place, or the moment.
+    /// Only this place or this moment is affected.
     ThisCommand,
-    /// All that are like it.
+    /// All similar commands fail.
     AllAlike,
 }
 
-/// What the kernel says of a command, as the result of a request of `bytes`.
+/// Converts the kernel's answer to a command into the result of a request of `bytes`.
 #[inline]
 pub fn result_of(said: i32, bytes: u32) -> i32 {
     match said {
@@ -30,7 +30,7 @@ pub fn result_of(said: i32, bytes: u32) -> i32 {
     }
 }
 
-/// The drive's words for a failure, and what else fails; `None` where `errno` is the kernel's.
+/// Returns the drive's message for a failure, and its scope; `None` if `errno` is the kernel's.
 ///
 /// ```ignore
 /// assert_eq!(status_of(4096 + 0x80).unwrap().0, "LBA out of range (status 0/80h)");
@@ -47,7 +47,7 @@ pub fn status_of(errno: i32) -> Option<(String, StatusScope)> {
     };
     let words = words.unwrap_or(if kind == 7 { "a status of its vendor's" } else { "a status of no known meaning" });
     let scope = match (kind, code) {
-        // Transfers and aborts, a drive that is busy with something, ranges that others hold.
+        // Transfers and aborts, a busy drive, ranges reserved by others.
         (0, 0x04 | 0x06..=0x0a | 0x1d | 0x20..=0x22 | 0x82..=0x84) => StatusScope::ThisCommand,
         (1, 0xb8..=0xbf) => StatusScope::ThisCommand,
         (2 | 3 | 7, _) => StatusScope::ThisCommand,
@@ -56,7 +56,7 @@ pub fn status_of(errno: i32) -> Option<(String, StatusScope)> {
     Some((format!("{words} (status {kind}/{code:02x}h)"), scope))
 }
 
-/// A failed request's error number in words: the drive's, or the kernel's.
+/// Returns the message of a failed request's error number: the drive's, or the kernel's.
 pub fn words_of(errno: i32) -> String {
     status_of(errno).map_or_else(|| io::Error::from_raw_os_error(errno).to_string(), |(words, _)| words)
 }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(result_of(-libc::EINVAL, 4096), -libc::EINVAL);
         assert_eq!(status_of(libc::EINVAL), None);
         assert_eq!(status_of(4095), None);
-        // With "do not retry", as drives say it.
+        // With "do not retry", as drives report it.
         let out_of_range = result_of(0x4080, 4096);
         let told = status_of(-out_of_range).unwrap();
         assert_eq!(told, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));

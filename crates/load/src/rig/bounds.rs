@@ -1,22 +1,22 @@
-//! Limits whose violation ends a job: its latency, and its rate over a cycle.
+//! Limits whose violation ends a job: its latency, and its rate over a cycle ([`Watch`]).
 
 use headstack_jobfiles::Bounds;
 use headstack_workload::Request;
 
-/// A rate is first looked at this long after the start, as in fio.
+/// Time after the start at which a rate is first checked, as in fio.
 const SETTLE_NS: u64 = 2_000_000_000;
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// A limit that was not kept.
+/// A violated limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which one, and what there was instead.
+    /// Name of the limit, and the actual value.
     pub message: String,
-    /// The error number that fio ends with.
+    /// Error number with which fio ends.
     pub errno: i32,
 }
 
-/// Requests of one kind, and what there was of them when their rate was last looked at.
+/// Requests of one kind, and their count when the rate was last checked.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     count: u64,
@@ -24,7 +24,7 @@ struct Counted {
     last: Option<(u64, u64, u64)>,
 }
 
-/// Compares requests that come back with what their job must keep to.
+/// Compares completed requests with the limits of their job.
 pub struct Watch {
     bounds: Bounds,
     began_ns: u64,
@@ -32,12 +32,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// From `began_ns` on; `None` where there is nothing to keep to.
+    /// Creates a watch from `began_ns` on; `None` if there are no limits.
     pub fn new(bounds: Bounds, began_ns: u64) -> Option<Watch> {
         (!bounds.is_none()).then_some(Watch { bounds, began_ns, kinds: [Counted::default(); 3] })
     }
 
-    /// Takes a request that came back after `latency_ns`, at `now_ns`; what is broken by now.
+    /// Processes a request that completed after `latency_ns`, at `now_ns`; returns the limit that is violated, if any.
     pub fn take(&mut self, request: &Request, latency_ns: u64, now_ns: u64) -> Option<Broken> {
         let kind = request.kind as usize;
         let counted = self.kinds.get_mut(kind)?;
@@ -55,7 +55,7 @@ impl Watch {
         (0..self.kinds.len()).find_map(|kind| self.rate(kind, now_ns))
     }
 
-    /// Whether the rate of a kind was too low since it was looked at, which is once a cycle.
+    /// Checks once per cycle whether the rate of a kind since the last check is too low.
     fn rate(&mut self, kind: usize, now_ns: u64) -> Option<Broken> {
         let Bounds { iops_min, bytes_per_s_min, cycle_ns, .. } = self.bounds;
         let Counted { count, bytes, last } = self.kinds[kind];
@@ -68,7 +68,7 @@ impl Watch {
                 return None;
             }
             let per_s = |amount: u64| (u128::from(amount) * NS_PER_S / u128::from(spent_ns)) as u64;
-            // As in fio, a rate in bytes is the one that counts.
+            // As in fio, a rate in bytes takes precedence.
             let (name, least, found) = match bytes_per_s_min[kind] {
                 0 => ("rate_iops_min", iops_min[kind], per_s(count - count_then)),
                 least => ("rate_min", least, per_s(bytes - bytes_then)),
@@ -94,7 +94,7 @@ mod tests {
         Request { kind, offset_bytes: 0, length_bytes: 4096, force_unit_access: false, ordered: false }
     }
 
-    /// One request every `every_ms` until a limit is broken, or five seconds have passed.
+    /// One request every `every_ms` until a limit is violated, or five seconds have passed.
     fn broken_at_ms(bounds: Bounds, every_ms: u64) -> Option<(u64, Broken)> {
         let mut watch = Watch::new(bounds, 0).unwrap();
         (1..=5000 / every_ms).find_map(|turn| {

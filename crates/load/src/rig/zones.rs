@@ -1,4 +1,4 @@
-//! Requests on their way to zones.
+//! The part of a rig that directs requests to zones.
 
 use headstack_result::Counter;
 use headstack_workload::Request;
@@ -7,16 +7,16 @@ use super::{Contents, Flight, Rig};
 use crate::engine::{Done, Wait};
 use crate::zones::{Advance, Tending};
 
-/// Whoever waits for a zone that another thread writes looks again after this time, a fraction of a write.
+/// Time after which a request looks again at a zone that another thread writes: a fraction of a write.
 const ZONE_LOOK_NS: u64 = 20_000;
 
 impl Rig<'_> {
-    /// Has requests go where the zones of the targets want them.
+    /// Directs requests to the zones of the targets.
     pub fn tend_zones(&mut self, tending: Option<Tending>) {
         self.tending = tending.map(Box::new);
     }
 
-    /// Submits a request if its zone may have it now; what is done to zones for it takes its time.
+    /// Submits a request if its zone is available; zone operations that it needs take their time.
     #[inline(never)]
     pub(super) fn advance(&mut self, slot: u32) {
         let Some(mut tending) = self.tending.take() else { return };
@@ -43,7 +43,7 @@ impl Rig<'_> {
         self.tending = Some(tending);
     }
 
-    /// A request begins as its zone wants it.
+    /// Starts a request as changed for its zone.
     fn begin_flight(&mut self, slot: u32, request: &Request) {
         let flight = &mut self.flights[slot as usize];
         self.bytes_under_way =
@@ -51,7 +51,7 @@ impl Rig<'_> {
         (flight.request, flight.started_ns, flight.taken_ns) = (*request, self.now_ns, self.now_ns);
     }
 
-    /// A request never was: there is nothing for it to do.
+    /// Removes a request for which there is nothing to do.
     #[cold]
     fn take_back(&mut self, slot: u32) {
         let Flight { request, intended_ns, .. } = self.flights[slot as usize];
@@ -64,19 +64,19 @@ impl Rig<'_> {
         self.has_run_dry = true;
     }
 
-    /// Requests whose zones may be free by now get another chance, in their order.
+    /// Retries requests whose zones may have become free, in order.
     #[inline(never)]
     pub(super) fn advance_held(&mut self) {
         let held = self.tending.as_mut().map(|tending| std::mem::take(&mut tending.held));
         held.into_iter().flatten().for_each(|slot| self.advance(slot));
     }
 
-    /// Counts of operations on zones, as in results.
+    /// Counts of zone operations for results.
     pub fn zone_counters(&self) -> Vec<Counter> {
         self.tending.as_ref().map_or_else(Vec::new, |tending| tending.counters())
     }
 
-    /// As `wait`, but no longer than until others may have made a zone free that is waited for.
+    /// Shortens `wait` to the time at which other threads may have freed a zone that is waited for.
     #[inline]
     pub(super) fn look_for_zones(&self, wait: Wait) -> Wait {
         match (&self.tending, wait) {

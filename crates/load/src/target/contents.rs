@@ -1,35 +1,36 @@
-//! What a device holds beyond the signatures that are known: a device without one may hold an encrypted volume, a database
-//! or a backup all the same. Blocks of it are sampled before it is written.
+//! Samples the contents of a device before it is written ([`Sample`]): without a known signature it may still hold an
+//! encrypted volume, a database or a backup.
 
 use std::io;
 
 use super::superblocks::Part;
 use crate::integrity;
 
-/// Bytes that are judged at a time: the block of most file systems.
+/// Block that is classified as a whole: the block size of most file systems.
 pub(super) const BLOCK_BYTES: u64 = 4096;
-/// Read whole: file systems and databases keep their metadata near the start, RAIDs near the end.
+/// Length at the start that is read completely, and at the end: file systems and databases keep their metadata near the
+/// start, RAIDs near the end.
 const START_BYTES: u64 = 8 << 20;
 const END_BYTES: u64 = 1 << 20;
-/// Blocks sampled in between, one in each of as many equal stretches. Data on 2 % of a device are missed with a probability of
-/// 0.98^256 = 0.6 %; on a disk, 256 reads in ascending order take about two seconds.
+/// Blocks sampled in between, one in each of as many equal stretches. Data on 2 % of a device are missed with a
+/// probability of 0.98^256 = 0.6 %; on an HDD, 256 reads in ascending order take about two seconds.
 const SPREAD: u64 = 256;
 /// Bytes at each end of a device that a partition table takes: 34 blocks of 512 bytes, or 6 of 4,096.
 const TABLE_BYTES: u64 = 24 << 10;
-/// Chi-square of the 256 byte values in a block above which it is not random: 255 is the mean of random bytes, and 450 is
-/// exceeded by one block in 10^12. Text, tables and metadata reach 10^4 and more.
+/// Chi-square of the 256 byte values in a block above which it is not random: random bytes have a mean of 255, and one
+/// block in 10^12 exceeds 450. Text, tables and metadata reach 10^4 and more.
 const RANDOM_MAX: f64 = 450.0;
-/// How a confirmation names the share of blocks that are not empty.
+/// Prefix of a confirmation that states the share of blocks that are not empty.
 const CONFIRMED: &str = "data:";
-/// Percentage points that a confirmation may be off: the sample is the same each time, and people round.
+/// Tolerance of a confirmation in percentage points: the sample is the same each time, and people round.
 const TOLERANCE_PERCENT: f64 = 0.5;
 
 /// Contents of a sample of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Blocks that were read.
+    /// Number of sampled blocks.
     pub blocks: u64,
-    /// Blocks of random bytes, and those that an earlier run of headstack has stamped.
+    /// Random blocks, and those stamped by an earlier run of headstack.
     pub random: u64,
     /// Blocks with structure, such as text or metadata.
     pub structured: u64,
@@ -44,10 +45,10 @@ enum Block {
 }
 
 impl Sample {
-    /// Samples a part of a device, without the ends that a partition table takes where it `has_table`.
+    /// Samples a part of a device, except the ends that a partition table takes if it `has_table`.
     ///
     /// # Errors
-    /// The device cannot be read.
+    /// When the device cannot be read.
     pub(super) fn take(part: &Part, length_bytes: u64, has_table: bool) -> io::Result<Sample> {
         let mut sample = Sample::default();
         let mut block = vec![0; BLOCK_BYTES as usize];
@@ -72,7 +73,7 @@ impl Sample {
         100.0 * (self.random + self.structured) as f64 / self.blocks.max(1) as f64
     }
 
-    /// Whether one of the confirmations, such as `data:12.5%`, names the share of blocks that are not empty.
+    /// Whether one of the confirmations, such as `data:12.5%`, states the share of blocks that are not empty.
     fn is_confirmed(&self, confirmations: &[String]) -> bool {
         let named = |given: &String| {
             let percent = given.trim().strip_prefix(CONFIRMED)?.strip_suffix('%')?;
@@ -81,7 +82,7 @@ impl Sample {
         confirmations.iter().filter_map(named).any(|named| (named - self.filled_percent()).abs() <= TOLERANCE_PERCENT)
     }
 
-    /// Why the device is not written, where it holds structured data that nobody has confirmed to be lost.
+    /// The reason not to write the device, if it holds structured data whose loss is not confirmed.
     pub(super) fn refusal(&self, confirmations: &[String]) -> Option<String> {
         if self.structured == 0 || self.is_confirmed(confirmations) {
             return None;
@@ -93,7 +94,7 @@ impl Sample {
         ))
     }
 
-    /// What has to be known of a device that is written although blocks of it are random.
+    /// The note on a device that is written although some blocks are random.
     pub(super) fn note(&self) -> Option<String> {
         let Sample { blocks, random, .. } = *self;
         (random > 0).then(|| {
@@ -102,14 +103,14 @@ impl Sample {
     }
 }
 
-/// Where blocks are sampled, in ascending order.
+/// Offsets of the sampled blocks, in ascending order.
 pub(super) fn places(length_bytes: u64) -> impl Iterator<Item = u64> {
     let blocks = length_bytes / BLOCK_BYTES;
     let start = blocks.min(START_BYTES / BLOCK_BYTES);
     let end = blocks.saturating_sub(END_BYTES / BLOCK_BYTES).max(start);
     let between = end - start;
     let count = SPREAD.min(between);
-    // In each stretch at another place, so that nothing periodic hides between them.
+    // At a different offset within each stretch, so that nothing periodic is missed.
     let place = move |index: u64| {
         let stretch = |index: u64| (u128::from(between) * u128::from(index) / u128::from(count)) as u64;
         let (from, until) = (stretch(index), stretch(index + 1));

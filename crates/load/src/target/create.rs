@@ -1,4 +1,5 @@
-//! Files to be measured: written through, since what is only allocated reads as zeros without reaching the device.
+//! Creates files to be measured. Their data are written, since allocated but unwritten space reads as zeros without
+//! reaching the device.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,14 +14,14 @@ use super::kernel;
 use super::refusals::{check_same, open_failure, refused};
 use crate::LoadError;
 
-/// Bytes written at a time.
+/// Length of one write in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Alignment of memory for direct writes: a page, which suits every device.
+/// Alignment of memory for direct writes in bytes: a page, which suits every device.
 const ALIGN_BYTES: usize = 4096;
 
-/// Creates a file of `bytes` of incompressible data. It has its name only when it is whole and on stable storage; until
-/// then it is a hidden one beside it, which is removed when something fails or `progress`, told the share that is done,
-/// answers that enough is enough.
+/// Creates a file of `bytes` of incompressible data. It gets its name only when it is whole and on stable storage;
+/// until then it is a hidden file in the same folder, which is removed if something fails or `progress`, which receives
+/// the completed share, returns false.
 pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
     let failure = |error| open_failure(path, error, true);
     let place = Path::new(path);
@@ -50,7 +51,7 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
     File::open(&directory).and_then(|directory| directory.sync_all()).map_err(failure)
 }
 
-/// Lets the file that `metadata` is of have `bytes`, or the size that it had when that fails.
+/// Grows the file that `metadata` describes to `bytes`; restores its old size if that fails.
 pub(super) fn grow(
     path: &str,
     metadata: &fs::Metadata,
@@ -64,7 +65,7 @@ pub(super) fn grow(
     let file = fs::OpenOptions::new().write(true).open(&place).map_err(failure)?;
     check_same(path, &file, metadata)?;
     fill(path, &file, &place, from_bytes, bytes, progress).inspect_err(|_| {
-        // The first failure is what is told; one of this would be a consequence of it.
+        // The first failure is reported; a failure here would be its consequence.
         let _ = file.set_len(from_bytes);
     })
 }
@@ -78,7 +79,7 @@ fn check_space(path: &str, place: &Path, bytes: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Writes the bytes `from_bytes..bytes` of `file`, which is at `place`.
+/// Writes the bytes `from_bytes..bytes` of `file`, whose path is `place`.
 fn fill(
     path: &str,
     file: &File,
@@ -89,11 +90,11 @@ fn fill(
 ) -> Result<(), LoadError> {
     let failure = |error| open_failure(path, error, true);
     match kernel::allocate(file, from_bytes, bytes - from_bytes) {
-        // A file system that cannot reserve finds out while it writes.
+        // A file system that cannot reserve space runs full while writing.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
         result => result.map_err(failure)?,
     }
-    // Direct, so that the page cache of others survives and progress is that of the device.
+    // Direct, so that other data stay in the page cache and progress is that of the device.
     let direct = fs::OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(place).ok();
     let mut random = Random::new(seed_of(path), Purpose::Contents);
     let mut memory = vec![0; CHUNK_BYTES + ALIGN_BYTES];
@@ -104,7 +105,7 @@ fn fill(
         if !progress((at - from_bytes) as f64 / (bytes - from_bytes) as f64) {
             return Err(LoadError::Stopped);
         }
-        // The first chunk ends at a whole one.
+        // The first chunk ends at a multiple of the chunk length.
         let length = (CHUNK_BYTES as u64 - at % CHUNK_BYTES as u64).min(bytes - at) as usize;
         for word in chunk.chunks_exact_mut(8) {
             word.copy_from_slice(&random.bits().to_le_bytes());
@@ -112,7 +113,7 @@ fn fill(
         let data = &chunk[..length];
         let whole = direct.as_ref().filter(|_| length == CHUNK_BYTES);
         match whole.map_or_else(|| file.write_all_at(data, at), |direct| direct.write_all_at(data, at)) {
-            // A file system that opens files so and does not write them so.
+            // A file system that opens files for direct I/O but does not write them so.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) && whole.is_some() => {
                 file.write_all_at(data, at).map_err(failure)?;
             }
@@ -125,13 +126,13 @@ fn fill(
     Ok(())
 }
 
-/// Files of different names have different contents, which a drive that finds duplicates must not find.
+/// Files with different names have different contents, so that a deduplicating drive finds no duplicates.
 fn seed_of(path: &str) -> u64 {
     path.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// A file that is removed unless it is kept, whole, under another name.
+/// A file that is removed unless it is kept, complete, under another name.
 struct HalfMade(PathBuf);
 
 impl HalfMade {
@@ -143,7 +144,7 @@ impl HalfMade {
 impl Drop for HalfMade {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
-            // Nothing can be done about it here, and the failure that led here is told.
+            // Nothing can be done about it here, and the original failure is reported.
             let _ = fs::remove_file(&self.0);
         }
     }

@@ -1,4 +1,4 @@
-//! Opening block devices.
+//! Opens block devices.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use super::superblocks::Part;
 use super::{Access, Opened, Permission, kernel, openers, partitions};
 use crate::LoadError;
 
-/// Message where the machine has no libblkid.
+/// Message for machines without libblkid.
 pub(super) const NO_SECOND_OPINION: &str =
     "libblkid.so.1 is not on this machine: what the device carried was judged by headstack's own table alone";
 
@@ -24,7 +24,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     let machine = Machine::this();
     let failure = |error| open_failure(path, error, permission.write);
     if !permission.write {
-        // Not exclusively: mounted disks are read too.
+        // Not exclusive: mounted disks are read too.
         let file = access.options(false).open(path).map_err(failure)?;
         return finish(path, file, None, number, &machine);
     }
@@ -39,8 +39,8 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     if let Some(used) = used_by_others(&uses, &machine, &block) {
         return Err(in_use(used));
     }
-    // Held until the target is closed: whoever mounts it or makes it part of something meanwhile gets EBUSY. Opened for
-    // reading, so that nothing can be written before all is checked.
+    // Held until the target is closed: mounting it, or adding it to an array, meanwhile fails with EBUSY. Opened for
+    // reading, so that nothing can be written before all checks.
     let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path).map_err(|error| match error
         .raw_os_error()
     {
@@ -70,7 +70,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     Ok(opened)
 }
 
-/// How others use a device, if they do.
+/// Returns how others use a device, if they do.
 pub(super) fn used_by_others(uses: &Uses, machine: &Machine, block: &Block) -> Option<String> {
     uses.of_device(block).or_else(|| openers::of_devices(machine, &uses.objects_of(block)))
 }
@@ -81,7 +81,7 @@ fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: 
     let capacity_bytes = kernel::capacity_bytes(&file).map_err(failure)?;
     let (block_bytes, physical_block_bytes) = kernel::block_bytes(&file).map_err(failure)?;
     let block = machine.block(number).ok();
-    // Else the block: what kernels want that do not say.
+    // Otherwise the block size, which kernels require that do not report an alignment.
     let stated = block.as_ref().and_then(|block| block.disk().attribute_u64("queue/dma_alignment"));
     let memory_align_bytes = kernel::direct_alignment(&file).map(|alignment| alignment.memory_bytes).filter(|&n| n > 0);
     let memory_align_bytes = memory_align_bytes
@@ -101,7 +101,7 @@ fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: 
     })
 }
 
-/// The path may name another device by now.
+/// Fails if the path names another device by now.
 fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> {
     let metadata = file.metadata().map_err(|error| open_failure(path, error, false))?;
     if Object::of(&metadata) == Object::Device(number) {
@@ -110,12 +110,13 @@ fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> 
     Err(refused(path, "became another device while it was opened"))
 }
 
-/// Whoever allows a device to be overwritten names it: by its kernel name, a path that leads to it, or its serial number.
+/// Fails unless the device is named as one to overwrite: by its kernel name, a path that leads to it, or its serial
+/// number.
 fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String]) -> Result<(), LoadError> {
     let serials = block.serials(machine);
     let names = |given: &String| {
         let given = given.trim();
-        // A path counts by what it leads to; anything else is a name, wherever a file of that name may be.
+        // A path counts by what it leads to; anything else is a name, even if a file of that name exists.
         let leads_here = || {
             given.contains('/')
                 && fs::metadata(given).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
@@ -137,9 +138,10 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
     ))
 }
 
-/// Fails where one of a device's parts, each with its name, begin and length, carries what `allowed` does not name, by our
-/// own table or by libblkid's, or where the first of them, the whole, holds structured data without any signature that
-/// `allowed` names. Partitions that the kernel has not read are parts as well. Returns what else has to be known of it.
+/// Fails if one of a device's parts, each with its name, start and length, carries a signature that `allowed` does not
+/// name, by our own table or by libblkid's; or if the first of them, the whole device, holds structured data without
+/// any signature that `allowed` names. Partitions that the kernel has not read are parts as well. Returns further
+/// notes.
 pub(super) fn check_signatures<'n>(
     path: &str,
     device: &File,
@@ -150,7 +152,7 @@ pub(super) fn check_signatures<'n>(
         refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
     };
     let parts = with_unread_partitions(device, parts).map_err(|error| unread("its partition table", error))?;
-    // Names, where each is, and of which part.
+    // Name, offset and part of each signature.
     let mut found: Vec<(String, u64, &str)> = Vec::new();
     for (name, (from_bytes, length_bytes)) in &parts {
         for (signature, at_bytes) in carried(device, *from_bytes, *length_bytes).map_err(|error| unread(name, error))? {
@@ -169,8 +171,8 @@ pub(super) fn check_signatures<'n>(
         let part = Part::new(device, *from_bytes, *length_bytes);
         sample = Sample::take(&part, *length_bytes, has_table).map_err(|error| unread(name, error))?;
     }
-    // Pages read here would hide what is on the device from buffered reads of the measurement.
-    // SAFETY: takes numbers only; that it may fail changes nothing but the speed of such reads.
+    // Pages cached here would hide the device's contents from buffered reads of the measurement. SAFETY: takes numbers
+    // only; a failure only affects the speed of such reads.
     unsafe { libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(device), 0, 0, libc::POSIX_FADV_DONTNEED) };
     found.retain(|(name, ..)| !is_allowed(name));
     if found.is_empty() {
@@ -190,7 +192,7 @@ pub(super) fn check_signatures<'n>(
     Err(refused(path, format!("carries {}: allow that to be overwritten by {}", listed.join(", "), names.join(" "))))
 }
 
-/// The parts, and the partitions in them that are not among them.
+/// Returns the parts, and the partitions within them that are not listed.
 fn with_unread_partitions<'n>(
     device: &File,
     parts: impl Iterator<Item = (&'n str, (u64, u64))>,
@@ -206,11 +208,11 @@ fn with_unread_partitions<'n>(
     Ok(all)
 }
 
-/// What is found in a part by our own table and by libblkid's: names, and where each is.
+/// Returns the signatures in a part by our own table and by libblkid's: name and offset of each.
 fn carried(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<(String, u64)>> {
     let ours = probe(device, from_bytes, length_bytes)?;
     let theirs = Libblkid::here().map(|library| library.probe(device, from_bytes, length_bytes)).transpose()?;
-    // Which it may take for a partition table; where one protects a GPT, it is a part of that.
+    // libblkid may take it for a partition table; if one protects a GPT, it is a part of that.
     let is_boot = ours.iter().any(Signature::is_boot_sector);
     let theirs = theirs.unwrap_or_default().into_iter().filter(|one| !(is_boot && one.name == "dos"));
     let all = ours.into_iter().map(|one| (one.name.to_owned(), one.at_bytes));

@@ -1,6 +1,7 @@
-//! Opening exports of NBD servers.
+//! Opens exports of NBD servers.
 //!
-//! Who else needs what is in an export, nobody here can know: its server may. What it carries can be looked at.
+//! Only the server knows who else uses the data of an export; this machine cannot find out. The signatures in the
+//! export are checked.
 
 use std::fs::File;
 use std::io;
@@ -20,14 +21,14 @@ use crate::newer_calls;
 
 const MIB: u64 = 1 << 20;
 
-/// Where signatures are looked for, from the start: all that is near it, and the copies of ext4 and btrfs. Copies of XFS and
-/// the sampled blocks are read beside.
+/// Ranges near the start that are searched for signatures, including the copies of ext4 and btrfs. Copies of XFS and
+/// the sampled blocks are read separately.
 const LOOKED_AT: [(u64, u64); 6] =
     [(0, 9 * MIB), (32 * MIB, MIB), (64 * MIB, MIB), (128 * MIB, MIB), (32 << 30, MIB), (256 << 30, MIB)];
-/// And so much of the end.
+/// Length of the end that is searched too.
 const END_BYTES: u64 = 4 * MIB;
 
-/// Opens the export `name`, with what makes figures of it mean less.
+/// Opens the export `name`; returns it with notes that qualify its figures.
 pub(super) fn open(
     name: &str,
     is_durable: bool,
@@ -62,9 +63,9 @@ pub(super) fn open(
     Ok((export, notes))
 }
 
-/// What stands where signatures are, at its place in a file of the same size that takes no room.
+/// Copies the ranges with signatures into a sparse file of the same size.
 fn image(export: &Export) -> io::Result<File> {
-    // SAFETY: a name that is a C string; the descriptor becomes the file's own.
+    // SAFETY: the name is a C string; the file takes ownership of the descriptor.
     let fd = unsafe { newer_calls::memfd_create(c"an export".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
@@ -102,7 +103,7 @@ fn image(export: &Export) -> io::Result<File> {
     Ok(file)
 }
 
-/// Facts that its figures depend on.
+/// Facts that affect its figures.
 pub(super) fn describe(name: &str, export: &Export, sync: Sync, write: bool, notes: &[String]) -> Value {
     let terms = export.terms();
     let mut description = json!({

@@ -1,4 +1,4 @@
-//! What a request that failed means to the rest of a run.
+//! [`FailureScope`]: how a failed request affects the rest of a run.
 
 use std::io;
 
@@ -9,17 +9,17 @@ use super::{Target, TargetKind, kernel};
 use crate::buffers::ALIGN_BYTES;
 use crate::nvme::{StatusScope, status_of};
 
-/// Whether a run goes on after a request that failed, with what happened in one line.
+/// Whether a run continues after a failed request, with the failure in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureScope {
-    /// This request failed and others need not: a bad sector, a command that timed out. It is counted.
+    /// Only this request failed: a bad sector, a command that timed out. It is counted, and the run continues.
     CountOn(String),
-    /// All others would fail like this one: the run ends, and what was measured is kept.
+    /// All later requests would fail too: the run ends, and its results so far are kept.
     End(String),
 }
 
 impl Target {
-    /// What it means that only `bytes` of `request` were transferred: the target ends there by now, or is no more.
+    /// Classifies a `request` of which only `bytes` were transferred: the target has shrunk or vanished.
     pub fn classify_short(&self, request: &Request, bytes: u32) -> FailureScope {
         let (kind, length, offset) = (request.kind.name(), request.length_bytes, request.offset_bytes);
         let what =
@@ -30,7 +30,7 @@ impl Target {
         FailureScope::CountOn(what)
     }
 
-    /// What it means that `request` failed with the error number `errno`.
+    /// Classifies a `request` that failed with the error number `errno`.
     pub fn classify(&self, request: &Request, errno: i32) -> FailureScope {
         let what = match request.kind {
             Kind::Flush => "flush".to_owned(),
@@ -67,7 +67,7 @@ impl Target {
             }
             libc::EINVAL => self.invalid(request),
             libc::EPROTO if self.export().is_some() => "what its server sends is no reply of NBD".to_owned(),
-            // The block layer's word for most of what a drive can say, and for a drive that is no more.
+            // The block layer reports most errors of a drive so, and also a vanished drive.
             _ if self.has_vanished() => "the device has vanished".to_owned(),
             libc::ENODATA | libc::EILSEQ => {
                 return FailureScope::CountOn(format!("{what}: the medium is bad there ({error})"));
@@ -80,15 +80,16 @@ impl Target {
     fn full(&self) -> String {
         match self.kind {
             TargetKind::File => "the file system is full: the file has places that were never written".to_owned(),
-            // Thin volumes and drives that do not have what they promise.
+            // Thin volumes, and drives with less than their stated capacity.
             TargetKind::BlockDevice | TargetKind::Namespace | TargetKind::Export | TargetKind::Null => {
                 "the device has no room left behind it".to_owned()
             }
         }
     }
 
-    /// Why the kernel may call a request invalid. Memory is page-aligned here: a target that needs more is a case of its
-    /// own, and what is aligned in all ways was refused for a reason that only its driver or server knows.
+    /// The reason why the kernel may call a request invalid. Memory is page-aligned here: a target that needs more
+    /// alignment is a case of its own, and an aligned request was refused for a reason that only its driver or server
+    /// knows.
     fn invalid(&self, request: &Request) -> String {
         let block_bytes = u64::from(self.block_bytes());
         let aligned = |bytes: u64| bytes.is_multiple_of(block_bytes);
@@ -120,7 +121,7 @@ impl Target {
         let Some(opened) = self.opened() else { return false };
         match self.kind {
             TargetKind::BlockDevice | TargetKind::Namespace => {
-                // What is gone has no size; a number that sysfs lost, or gave away, is not this device's.
+                // A vanished device has no size; its number in sysfs is gone, or belongs to another device.
                 kernel::capacity_bytes(&opened.file).map_or(true, |bytes| bytes == 0)
                     || opened.block.as_ref().is_some_and(|block| !block.is_present())
             }

@@ -1,7 +1,7 @@
-//! Whether a device or file is in use: mounted, swapped on, part of something, backing something.
+//! [`Uses`]: whether a device or file is in use, that is mounted, swapped on, part of or backing something.
 //!
-//! Compared are numbers of devices and inodes, never names: a mounted file system is found through links, from another
-//! mount namespace, and below mappings, arrays and loop devices.
+//! Devices and inodes are compared by number, never by name: this finds a mounted file system through links, from
+//! another mount namespace, and below mappings, arrays and loop devices.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,12 +14,12 @@ use super::object::{Number, Object};
 
 /// A mounted file system.
 struct Mount {
-    /// The devices it is on, as far as they can be told.
+    /// The devices below it, as far as known.
     devices: Vec<Number>,
     at: String,
 }
 
-/// A loop device and what backs it.
+/// A loop device and its backing.
 struct LoopDevice {
     block: Block,
     backing: Object,
@@ -31,17 +31,17 @@ pub(super) struct Uses<'a> {
     mounts: Vec<Mount>,
     swaps: Vec<Object>,
     loops: Vec<LoopDevice>,
-    /// Members of mounted btrfs file systems, of which the table of mounts names only one.
+    /// Members of mounted btrfs file systems, of which the mount table names only one.
     btrfs: Vec<Number>,
-    /// Devices and files that the kernel's NVMe target exports, which it does not hold exclusively.
+    /// Devices and files that the kernel's NVMe target exports, without holding them exclusively.
     exported: Vec<Object>,
 }
 
 impl Uses<'_> {
-    /// Looks at the machine.
+    /// Collects the uses of a machine's devices.
     ///
     /// # Errors
-    /// When its mounts, swaps or devices cannot be read: nothing is known to be free then.
+    /// When its mounts, swaps or devices cannot be read: then nothing is known to be free.
     pub(super) fn of(machine: &Machine) -> io::Result<Uses<'_>> {
         let loops = machine.blocks()?.into_iter().filter_map(|block| {
             let backing = machine.backing(&block)?;
@@ -53,13 +53,13 @@ impl Uses<'_> {
         Ok(Uses { machine, mounts, swaps, loops, btrfs, exported })
     }
 
-    /// What a block device is in use for, if it is: itself, its partitions, what is made of them, the disk that it is
-    /// a partition of as a whole, and what it is made of.
+    /// Returns how a block device is in use, if it is: the device, its partitions, devices built on it, the whole disk
+    /// that it is a partition of, and the devices that it consists of.
     pub(super) fn of_device(&self, block: &Block) -> Option<String> {
         self.around(block, &mut BTreeSet::new())
     }
 
-    /// A device, and all that is on it or behind it: whoever writes one of these writes what is on the device.
+    /// Returns a device and everything on it or behind it: writing any of these changes the data of the device.
     pub(super) fn objects_of(&self, block: &Block) -> Vec<Object> {
         let mut found = Vec::new();
         self.collect(block, &mut found);
@@ -88,7 +88,7 @@ impl Uses<'_> {
         }
     }
 
-    /// What a file is in use for, if it is: as a swap, exported, or behind a loop device.
+    /// Returns how a file is in use, if it is: as swap, exported, or behind a loop device.
     pub(super) fn of_file(&self, file: Object) -> Option<String> {
         if self.swaps.contains(&file) {
             return Some("is swapped on".into());
@@ -106,7 +106,7 @@ impl Uses<'_> {
         self.above(block, seen).or_else(whole).or_else(|| self.below(block, seen))
     }
 
-    /// Uses of a device, its partitions and all that is made of them.
+    /// Uses of a device, its partitions and everything built on them.
     fn above(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
         self.one(block, seen).or_else(|| block.partitions().iter().find_map(|partition| self.one(partition, seen)))
     }
@@ -128,7 +128,7 @@ impl Uses<'_> {
         Some(format!("{name} is held by {}{}", holder.name, and(further)))
     }
 
-    /// Uses of what a device is made of, other than by the device itself.
+    /// Uses of the devices that a device consists of, except by the device itself.
     fn below(&self, block: &Block, seen: &mut BTreeSet<Number>) -> Option<String> {
         for slave in block.slaves() {
             if let Some(used) = self.directly(slave.number) {
@@ -175,7 +175,7 @@ fn and(further: Option<String>) -> String {
 
 /// The mounts of every namespace that can be read.
 fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
-    // Where the root directory is not a mount point, as under chroot, nothing else tells its device.
+    // If the root directory is no mount point, as under chroot, this is the only way to find its device.
     let root = Number::from_raw(fs::metadata(machine.proc.join("self/root"))?.dev());
     let tables = mount_tables(machine)?;
     let mut mounts: Vec<Mount> =
@@ -184,14 +184,14 @@ fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// The table of mounts of every namespace that can be read, each with a process in it; this process's own is the first.
+/// The mount table of every readable namespace, each with a process in it; this process's own is first.
 pub(super) fn mount_tables(machine: &Machine) -> io::Result<Vec<(PathBuf, String)>> {
     let own = machine.proc.join("self");
     let text = fs::read_to_string(own.join("mountinfo"))?;
     let mut namespaces: BTreeSet<PathBuf> = fs::read_link(own.join("ns/mnt")).into_iter().collect();
     let mut tables = vec![(own, text)];
     for process in machine.processes() {
-        // A process that cannot be asked, or is gone by now, tells nothing.
+        // A process that cannot be read, or has ended, is skipped.
         let known = fs::read_link(process.join("ns/mnt")).is_ok_and(|namespace| !namespaces.insert(namespace));
         if !known && let Ok(text) = fs::read_to_string(process.join("mountinfo")) {
             tables.push((process, text));
@@ -209,8 +209,8 @@ fn parse_mounts(machine: &Machine, process: &Path, text: &str) -> Vec<Mount> {
         let at = unescape(fields.nth(1)?);
         let source = unescape(system.split(' ').nth(1)?);
         let mut devices = vec![number];
-        // Device numbers of major 0 are made up: btrfs, bcachefs and others have no single device. The layers of an
-        // overlay that can be seen at all are on mounts that are seen here too.
+        // Device numbers of major 0 are artificial: btrfs, bcachefs and others have no single device. Visible layers of
+        // an overlay are on mounts that are visible here too.
         if number.major == 0 {
             let sources = source.split(':').filter(|source| source.starts_with('/'));
             devices.extend(sources.filter_map(|source| machine.number_of(source, process)));
@@ -256,7 +256,7 @@ fn exported(machine: &Machine) -> Vec<Object> {
         .collect()
 }
 
-/// Undoes the octal escapes of `/proc`: `\040` is a space.
+/// Decodes the octal escapes of `/proc`: `\040` is a space.
 pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

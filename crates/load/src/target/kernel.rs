@@ -8,7 +8,7 @@ use std::path::Path;
 use super::object::{Number, Object};
 use crate::newer_calls;
 
-/// `linux/fs.h`; libc has none of these four.
+/// `linux/fs.h`; libc defines none of these four.
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKROGET: libc::c_ulong = 0x125e;
@@ -18,7 +18,7 @@ const F_SETSIG: libc::c_int = 10;
 /// `linux/loop.h`.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 
-/// `struct loop_info64`, of which only the backing file's identity is used.
+/// `struct loop_info64`; only the identity of the backing file is used.
 #[repr(C)]
 struct LoopInfo {
     device: u64,
@@ -54,7 +54,7 @@ struct MappedExtent {
 
 const SYNC: u32 = 1;
 const LAST: u32 = 0x1;
-/// Extents that hold data, but none on the device: not placed yet, or allocated and never written.
+/// Flags of extents without data on the device: not placed yet, or allocated and never written.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x800;
 
 /// Alignment of requests with `O_DIRECT`.
@@ -68,7 +68,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Drops the pages of a file from the page cache; those that are not written yet stay.
+/// Drops the clean pages of a file from the page cache.
 pub(super) fn forget_file(file: &File) -> io::Result<()> {
     // SAFETY: no memory is passed.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
@@ -77,19 +77,19 @@ pub(super) fn forget_file(file: &File) -> io::Result<()> {
     }
 }
 
-/// Writes what the page cache holds of a block device, and drops it.
+/// Writes the cached data of a block device, and drops its pages.
 pub(super) fn forget_device(device: &File) -> io::Result<()> {
     // SAFETY: the request takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) })
 }
 
-/// Whether the kernel grants a lease on a file, which is given back at once: of `F_RDLCK`, on a file open for reading,
-/// where nobody has it open for writing; of `F_WRLCK`, on one open for writing, where nobody else has it open at all.
-/// `None` where there are no leases: on network file systems, and for others than the owner and root.
+/// Whether the kernel grants a lease on a file, which is returned at once: `F_RDLCK` on a file open for reading, if no
+/// one has it open for writing; `F_WRLCK` on a file open for writing, if no one else has it open at all. `None` if
+/// there are no leases: on network file systems, and for users other than the owner and root.
 pub(super) fn lease(file: &File, kind: libc::c_int) -> Option<bool> {
     let fd = file.as_raw_fd();
-    // SAFETY: takes numbers only. Who opens the file in this moment waits until the lease is given back, and this process
-    // hears of it by a signal, which is to be one that nobody dies of.
+    // SAFETY: takes numbers only. A process that opens the file at this moment waits until the lease is returned, and
+    // the kernel sends this process a signal, which must be one that does not end it.
     unsafe {
         if libc::fcntl(fd, F_SETSIG, libc::SIGURG) == -1 {
             return None;
@@ -106,7 +106,8 @@ pub(super) fn lease(file: &File, kind: libc::c_int) -> Option<bool> {
     }
 }
 
-/// What a path leads to, as far as the kernel knows it already: a network server that is gone is not asked.
+/// Returns the object that a path leads to, as far as the kernel has it cached: an unreachable network server is not
+/// queried.
 pub(super) fn object(path: &Path) -> io::Result<Object> {
     let path = c_path(path)?;
     // SAFETY: all zeros are a valid `struct statx`.
@@ -145,7 +146,7 @@ pub(super) fn block_bytes(device: &File) -> io::Result<(u32, u32)> {
     Ok((logical, physical.max(logical)))
 }
 
-/// Whether a block device takes no writes.
+/// Whether a block device is read-only.
 pub(super) fn is_read_only(device: &File) -> io::Result<bool> {
     let mut flag: libc::c_int = 0;
     // SAFETY: the kernel writes an int.
@@ -153,7 +154,7 @@ pub(super) fn is_read_only(device: &File) -> io::Result<bool> {
     Ok(flag != 0)
 }
 
-/// The device and the inode of what backs a loop device, and the number of the device if it is one (else 0).
+/// Device and inode of the backing of a loop device, and the number of the device if it is one (else 0).
 pub(super) fn loop_backing(device: &File) -> io::Result<(u64, u64, u64)> {
     let mut info = LoopInfo { device: 0, inode: 0, raw_device: 0, rest: [0; 26] };
     // SAFETY: the kernel writes a `struct loop_info64`, whose size is that of `LoopInfo`.
@@ -161,7 +162,7 @@ pub(super) fn loop_backing(device: &File) -> io::Result<(u64, u64, u64)> {
     Ok((info.device, info.inode, info.raw_device))
 }
 
-/// What direct requests are aligned to: `None` where the kernel does not say, zeros where it allows none.
+/// Alignment of direct requests: `None` if the kernel does not report it, zeros if it allows none.
 pub(super) fn direct_alignment(file: &File) -> Option<DirectAlignment> {
     // SAFETY: all zeros are a valid `struct statx`.
     let mut status: libc::statx = unsafe { std::mem::zeroed() };
@@ -175,11 +176,11 @@ pub(super) fn direct_alignment(file: &File) -> Option<DirectAlignment> {
     })
 }
 
-/// How many of the first `length_bytes` of a file are on the device, as its extents say, after what is cached was
-/// written.
+/// Returns how many of the first `length_bytes` of a file are on the device according to its extents, after flushing
+/// cached data.
 ///
 /// # Errors
-/// Where the file system has no such map (`EOPNOTSUPP`, `ENOTTY`).
+/// When the file system has no extent map (`EOPNOTSUPP`, `ENOTTY`).
 pub(super) fn stored_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     let none = MappedExtent { logical: 0, physical: 0, length: 0, reserved: [0; 2], flags: 0, reserved_too: [0; 3] };
     let mut map = Box::new(ExtentMap {
@@ -211,9 +212,9 @@ pub(super) fn stored_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     Ok(stored)
 }
 
-/// The same by `SEEK_DATA` and `SEEK_HOLE`, which every file system has.
+/// Like [`stored_bytes`] by `SEEK_DATA` and `SEEK_HOLE`, which every file system has.
 pub(super) fn data_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
-    // SAFETY: moves the offset of a descriptor that is only used with offsets of its own.
+    // SAFETY: moves the offset of a descriptor that is only used with explicit offsets.
     let seek = |from: u64, whence| match unsafe { libc::lseek(file.as_raw_fd(), from as i64, whence) } {
         -1 => Err(io::Error::last_os_error()),
         offset => Ok(offset as u64),
@@ -231,13 +232,13 @@ pub(super) fn data_bytes(file: &File, length_bytes: u64) -> io::Result<u64> {
     Ok(data)
 }
 
-/// Reserves the first `length_bytes` of a file and lets it have that size.
+/// Reserves `length_bytes` of a file from `offset_bytes` on, and grows it to their end.
 pub(super) fn allocate(file: &File, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::fallocate(file.as_raw_fd(), 0, offset_bytes as i64, length_bytes as i64) })
 }
 
-/// What a file system is, and how many bytes it has free for this user.
+/// Returns the type of a file system, and the bytes free for this user.
 pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
     let path = c_path(path)?;
     // SAFETY: all zeros are valid for both structures.
@@ -250,7 +251,7 @@ pub(super) fn file_system(path: &Path) -> io::Result<(i64, u64)> {
     Ok((kind.f_type, (space.f_bavail).saturating_mul(space.f_frsize)))
 }
 
-/// Renames a file unless there is one of the new name.
+/// Renames a file, unless the new name exists.
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (c_path(from)?, c_path(to)?);
     let here = libc::AT_FDCWD;

@@ -1,7 +1,7 @@
-//! What libblkid finds on a device: a second opinion beside the table of this program.
+//! [`Libblkid`]: signatures on a device as libblkid finds them, in addition to this program's own table.
 //!
-//! The library is loaded when a device is to be written, where the machine has it. It reads by the descriptor that is open
-//! already, so that no other program has to be found, and no right is needed that this one lacks.
+//! The library is loaded when a device is to be written, if the machine has it. It reads through the open descriptor,
+//! so that no other program is needed, and no further privileges.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
@@ -10,18 +10,18 @@ use std::os::fd::AsRawFd;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-/// Its name has not changed since it has one.
+/// The library's name, which has never changed.
 const NAME: &CStr = c"libblkid.so.1";
-/// More than it can find: it knows some eighty formats.
+/// Limit of the number of signatures, above what it can find: it knows some eighty formats.
 const MOST: usize = 256;
-/// `blkid/blkid.h`: names and places of superblocks, those of wrong checksums too; places of partition tables, of a GPT
-/// without its boot sector too.
+/// `blkid/blkid.h`: names and offsets of superblocks, including those with wrong checksums; offsets of partition
+/// tables, including a GPT without its boot sector.
 const SUPERBLOCKS: c_int = 1 << 5 | 1 << 9 | 1 << 10;
 const PARTITIONS: c_int = 1 << 1 | 1 << 3;
 
 type Probe = *mut c_void;
 
-/// Its functions, as far as they are needed.
+/// The functions that are used.
 pub(super) struct Libblkid {
     new_probe: unsafe extern "C" fn() -> Probe,
     free_probe: unsafe extern "C" fn(Probe),
@@ -31,22 +31,22 @@ pub(super) struct Libblkid {
     lookup_value: unsafe extern "C" fn(Probe, *const c_char, *mut *const c_char, *mut usize) -> c_int,
 }
 
-/// Something that it has found, by its own name.
+/// A signature, by libblkid's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub name: String,
-    /// From the start of what was searched.
+    /// Offset from the start of the searched range.
     pub at_bytes: u64,
 }
 
 impl Libblkid {
-    /// The machine's; `None` where it has none.
+    /// The machine's library; `None` if it has none.
     pub(super) fn here() -> Option<&'static Libblkid> {
         static HERE: OnceLock<Option<Libblkid>> = OnceLock::new();
         HERE.get_or_init(|| Libblkid::load(NAME)).as_ref()
     }
 
-    /// It stays loaded as long as the process lives.
+    /// Loads the library for the lifetime of the process.
     fn load(name: &CStr) -> Option<Libblkid> {
         // SAFETY: a C string; libblkid has no constructors that could do harm.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -58,7 +58,7 @@ impl Libblkid {
         unsafe fn function<F>(library: *mut c_void, name: &CStr) -> Option<F> {
             // SAFETY: a library that is loaded, and a C string.
             let address = unsafe { libc::dlsym(library, name.as_ptr()) };
-            // SAFETY: an address that is not null is that of a function of type F, as the caller says.
+            // SAFETY: a non-null address is that of a function of type F, by the caller's promise.
             (!address.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
         }
         // SAFETY: the types are those of `blkid/blkid.h`, which are the same in all versions of libblkid.so.1.
@@ -79,7 +79,7 @@ impl Libblkid {
         }
     }
 
-    /// All that it finds in `length_bytes` of a device from `from_bytes` on.
+    /// Returns all signatures in `length_bytes` of a device from `from_bytes` on.
     ///
     /// # Errors
     /// When the device cannot be read.
@@ -94,7 +94,7 @@ impl Libblkid {
         }
         // SAFETY: no argument.
         let probe = Owned { library: self, probe: unsafe { (self.new_probe)() } };
-        // SAFETY: a probe that lives, the descriptor of a file that outlives it, and numbers.
+        // SAFETY: a live probe, the descriptor of a file that outlives it, and numbers.
         let is_ready = !probe.probe.is_null()
             && unsafe { (self.set_device)(probe.probe, device.as_raw_fd(), from, length) } == 0
             // SAFETY: as before.
@@ -104,7 +104,7 @@ impl Libblkid {
         }
         let mut found = Vec::new();
         for _ in 0..MOST {
-            // SAFETY: a probe that lives and has a device.
+            // SAFETY: a live probe with a device.
             match unsafe { (self.do_probe)(probe.probe) } {
                 0 => {}
                 1 => break,
@@ -121,22 +121,22 @@ impl Libblkid {
     }
 }
 
-/// A probe, which is freed.
+/// A probe that is freed on drop.
 struct Owned<'a> {
     library: &'a Libblkid,
     probe: Probe,
 }
 
 impl Owned<'_> {
-    /// A value of what was found last.
+    /// A value of the last signature.
     fn value(&self, name: &CStr) -> Option<String> {
         let mut data = null();
-        // SAFETY: a probe that lives, a C string, and room for an address; no length is asked for.
+        // SAFETY: a live probe, a C string, and room for an address; no length is requested.
         let result = unsafe { (self.library.lookup_value)(self.probe, name.as_ptr(), &raw mut data, null_mut()) };
         if result != 0 || data.is_null() {
             return None;
         }
-        // SAFETY: values of these names are C strings, and live until the next is probed for.
+        // SAFETY: values of these names are C strings, and live until the next probe.
         Some(unsafe { CStr::from_ptr(data) }.to_string_lossy().into_owned())
     }
 }
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn a_machine_without_the_library_has_no_second_opinion() {
         assert!(Libblkid::load(c"libblkid.so.none").is_none());
-        // Another library is none either.
+        // Another library is rejected.
         assert!(Libblkid::load(c"libc.so.6").is_none());
     }
 
-    /// Both know these by their magic numbers alone, and agree about names and places.
+    /// Both detect these by their magic numbers only, and agree on names and offsets.
     #[test]
     fn the_second_opinion_has_the_same_names_for_the_same_places() {
         let Some(library) = Libblkid::here() else {
@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(theirs, [Found { name: name.into(), at_bytes }]);
             let ours = signatures::probe(&file, 0, length_bytes).unwrap();
             assert_eq!(ours.iter().map(|one| (one.name, one.at_bytes)).collect::<Vec<_>>(), [(name, at_bytes)]);
-            // Only where it is searched.
+            // Only within the searched range.
             assert_eq!(library.probe(&file, 1 << 20, 1 << 20).unwrap(), []);
         }
     }

@@ -1,4 +1,4 @@
-//! What the kernel says of the machine's block devices: numbers, partitions, what lies on what.
+//! [`Machine`]: the kernel's information on block devices: numbers, partitions, and which devices are built on which.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::kernel;
 use super::object::{Number, Object};
 
-/// Where the kernel tells: `/proc`, `/sys`, and the devices' nodes.
+/// Directories of the kernel's information: `/proc`, `/sys`, and the device nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     pub proc: PathBuf,
@@ -17,30 +17,30 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The one this runs on.
+    /// The machine that this program runs on.
     pub(super) fn this() -> Machine {
         Machine { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into(), run: "/run".into() }
     }
 
-    /// The block device of that number.
+    /// The block device with that number.
     ///
     /// # Errors
-    /// Where sysfs does not know it, or is not there.
+    /// When sysfs does not know it, or is not mounted.
     pub(super) fn block(&self, number: Number) -> io::Result<Block> {
         let directory = fs::canonicalize(self.sys.join("dev/block").join(number.to_string()))?;
         let name = name_of(&directory);
         Ok(Block { number, name, directory })
     }
 
-    /// The block device of that kernel name.
+    /// The block device with that kernel name.
     pub(super) fn block_named(&self, name: &str) -> Option<Block> {
         let directory = fs::canonicalize(self.sys.join("class/block").join(name)).ok()?;
         Block::at(directory)
     }
 
-    /// The name of the NVMe namespace whose character device has that number, such as `ng0n1`, and the block device of
-    /// the same contents, where it has one: both lie in the folder of their controller, or of their subsystem where several
-    /// controllers lead to it.
+    /// Returns the name of the NVMe namespace whose character device has that number, such as `ng0n1`, and the block
+    /// device with the same contents, if there is one: both are in the folder of their controller, or of their
+    /// subsystem if several controllers lead to it.
     pub(super) fn namespace(&self, number: Number) -> Option<(String, Option<Block>)> {
         let directory = fs::canonicalize(self.sys.join("dev/char").join(number.to_string())).ok()?;
         let name = name_of(&directory);
@@ -52,15 +52,15 @@ impl Machine {
     /// All block devices.
     pub(super) fn blocks(&self) -> io::Result<Vec<Block>> {
         let numbers = fs::read_dir(self.sys.join("dev/block"))?;
-        // A device may vanish between the listing and the look at it.
+        // A device may vanish between the listing and this access.
         Ok(numbers
             .filter_map(|entry| Number::parse(&entry.ok()?.file_name().to_string_lossy()))
             .filter_map(|number| self.block(number).ok())
             .collect())
     }
 
-    /// The number of the device that a path of another process's view names; its kernel name serves where the node is
-    /// not to be seen from here.
+    /// The number of the device that a path in another process's view names; if the node is not visible from here, its
+    /// kernel name is used.
     pub(super) fn number_of(&self, source: &str, process: &Path) -> Option<Number> {
         let seen = process.join("root").join(source.trim_start_matches('/'));
         for path in [seen, PathBuf::from(source)] {
@@ -73,7 +73,7 @@ impl Machine {
         self.block_named(&name_of(Path::new(source))).map(|block| block.number)
     }
 
-    /// What backs a loop device: by the kernel's numbers where this user may ask, else by the path that it prints.
+    /// The backing of a loop device: by the kernel's numbers if this user may query them, else by the path in sysfs.
     pub(super) fn backing(&self, block: &Block) -> Option<Object> {
         let path = block.attribute("loop/backing_file")?;
         let asked = File::open(self.dev.join(&block.name)).and_then(|device| kernel::loop_backing(&device));
@@ -91,7 +91,7 @@ impl Machine {
         list(&self.proc).into_iter().filter(is_process).collect()
     }
 
-    /// The properties that udev keeps of a device, such as `ID_SERIAL`.
+    /// A property that udev stores for a device, such as `ID_SERIAL`.
     pub(super) fn udev_property(&self, number: Number, key: &str) -> Option<String> {
         let text = fs::read_to_string(self.run.join(format!("udev/data/b{number}"))).ok()?;
         let value = text.lines().find_map(|line| line.strip_prefix("E:")?.strip_prefix(key)?.strip_prefix('='))?;
@@ -99,7 +99,7 @@ impl Machine {
     }
 }
 
-/// Entries of a directory; none if it does not exist.
+/// Entries of a directory; empty if it does not exist.
 pub(super) fn list(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
@@ -108,7 +108,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A block device as sysfs shows it: a disk, a partition, a mapping.
+/// A block device in sysfs: a disk, a partition, a mapping.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub number: Number,
@@ -123,7 +123,7 @@ impl Block {
         Some(Block { number, name: name_of(&directory), directory })
     }
 
-    /// An attribute without surrounding white space, such as `queue/scheduler`; `None` where there is none or it is empty.
+    /// An attribute without surrounding white space, such as `queue/scheduler`; `None` if it is missing or empty.
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
         let text = fs::read_to_string(self.directory.join(name)).ok()?;
         let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
@@ -141,13 +141,13 @@ impl Block {
         directories.filter(|path| path.join("partition").exists()).filter_map(Block::at).collect()
     }
 
-    /// The character device of an NVMe namespace, by which commands go past its block device.
+    /// The character device of an NVMe namespace, whose commands bypass the block device.
     pub(super) fn generic(&self) -> Option<Number> {
         let name = format!("ng{}", self.name.strip_prefix("nvme")?);
         Number::parse(&fs::read_to_string(self.directory.parent()?.join(name).join("dev")).ok()?)
     }
 
-    /// Where a partition begins on its disk and how long it is, in bytes; sysfs counts in 512 whatever the block is.
+    /// Start and length of a partition on its disk in bytes; sysfs counts in units of 512 for any block size.
     pub(super) fn extent_bytes(&self) -> Option<(u64, u64)> {
         Some((self.attribute_u64("start")?.checked_mul(512)?, self.attribute_u64("size")?.checked_mul(512)?))
     }
@@ -157,22 +157,22 @@ impl Block {
         self.directory.join("partition").exists().then(|| Block::at(self.directory.parent()?.to_owned())).flatten()
     }
 
-    /// The disk whose queue serves it.
+    /// The disk whose queue serves the device.
     pub(super) fn disk(&self) -> Block {
         self.parent().unwrap_or_else(|| self.clone())
     }
 
-    /// Whether sysfs still has it, under the same number.
+    /// Whether sysfs still has it under the same number.
     pub(super) fn is_present(&self) -> bool {
         Block::at(self.directory.clone()).is_some_and(|block| block.number == self.number)
     }
 
-    /// Devices made of it: mappings, arrays, caches.
+    /// Devices built on it: mappings, arrays, caches.
     pub(super) fn holders(&self) -> Vec<Block> {
         self.linked("holders")
     }
 
-    /// Devices that it is made of.
+    /// Devices that it consists of.
     pub(super) fn slaves(&self) -> Vec<Block> {
         self.linked("slaves")
     }
@@ -185,9 +185,9 @@ impl Block {
         blocks
     }
 
-    /// Serial numbers and world wide names that name this very device, the plainest first.
+    /// Serial numbers and world wide names that name exactly this device, the simplest first.
     pub(super) fn serials(&self, machine: &Machine) -> Vec<String> {
-        // Of a partition, udev and sysfs tell the disk's, which names all of it.
+        // For a partition, udev and sysfs report the disk's, which names all of it.
         if self.parent().is_some() {
             return Vec::new();
         }

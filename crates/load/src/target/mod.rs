@@ -1,7 +1,9 @@
-//! What is measured: files, block devices, NVMe namespaces and exports of NBD servers, opened so that nobody's data are lost.
+//! [`Target`]: a file, block device, NVMe namespace or NBD export that is measured, opened so that no one's data are
+//! lost.
 //!
-//! Reading asks for nothing. Writing a block device takes its name or serial number, and that nothing is known to need
-//! what is on it; writing an export takes its address or name; writing a file that exists takes a word too.
+//! Reading needs no permission. Writing a block device requires that its name or serial number is given, and that no
+//! known user needs its contents; writing an export requires its address or name; writing an existing file requires
+//! permission to overwrite it.
 
 mod contents;
 mod create;
@@ -54,13 +56,13 @@ use refusals::{missing, open_failure, refused};
 
 pub use failure_scope::FailureScope;
 
-/// Block size of a target that stores nothing.
+/// Block size of a null target.
 const BLOCK_BYTES: u32 = 512;
 
-/// How the line begins that says why a target is not written any further.
+/// Start of the message on why a target is not written any more.
 pub const WRITING_STOPPED: &str = "is in use by now, and is not written any further";
 
-/// Between two looks at whether others have come to need what is written.
+/// Time between two checks whether others have begun to use a written target.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Bytes discarded between two checks for a stop.
@@ -69,24 +71,24 @@ const DISCARD_BYTES: u64 = 1 << 30;
 /// Permissions on a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
-    /// It may be written, as far as the rest allows.
+    /// Whether it may be written, as far as the other fields allow.
     pub write: bool,
     /// Block devices whose contents may be lost: kernel names, paths (such as `/dev/disk/by-id/...`), serial numbers or
-    /// world wide names; exports, by their address or name.
+    /// world wide names; exports by their address or name.
     pub destroy: Vec<String>,
-    /// What may be found on a device and be overwritten all the same, as `blkid` names it: `ext4`, `gpt`.
+    /// Signatures on a device that may be overwritten, by the names of `blkid`: `ext4`, `gpt`.
     pub signatures: Vec<String>,
-    /// The size that a file is to have: it is created where there is none, and with `overwrite` grown where it is
-    /// smaller. A larger one stays as it is.
+    /// Size of a file: it is created if it does not exist, and with `overwrite` grown if it is smaller. A larger one
+    /// keeps its size.
     pub create_bytes: Option<u64>,
-    /// A file that exists may be written, and grown.
+    /// Whether an existing file may be written and grown.
     pub overwrite: bool,
 }
 
 /// Kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
-    /// A file of a file system.
+    /// A file in a file system.
     File,
     /// A disk, a partition or a mapping.
     BlockDevice,
@@ -94,7 +96,7 @@ pub enum TargetKind {
     Namespace,
     /// An export of an NBD server.
     Export,
-    /// Nothing: every request is complete at once.
+    /// A null target: every request completes at once.
     Null,
 }
 
@@ -152,13 +154,13 @@ struct Opened {
 enum Behind {
     /// A file or device of this machine.
     Kernel(Opened),
-    /// An export, and what makes figures of it mean less.
+    /// An export, and notes that qualify its figures.
     Server(Arc<Export>, Vec<String>),
-    /// Nothing.
+    /// Nothing (a null target).
     Nothing,
 }
 
-/// A file, block device or export, open. It is closed, and free for others, when this is dropped.
+/// An open file, block device or export. It is closed, and free for others, when this is dropped.
 ///
 /// A device that is written is held exclusively: jobs of one run share one `Target`.
 pub struct Target {
@@ -170,26 +172,26 @@ pub struct Target {
     is_writable: bool,
     writes_are_durable: bool,
     description: Value,
-    /// Its zones, once somebody wants them tended.
+    /// Its zones, once a job has requested them.
     zones: Mutex<Option<Arc<Zones>>>,
-    /// Somebody gave up what is under way.
+    /// Whether the user gave up the requests under way.
     given_up: AtomicBool,
-    /// Where the file was created, by its place without links.
+    /// Path of the file without links, if it was created here.
     created: Option<PathBuf>,
 }
 
 impl Target {
-    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, for reading where it does not say
-    /// otherwise: past the page cache (`direct`), and with writes that are complete when they are on stable storage
-    /// (`sync`).
+    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, by default for reading: bypassing the
+    /// page cache (`direct`), and with writes that complete on stable storage (`sync`).
     ///
-    /// A file that is created or grown is written through first; `progress` is told the share that is done, between 0
-    /// and 1, and answers whether to go on.
+    /// A file that is created or grown is written completely first; `progress` receives the completed share, between 0
+    /// and 1, and returns whether to continue.
     ///
     /// # Errors
-    /// When there is none, it is not a file or block device, it has no size, or this user may not; when it is written and
-    /// `permission` does not allow that, it is in use, or it carries what `permission` does not name; when there is no
-    /// room for it. `LoadError::Stopped` when `progress` said so. Nothing is written and no file is left behind then.
+    /// When it does not exist, is not a file or block device, has no size, or this user may not open it; when it is to
+    /// be written and `permission` does not allow that, it is in use, or it carries a signature that `permission` does
+    /// not name; when there is no room for it. `LoadError::Stopped` when `progress` returned false. Nothing is written
+    /// and no file is left behind then.
     pub fn open(
         path: &str,
         direct: bool,
@@ -243,8 +245,8 @@ impl Target {
     /// which each thread that measures it has `connections`.
     ///
     /// # Errors
-    /// When its server does not answer or does not have it, it has no size; when it is written and `permission` does not
-    /// allow that, it is read-only, or it carries what `permission` does not name.
+    /// When its server does not answer or does not have it, or it has no size; when it is to be written and
+    /// `permission` does not allow that, it is read-only, or it carries a signature that `permission` does not name.
     pub fn open_export(name: &str, sync: Sync, permission: &Permission, connections: u32) -> Result<Target, LoadError> {
         let (export, notes) = export::open(name, sync != Sync::No, permission, connections)?;
         Ok(Target {
@@ -262,12 +264,12 @@ impl Target {
         })
     }
 
-    /// Whether this is meant as the address of an export.
+    /// Whether the name is the address of an export.
     pub fn is_export(name: &str) -> bool {
         Address::is_meant(name)
     }
 
-    /// A target of that size that does nothing.
+    /// Returns a null target of that size.
     pub fn null(capacity_bytes: u64) -> Target {
         let description = serde_json::json!({ "kind": TargetKind::Null.name(), "capacity_bytes": capacity_bytes });
         Target {
@@ -285,13 +287,13 @@ impl Target {
         }
     }
 
-    /// The same in a time of its own, which all targets of a run have in common: what runs do is then held against what
-    /// they should, on any machine.
+    /// Like [`null`](Self::null) in its own time, which all targets of a run share: results can then be compared with
+    /// their expected values on any machine.
     pub fn null_in(time: Time, capacity_bytes: u64) -> Target {
         Target { time, ..Target::null(capacity_bytes) }
     }
 
-    /// Removes the file if opening has created it and it is still the same: nobody needs it when the measurement is refused.
+    /// Removes the file if it was created by opening it and is still the same, for measurements that are refused.
     pub fn remove_created(&self) {
         let (Some(path), Some(opened)) = (&self.created, self.opened()) else { return };
         let object = |metadata: fs::Metadata| Object::of(&metadata);
@@ -300,23 +302,23 @@ impl Target {
             .metadata()
             .is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|at| object(at) == object(own)));
         if is_ours {
-            // What led here is reported; a file that cannot be removed is no harm.
+            // The original failure is reported; a file that cannot be removed does no harm.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Has nobody wait any longer for what is under way, but for a moment in which a device that works answers. Of no use
-    /// to a run that goes on: it is for those that were asked to end, on a device that may never answer.
+    /// Shortens the wait for outstanding requests to a moment in which a working device answers. For runs that are to
+    /// stop, on a device that may never answer; it does not suit a run that continues.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody gave up what is under way.
+    /// Whether the user gave up the requests under way.
     pub(crate) fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Where requests to it go.
+    /// Destination of requests to it.
     pub(crate) fn at(&self) -> At {
         match &self.behind {
             Behind::Kernel(Opened { namespace: Some(open), .. }) => At::Namespace(Arc::clone(&open.namespace)),
@@ -334,7 +336,7 @@ impl Target {
         }
     }
 
-    /// The export that it is.
+    /// The export, if it is one.
     pub(crate) fn export(&self) -> Option<&Arc<Export>> {
         match &self.behind {
             Behind::Server(export, _) => Some(export),
@@ -342,7 +344,7 @@ impl Target {
         }
     }
 
-    /// The longest request that it takes, where that is known.
+    /// Longest request that it accepts, if known.
     pub(crate) fn longest_bytes(&self) -> Option<u32> {
         match &self.behind {
             Behind::Kernel(opened) => Some(opened.namespace.as_ref()?.namespace.geometry().longest_bytes),
@@ -351,22 +353,22 @@ impl Target {
         }
     }
 
-    /// The path or address it was opened by; `null` for the one that does nothing.
+    /// The path or address by which it was opened; `null` for a null target.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is.
+    /// Kind of the target.
     pub fn kind(&self) -> TargetKind {
         self.kind
     }
 
-    /// The descriptor; `None` for an export, and for the target that does nothing.
+    /// The descriptor; `None` for an export or a null target.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.opened().map(|opened| opened.file.as_fd())
     }
 
-    /// Its size, when it was opened.
+    /// Size in bytes when it was opened.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
@@ -376,20 +378,20 @@ impl Target {
         self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
     }
 
-    /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
+    /// Block size of requests to all of the targets: at least sectors of 512 bytes, as on a simulated drive.
     pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
     }
 
-    /// Whether requests may begin and end at any byte: those to a file through the page cache.
+    /// Whether requests may begin and end at any byte, as for a file through the page cache.
     pub fn takes_any_bytes(&self) -> bool {
         self.kind == TargetKind::File && self.description["direct"] == false
     }
 
-    /// The time that all of them keep.
+    /// The kind of time that all targets share.
     ///
     /// # Errors
-    /// Where they do not keep the same.
+    /// When they do not share one.
     pub fn common_time<'t>(targets: impl IntoIterator<Item = &'t Arc<Target>>) -> Result<Time, LoadError> {
         let mut targets = targets.into_iter();
         let time = targets.next().map_or(Time::Wall, |target| target.time);
@@ -402,11 +404,11 @@ impl Target {
         }
     }
 
-    /// Its zones, for all jobs that tend them: those of a zoned device, or those that anything else is divided into.
+    /// Its zones, shared by all jobs: those of a zoned device, or a division of anything else.
     ///
     /// # Errors
-    /// Zones that do not fit what is asked for, or that another job has divided it into; a zoned device that is written
-    /// through the page cache; an export.
+    /// When zones do not fit the request, or another job's division; for a zoned device that is written through the
+    /// page cache; for an export.
     pub(crate) fn zones(&self, asked: &Zoning) -> Result<Arc<Zones>, LoadError> {
         let refuse = |message| refused(&self.name, message);
         let mut known = self.zones.lock().expect("nobody panics with it");
@@ -440,10 +442,10 @@ impl Target {
         Ok(zones)
     }
 
-    /// Fails where it is a zoned device, which takes writes at its write pointers alone.
+    /// Fails if it is a zoned device, which only accepts writes at its write pointers.
     ///
     /// # Errors
-    /// What to do about it.
+    /// Instructions for the user.
     pub(crate) fn check_untended(&self) -> Result<(), LoadError> {
         match self.zoned_model().as_deref() {
             Some("host-managed") => Err(refused(
@@ -451,12 +453,12 @@ impl Target {
                 "is a zoned device, whose zones are written at their write pointers alone: --zoned tends them, or \
                  zonemode=zbd in a job file",
             )),
-            // A host-aware one takes writes anywhere.
+            // A host-aware device accepts writes anywhere.
             Some(_) | None => Ok(()),
         }
     }
 
-    /// `host-managed` or `host-aware`, of a zoned device.
+    /// `host-managed` or `host-aware` for a zoned device.
     fn zoned_model(&self) -> Option<String> {
         let has_zones = matches!(self.kind, TargetKind::BlockDevice | TargetKind::Namespace);
         let block = self.opened().filter(|_| has_zones)?.block.as_ref()?;
@@ -468,12 +470,12 @@ impl Target {
         self.is_writable
     }
 
-    /// Whether a write that has ended is on stable storage.
+    /// Whether a completed write is on stable storage.
     pub(crate) fn writes_are_durable(&self) -> bool {
         self.writes_are_durable
     }
 
-    /// Logical block: offsets and lengths of direct requests are multiples of it.
+    /// Logical block size: alignment of the offsets and lengths of direct requests.
     pub fn block_bytes(&self) -> u32 {
         match &self.behind {
             Behind::Kernel(opened) => opened.block_bytes,
@@ -482,7 +484,7 @@ impl Target {
         }
     }
 
-    /// Physical block: smaller writes make the device read first.
+    /// Physical block size: smaller writes make the device read first.
     pub fn physical_block_bytes(&self) -> u32 {
         match &self.behind {
             Behind::Kernel(opened) => opened.physical_block_bytes,
@@ -496,8 +498,8 @@ impl Target {
         self.opened().map_or(1, |opened| opened.memory_align_bytes)
     }
 
-    /// Whether the device, or the one that the file is on, has platters, as the kernel or the export's server believes;
-    /// `None` where it does not tell.
+    /// Whether the device, or the one that the file is on, is an HDD, according to the kernel or the export's server;
+    /// `None` if unknown.
     pub fn is_rotational(&self) -> Option<bool> {
         if let Some(export) = self.export() {
             return export.can(transmission::ROTATIONAL).then_some(true);
@@ -506,7 +508,7 @@ impl Target {
         disk.attribute_u64("queue/rotational").map(|flag| flag != 0)
     }
 
-    /// Caveats on its figures, one line each.
+    /// Notes that qualify its figures, one line each.
     pub fn notes(&self) -> &[String] {
         match &self.behind {
             Behind::Kernel(opened) => &opened.notes,
@@ -515,17 +517,17 @@ impl Target {
         }
     }
 
-    /// What somebody needs to judge figures of it, as JSON: its path and what that led to, its kind, sizes and blocks,
-    /// how it was opened, the device with model, serial number, queue and scheduler, a file's file system, the kernel.
+    /// Description for readers of its figures, as JSON: its path and what that led to, its kind, sizes and blocks, how
+    /// it was opened, the device with model, serial number, queue and scheduler, a file's file system, the kernel.
     pub fn description(&self) -> &Value {
         &self.description
     }
 
-    /// Fails where others have come to need one of `targets` that is written: it is mounted by now, held by something that
-    /// was made of it, behind a loop device, swapped on, or open for writing elsewhere.
+    /// Fails if others have begun to use one of the written `targets`: it is mounted by now, held by something built on
+    /// it, behind a loop device, swapped on, or open for writing elsewhere.
     ///
     /// # Errors
-    /// Which one, and what for; what is in use cannot be read.
+    /// Which target, and its use; or that uses cannot be read.
     pub fn check_unused(targets: &[&Target]) -> Result<(), LoadError> {
         let machine = Machine::this();
         let mut written = targets.iter().filter_map(|target| Some((target, target.written()?))).peekable();
@@ -551,10 +553,10 @@ impl Target {
         self.opened().filter(|_| self.is_writable)
     }
 
-    /// Empties the page cache of what it holds of the target, as far as that is written.
+    /// Drops the target's pages from the page cache, as far as they are clean.
     ///
     /// # Errors
-    /// When the kernel refuses: of a device, to all but root.
+    /// When the kernel refuses, which for a device it does to all but root.
     pub(crate) fn forget_cached(&self) -> io::Result<()> {
         match (self.opened(), self.kind) {
             (Some(opened), TargetKind::File) => kernel::forget_file(&opened.file),
@@ -563,12 +565,12 @@ impl Target {
         }
     }
 
-    /// Discards all that is on a block device or export, so that a solid-state drive knows of no data any more. `progress`
-    /// is told the share that is done, between 0 and 1, and answers whether to go on.
+    /// Discards everything on a block device or export, so that an SSD has no valid data any more. `progress` receives
+    /// the completed share, between 0 and 1, and returns whether to continue.
     ///
     /// # Errors
-    /// When it is a file or nothing, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
-    /// said so: a part is discarded then.
+    /// When it is a file or null target, was not opened for writing, or does not support discard. `LoadError::Stopped`
+    /// when `progress` returned false: a part is discarded then.
     pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
         let at = self.at();
         match &at {
@@ -622,8 +624,8 @@ impl Target {
     }
 }
 
-/// The files that a target consists of, by the device of their file system and their inode: itself, or those behind the
-/// loop devices that a block device is one of or lies on.
+/// The files that a target consists of, by device of the file system and inode: the file itself, or those behind the
+/// loop devices that a block device is or is built on.
 pub fn files_below(path: &Path) -> Vec<(u64, u64)> {
     let mut files = Vec::new();
     if let Ok(metadata) = fs::metadata(path) {
@@ -637,7 +639,7 @@ fn collect_files(machine: &Machine, object: Object, files: &mut Vec<(u64, u64)>)
         Object::File { device, inode } => files.push((device, inode)),
         Object::CharacterDevice(_) => {}
         Object::Device(number) => {
-            // Of what sysfs does not know nothing lies below.
+            // Nothing is known below a device that sysfs does not have.
             let Ok(block) = machine.block(number) else { return };
             let disk = block.disk();
             let slaves = block.slaves().into_iter().map(|slave| Object::Device(slave.number));

@@ -1,5 +1,5 @@
-//! Opening NVMe namespaces by their character devices. What is on one is what is on the block device beside it, so that the
-//! same is asked before it is written; one without a block device is read alone, since nobody knows who needs it.
+//! Opens NVMe namespaces by their character devices. A namespace has the contents of its block device, so the same
+//! checks precede writing; one without a block device is read-only, since its users cannot be found.
 
 use std::fs::{File, OpenOptions};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::{Access, Opened, Permission, device, kernel};
 use crate::LoadError;
 use crate::nvme::Namespace;
 
-/// Dwords: what NVMe drives take of memory.
+/// Memory alignment that NVMe drives require: a dword.
 const MEMORY_ALIGN_BYTES: u32 = 4;
 
-/// A namespace, and what is to be done when it is closed.
+/// An open namespace, and the cleanup when it is closed.
 pub(super) struct OpenNamespace {
     pub namespace: Arc<Namespace>,
     _past: Option<PastTheCache>,
@@ -27,7 +27,7 @@ struct PastTheCache(File);
 
 impl Drop for PastTheCache {
     fn drop(&mut self) {
-        // Whoever reads the block device next reads what is on it; a device that is gone has no cache.
+        // Later reads of the block device then see the new contents; a vanished device has no cache.
         let _ = kernel::forget_device(&self.0);
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     let namespace = namespace.with_longest(block.as_ref().and_then(longest_bytes).unwrap_or(u32::MAX));
     let past = match &opened {
         Some(opened) if permission.write => {
-            // What is in the cache would be written over what is measured, sooner or later.
+            // Dirty cached pages would overwrite the measured data sooner or later.
             kernel::forget_device(&opened.file).map_err(failure)?;
             Some(PastTheCache(opened.file.try_clone().map_err(failure)?))
         }
@@ -80,8 +80,8 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     })
 }
 
-/// Opens the block device of the same contents, with all that is asked before such a device is written. Whoever names the
-/// namespace to be destroyed names it.
+/// Opens the block device of the same contents, with all checks that precede writing such a device. Naming the
+/// namespace as one to overwrite also names the block device.
 fn beside(
     path: &str,
     name: &str,
@@ -103,7 +103,7 @@ fn beside(
     })
 }
 
-/// Two names that sysfs shows beside each other are of one namespace: its number and size say so.
+/// Checks by number and size that the two devices that sysfs shows together are the same namespace.
 fn check_same(path: &str, block: &Block, namespace: &Namespace, block_capacity_bytes: u64) -> Result<(), LoadError> {
     let geometry = namespace.geometry();
     let number = block.attribute_u64("nsid");
@@ -122,7 +122,7 @@ fn check_same(path: &str, block: &Block, namespace: &Namespace, block_capacity_b
     Ok(())
 }
 
-/// What the kernel passes on in one command: as much as its driver takes, on memory of which no two pages lie together.
+/// Longest command that the kernel passes on: the limit of its driver, for memory without adjacent pages.
 fn longest_bytes(block: &Block) -> Option<u32> {
     let disk = block.disk();
     let by_length = disk.attribute_u64("queue/max_hw_sectors_kb")?.saturating_mul(1024);

@@ -1,10 +1,10 @@
-//! [`Object`]: what can be in use, told apart by numbers where names do not.
+//! [`Object`]: anything that can be in use, identified by numbers since names are ambiguous.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-/// A device's major and minor number, which tell devices apart where names do not.
+/// A device's major and minor number, which identify it where names do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number {
     pub major: u32,

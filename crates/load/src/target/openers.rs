@@ -1,7 +1,9 @@
-//! Who else has a device or a file open to write it: servers that export it, virtual machines, databases.
+//! Finds other processes that have a device or a file open for writing: servers that export it, virtual machines,
+//! databases.
 //!
-//! Of a file the kernel itself tells, by a lease, which it grants only where nobody has: two system calls, and nothing is
-//! hidden from it. Who that is tells `/proc`, which also has to do for devices, since these know no leases.
+//! For a file the kernel answers itself, by a lease, which it grants only if no one has the file open: two system
+//! calls, and nothing is hidden from it. `/proc` shows which process it is, and has to suffice for devices, which have
+//! no leases.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,18 +14,19 @@ use super::kernel;
 use super::machine::Machine;
 use super::object::Object;
 
-/// Device that a process has open if it serves a file system.
+/// Device that a process has open while it serves a file system.
 const FUSE: &str = "/dev/fuse";
 
-/// Tools that ask a drive for its health have it open for writing no longer than this.
+/// Longest time for which tools that query a drive's health have it open for writing.
 const PASSING: Duration = Duration::from_millis(300);
 
-/// Longest wait for the kernel to close the files of an io_uring whose run has ended. On two busy cores, 300 ms was once too
-/// short in the tests (the ring is the likely cause, not a proven one); 3 s is ten times that, with no measurement behind it.
+/// Longest wait for the kernel to close the files of an io_uring whose run has ended. On two busy cores, 300 ms was
+/// once too short in the tests (the ring is the likely cause, not a proven one); 3 s is ten times that, with no
+/// measurement behind it.
 const KERNEL_RELEASE: Duration = Duration::from_secs(3);
 
-/// What somebody else does with a file that is about to be written; `file` is open for reading. `objects` are the file, and
-/// those by which this process may have it open.
+/// Returns how another process uses a file that is about to be written; `file` is open for reading. `objects` are the
+/// file, and those through which this process may have it open.
 pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Option<String> {
     found(holders(machine, objects)).or_else(|| {
         // This process may have it open several times, as jobs over one file do.
@@ -39,7 +42,7 @@ pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Opt
     })
 }
 
-/// What somebody else has begun to do with a file that is being written; `file` is open for writing.
+/// Returns how another process has begun to use a file that is being written; `file` is open for writing.
 pub(super) fn of_written_file(machine: &Machine, file: &File, what: Object) -> Option<String> {
     if kernel::lease(file, libc::F_WRLCK) == Some(true) {
         return None;
@@ -47,12 +50,12 @@ pub(super) fn of_written_file(machine: &Machine, file: &File, what: Object) -> O
     lasting(|| holders(machine, &[what]))
 }
 
-/// What somebody else does with devices, or with what is behind them.
+/// Returns how another process uses devices, or the objects behind them.
 pub(super) fn of_devices(machine: &Machine, objects: &[Object]) -> Option<String> {
     lasting(|| holders(machine, objects))
 }
 
-/// Finding that is still true a moment later.
+/// Returns a finding that is still true a moment later.
 fn lasting(look: impl Fn() -> Vec<String>) -> Option<String> {
     let before = look();
     if before.is_empty() {
@@ -66,7 +69,7 @@ fn found(lines: Vec<String>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
-/// Processes that hold one of `objects`, this one aside, with what they do.
+/// Other processes that hold one of `objects`, with their use.
 fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
     let own = std::process::id().to_string();
     let others = machine.processes().into_iter().filter(|process| !process.ends_with(&own));
@@ -79,14 +82,14 @@ fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
     told.collect()
 }
 
-/// What a process does with one of `objects`, by its descriptors, and by its memory where descriptors were closed.
+/// Returns how a process uses one of `objects`, by its descriptors, and by its memory if descriptors were closed.
 fn does(process: &Path, objects: &[Object]) -> Option<&'static str> {
     by_descriptor(process, objects).or_else(|| by_memory(process, objects))
 }
 
 fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
     let descriptors = fs::read_dir(process.join("fd")).ok()?;
-    // Sockets and pipes are most of them.
+    // Most of them are sockets and pipes.
     let links = descriptors.filter_map(|entry| {
         let path = entry.ok()?.path();
         let leads_to = fs::read_link(&path).ok().filter(|leads_to| leads_to.starts_with("/"))?;
@@ -102,7 +105,7 @@ fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
             return None;
         }
         let object = kernel::object(link).ok().filter(|object| objects.contains(object))?;
-        // udev locks a device for a moment to look at it, together with others who only look.
+        // udev locks a device for a moment to look at it, together with others that only look.
         let alone = || told.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "));
         match (writes, object) {
             (true, _) => Some("has it open for writing"),

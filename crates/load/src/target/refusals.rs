@@ -7,7 +7,7 @@ use std::path::Path;
 use super::object::Object;
 use crate::LoadError;
 
-/// The error of a path that names nothing, or a link that leads to nothing.
+/// The error for a path that does not exist, or a dangling link.
 pub(super) fn missing(path: &str) -> LoadError {
     match fs::read_link(path) {
         Ok(leads) => refused(path, format!("is a link to {}, which does not exist", leads.display())),
@@ -15,15 +15,15 @@ pub(super) fn missing(path: &str) -> LoadError {
     }
 }
 
-/// The error of a target that is refused, named with what a link leads to.
+/// The error for a refused target; it includes the destination of a link.
 pub(super) fn refused(path: &str, message: impl Into<String>) -> LoadError {
-    // A link is refused for what it leads to, which is named.
+    // A link is refused because of its destination, which the message names.
     let leads = fs::canonicalize(path).ok().filter(|leads| fs::read_link(path).is_ok() && leads != Path::new(path));
     let target = leads.map_or_else(|| path.to_owned(), |leads| format!("{path} ({})", leads.display()));
     LoadError::Target { target, message: message.into() }
 }
 
-/// The error of a target that the kernel does not open, in words where the kernel's need some.
+/// The error for a target that the kernel does not open, reworded where the kernel's message is unclear.
 pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadError {
     let verb = if write { "written" } else { "read" };
     let message = match error.raw_os_error() {
@@ -43,7 +43,7 @@ pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadErr
     refused(path, message)
 }
 
-/// Fails unless `file` is the one that `metadata` is of: the path may name another by now.
+/// Fails unless `file` is the one that `metadata` describes: the path may name another by now.
 pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
     let found = file.metadata().map_err(|error| open_failure(path, error, false))?;
     if Object::of(&found) == Object::of(metadata) {

@@ -1,5 +1,6 @@
-//! Files that are not what they seem: a file on an overlay is one of its layers, a file on FUSE is what its server makes of it,
-//! and a file in a layer is used through the overlay above it. Device and inode tell such files apart from those behind them.
+//! Files with other files behind them: a file on an overlay is one of its layers, a file on FUSE is provided by its
+//! server, and a file in a layer is used through the overlay above it. Device and inode do not match those of the files
+//! behind.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,17 +10,18 @@ use super::in_use::{mount_tables, unescape};
 use super::machine::Machine;
 use super::object::Object;
 
-/// File systems that show files of others, whose files behind cannot be found out; those of FUSE are told by their name.
+/// File systems that show files of others, where the files behind cannot be found; those of FUSE are recognised by
+/// their name.
 const OPAQUE: [&str; 5] = ["aufs", "unionfs", "ecryptfs", "shiftfs", "wrapfs"];
 /// Our own exports, whose contents belong to the process that serves them.
 const OWN: &str = "fuse.headstack";
 
-/// A mounted file system, as a line of proc(5)'s mountinfo has it.
+/// A mounted file system, as in a line of proc(5)'s mountinfo.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mounted {
-    /// Number of its file system.
+    /// Device number of the file system.
     number: String,
-    /// The folder of the file system that is mounted.
+    /// The mounted folder of the file system.
     root: String,
     pub at: String,
     pub kind: String,
@@ -29,7 +31,7 @@ pub(super) struct Mounted {
 }
 
 impl Mounted {
-    /// Reads `36 35 98:0 /root /at options optional - type source superblock-options`.
+    /// Parses `36 35 98:0 /root /at options optional - type source superblock-options`.
     fn parse(line: &str) -> Option<Mounted> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(2);
@@ -41,7 +43,7 @@ impl Mounted {
     }
 }
 
-/// The file system that a path without links is on: the one mounted deepest above it, and the last of those mounted there.
+/// The file system of a path without links: the one mounted deepest above it, and the last of those mounted there.
 pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
     let text = fs::read_to_string(machine.proc.join("self/mountinfo")).ok()?;
     let mounts = text.lines().filter_map(Mounted::parse);
@@ -51,15 +53,15 @@ pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
 /// Backing of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Behind {
-    /// Nothing else.
+    /// Only the file itself.
     Itself,
     /// Files of layers, any of which may be in use.
     Files(Vec<PathBuf>),
-    /// What cannot be found out, by the kind of file system that has to be allowed, and why.
+    /// Unknown: the kind of file system that has to be allowed, and the reason.
     Unknown(String, String),
 }
 
-/// What is behind the file at `path`, without links, and above it.
+/// Returns the files behind and above the file at `path`, a path without links.
 pub(super) fn behind(machine: &Machine, path: &Path) -> Behind {
     let Some(mount) = mount_of(machine, path) else { return Behind::Itself };
     if let Some(at) = overlay_above(machine, path, &mount) {
@@ -79,7 +81,8 @@ pub(super) fn behind(machine: &Machine, path: &Path) -> Behind {
     }
 }
 
-/// The files of an overlay's layers that a file of it may be: that of the upper one, else all of the lower ones.
+/// Returns the files of an overlay's layers that a file of it may be: that of the upper layer, else those of all lower
+/// ones.
 fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
     let process = machine.proc.join("self");
     let unknown = |what: &str| {
@@ -95,7 +98,7 @@ fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
             return unknown("whose layers cannot be seen from here");
         };
         let file = folder.join(inside);
-        // The working folder holds nothing of its own.
+        // The working folder holds no data of its own.
         if option != Layer::Work && fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
             found.push(file);
             if option == Layer::Upper {
@@ -106,7 +109,7 @@ fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
     if found.is_empty() { unknown("in none of whose layers it has this name") } else { Behind::Files(found) }
 }
 
-/// Where an overlay is mounted that has the file in one of its layers.
+/// Mount point of an overlay with the file in one of its layers.
 fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<String> {
     let tables = mount_tables(machine).ok()?;
     let folders = folders_above(&tables, path, mount);
@@ -115,7 +118,7 @@ fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<Stri
             for (_, layer) in layers(&overlay.options) {
                 let is_above = match seen_from(process, &layer).and_then(|folder| fs::metadata(folder).ok()) {
                     Some(metadata) => folders.iter().any(|(_, is)| *is == Object::of(&metadata)),
-                    // As it was typed in a folder that is not known: its name has to do.
+                    // As typed in an unknown folder: the end of the path has to suffice.
                     None => !layer.starts_with('/') && folders.iter().any(|(folder, _)| folder.ends_with(&layer)),
                 };
                 if is_above {
@@ -127,7 +130,7 @@ fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<Stri
     None
 }
 
-/// The folders above a file on its own file system, also above what is bound to another place.
+/// The folders above a file on its own file system, including those above a bind mount.
 fn folders_above(tables: &[(PathBuf, String)], path: &Path, mount: &Mounted) -> Vec<(PathBuf, Object)> {
     let mut places = vec![(path.to_owned(), PathBuf::from(&mount.at))];
     for other in tables.iter().flat_map(|(_, text)| text.lines()).filter_map(Mounted::parse) {
@@ -150,7 +153,7 @@ fn folders_above(tables: &[(PathBuf, String)], path: &Path, mount: &Mounted) -> 
     folders
 }
 
-/// A path as another process has it; nothing for one that counts from a folder that is not known.
+/// A path in another process's view; `None` for one relative to an unknown folder.
 fn seen_from(process: &Path, path: &str) -> Option<PathBuf> {
     Some(process.join("root").join(path.strip_prefix('/')?))
 }
@@ -162,7 +165,7 @@ enum Layer {
     Work,
 }
 
-/// The layers that an overlay's options name, the upper one first. Kernels from 6.5 on print each by itself.
+/// The layers in an overlay's options, the upper one first. Kernels from 6.5 on print each separately.
 fn layers(options: &str) -> Vec<(Layer, String)> {
     let mut found = Vec::new();
     for option in options.split(',') {
@@ -180,7 +183,7 @@ fn layers(options: &str) -> Vec<(Layer, String)> {
     found
 }
 
-/// Parts between colons, of which `\:` is none; two of them begin layers of data alone.
+/// Splits at colons, except `\:`; two colons precede layers that only hold data.
 fn parted(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut letters) = (Vec::new(), String::new(), text.chars());
     while let Some(letter) = letters.next() {

@@ -1,4 +1,4 @@
-//! Superblocks of formats whose magic numbers are too short to stand for themselves, or stand in no one place.
+//! Superblocks of formats whose magic numbers are too short to be sufficient on their own, or have no fixed offset.
 
 use std::fs::File;
 use std::io;
@@ -6,21 +6,21 @@ use std::os::unix::fs::FileExt;
 
 const KIB: u64 = 1 << 10;
 
-/// Where a magic number is.
+/// Offset of a magic number.
 #[derive(Clone, Copy)]
 pub(super) enum SignaturePlace {
     Start(u64),
-    /// So many bytes before the end, which is first rounded down to a multiple of the second.
+    /// So many bytes before the end, after the end is rounded down to a multiple of the second number.
     End(u64, u64),
 }
 use SignaturePlace::{End, Start};
 
-/// Bytes that are searched for a copy of the superblock of XFS: groups are rounded to whole blocks, or to stripes of at most
-/// half as much.
+/// Bytes that are searched for a copy of the XFS superblock: groups are rounded to whole blocks, or to stripes of at
+/// most half as much.
 pub(super) const XFS_WINDOW_BYTES: u64 = 256 * KIB;
 
-/// Where copies of the superblock of XFS are searched for: mkfs.xfs makes a power of two of equal allocation groups, up to 32,
-/// or groups of 1 TiB where these would be larger.
+/// Offsets of the windows that are searched for copies of the XFS superblock: mkfs.xfs creates a power of two of equal
+/// allocation groups, up to 32, or groups of 1 TiB if these would be larger.
 pub(super) fn xfs_windows(length_bytes: u64) -> impl Iterator<Item = u64> {
     const GROUPS: u64 = 32;
     const GROUP_BYTES_MAX: u64 = 1 << 40;
@@ -42,7 +42,7 @@ impl Part<'_> {
         Part { device, from_bytes, length_bytes }
     }
 
-    /// Where that is in the part; `None` where the part is shorter.
+    /// Resolves a place within the part; `None` if the part is shorter.
     pub(super) fn resolve(&self, place: SignaturePlace) -> Option<u64> {
         match place {
             Start(at_bytes) => Some(at_bytes),
@@ -50,13 +50,13 @@ impl Part<'_> {
         }
     }
 
-    /// `N` bytes at `at_bytes`; `None` where the part ends before.
+    /// Reads `N` bytes at `at_bytes`; `None` if the part ends before.
     pub(super) fn bytes<const N: usize>(&self, at_bytes: u64) -> io::Result<Option<[u8; N]>> {
         let mut bytes = [0; N];
         Ok(self.read(at_bytes, &mut bytes)?.then_some(bytes))
     }
 
-    /// Reads into `bytes`; false where the part ends before.
+    /// Reads into `bytes`; returns false if the part ends before.
     pub(super) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
         let end = at_bytes.checked_add(bytes.len() as u64);
         if end.is_none_or(|end| end > self.length_bytes) {
@@ -74,10 +74,11 @@ impl Part<'_> {
         Ok(self.read(at_bytes, bytes)? && bytes == magic)
     }
 
-    /// ext2, ext3, ext4 or a journal of its own. Their magic number has two bytes only, so that the superblock must make
-    /// sense too; the copy of the first group of blocks counts when it says that it is that.
+    /// ext2, ext3, ext4 or a separate journal. Their magic number has only two bytes, so the superblock must be
+    /// consistent too; the copy in the first block group counts if it states its own group.
     pub(super) fn extended(&self) -> io::Result<Option<(&'static str, u64)>> {
-        // The first copy is in group 1: of 8 blocks' bits each, behind the boot block where blocks have 1 KiB.
+        // The first copy is in group 1: a group has as many blocks as 8 bits per byte of a block; with blocks of 1 KiB
+        // it starts after the boot block.
         let copies = [(1, 8193 * KIB), (2, 16_384 * 2 * KIB), (4, 32_768 * 4 * KIB), (64, 524_288 * 64 * KIB)];
         for (block_kib, at) in std::iter::once((0, KIB)).chain(copies) {
             let Some(superblock) = self.bytes::<1024>(at)? else { continue };
@@ -91,7 +92,7 @@ impl Part<'_> {
                 continue;
             }
             let (compatible, incompatible, read_only) = (word(0x5c), word(0x60), word(0x64));
-            // What ext2 and ext3 know: filetype, recover, journal_dev, meta_bg; sparse_super, large_file, btree_dir.
+            // Features of ext2 and ext3: filetype, recover, journal_dev, meta_bg; sparse_super, large_file, btree_dir.
             let name = if incompatible & 0x8 != 0 {
                 "jbd"
             } else if incompatible & !0x1e != 0 || read_only & !0x7 != 0 {
@@ -127,7 +128,7 @@ impl Part<'_> {
     }
 
     /// A partition table in the boot sector: its mark, and four entries that are active or not. An entry that protects
-    /// the whole disk stands for a GPT.
+    /// the whole disk counts as a GPT.
     pub(super) fn partition_table(&self) -> io::Result<Option<&'static str>> {
         let Some(sector) = self.bytes::<512>(0)? else { return Ok(None) };
         let entries = || sector[446..510].chunks_exact(16);
@@ -137,7 +138,7 @@ impl Part<'_> {
         Ok(Some(if entries().any(|entry| entry[4] == 0xee) { "gpt" } else { "dos" }))
     }
 
-    /// The copy of the superblock of XFS at the start of an allocation group.
+    /// The copy of the XFS superblock at the start of an allocation group.
     pub(super) fn xfs(&self) -> io::Result<Option<u64>> {
         let mut window = vec![0; XFS_WINDOW_BYTES as usize];
         for from in xfs_windows(self.length_bytes) {
@@ -150,7 +151,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// One of the two superblocks of nilfs2: revision 2, and a length that one can have.
+    /// One of the two superblocks of nilfs2: revision 2, and a valid length.
     pub(super) fn nilfs2(&self) -> io::Result<Option<u64>> {
         for place in [Start(KIB), End(4096, 4096), End(4096, 512)] {
             let Some(at) = self.resolve(place) else { continue };
@@ -163,7 +164,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// A superblock of minix, in either order of bytes: its bitmaps have room for its inodes and zones.
+    /// A minix superblock, in either byte order: its bitmaps have room for its inodes and zones.
     pub(super) fn minix(&self) -> io::Result<Option<u64>> {
         let Some(superblock) = self.bytes::<32>(KIB)? else { return Ok(None) };
         for swapped in [false, true] {
@@ -187,7 +188,7 @@ impl Part<'_> {
         Ok(None)
     }
 
-    /// The label of a Sun disk, whose words cancel out.
+    /// The label of a Sun disk, whose words XOR to zero.
     pub(super) fn sun(&self) -> io::Result<Option<u64>> {
         let Some(sector) = self.bytes::<512>(0)? else { return Ok(None) };
         let sum = sector.chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes([word[0], word[1]]));

@@ -1,4 +1,4 @@
-//! Machines that this one is not: mappings, arrays and mounts laid out in a directory as the kernel shows them.
+//! Simulated machines: mappings, arrays and mounts, laid out in a directory as the kernel shows them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -46,7 +46,7 @@ impl Laboratory {
         symlink(&directory, self.machine.sys.join("class/block").join(directory.file_name().unwrap())).unwrap();
     }
 
-    /// `upper` is made of `lower`.
+    /// Builds `upper` on `lower`.
     fn hold(&self, lower: &str, upper: &str) {
         let devices = self.machine.sys.join("devices");
         let name = |path: &str| Path::new(path).file_name().unwrap().to_owned();
@@ -72,7 +72,7 @@ impl Drop for Laboratory {
     }
 }
 
-/// Two disks: on the first the root file system, in a volume on an encrypted partition; the second has an array with
+/// Two disks: the first has the root file system in a volume on an encrypted partition; the second has an array with
 /// nothing on it, and a free partition.
 fn server() -> Laboratory {
     let mounts = "30 1 253:1 / / rw,relatime shared:1 - ext4 /dev/mapper/vg-root rw\n\
@@ -109,10 +109,10 @@ fn holders_are_followed_up_to_what_is_mounted() {
     server.assert("sda2", Some("sda2 is held by dm-0; dm-0 is held by dm-1; dm-1 holds the root file system"));
     server.assert("dm-0", Some("dm-0 is held by dm-1; dm-1 holds the root file system"));
     server.assert("dm-1", Some("dm-1 holds the root file system"));
-    // Mounted or not: an array is assembled, and others' data are in it.
+    // Mounted or not: an array is assembled, and it holds data.
     server.assert("sdb", Some("sdb1 is held by md0"));
     server.assert("sdb1", Some("sdb1 is held by md0"));
-    // Beside what is in use, in a volume or a partition of its own.
+    // Next to devices in use, in their own volume or partition.
     for free in ["sda3", "dm-2", "sdb2", "sdc", "md0"] {
         server.assert(free, None);
     }
@@ -138,7 +138,7 @@ fn mounts_of_other_namespaces_count_once_each() {
     let server = server();
     for (process, namespace, mounts) in [
         ("self", "mnt:[1]", None),
-        // Not looked at, since this process shows the same.
+        // Skipped, since this process shows the same namespace.
         ("10", "mnt:[1]", Some("30 1 8:18 / /same rw - ext4 /dev/x rw\n")),
         ("11", "mnt:[2]", Some("30 1 8:32 / /srv rw - xfs /dev/disk/by-id/whatever rw\nnonsense\n1 2 - \n")),
         ("tty", "mnt:[3]", Some("30 1 8:18 / /none rw - ext4 /dev/x rw\n")),
@@ -171,7 +171,7 @@ fn file_systems_without_a_device_number_are_found_by_their_source() {
     ] {
         server.block(path, number);
     }
-    // The other member, which the table of mounts does not name.
+    // The other member, which the mount table does not name.
     server.write("sys/fs/btrfs/0c1e/devices/nvme7n1/dev", "259:5\n");
     server.assert("nvme9n1", Some("nvme9n1p2 holds the root file system"));
     server.assert("nvme9n2", Some("nvme9n2 is mounted at /pool"));
@@ -215,7 +215,7 @@ fn a_namespace_lies_beside_the_block_device_of_the_same_contents() {
     let server = server();
     let sys = &server.machine.sys;
     fs::create_dir_all(sys.join("dev/char")).unwrap();
-    // One that a controller leads to by itself, one of a subsystem with several, and one of commands that no block device has.
+    // One with its own controller, one of a subsystem with several, and one of a command set that has no block device.
     for (folder, name, number) in
         [("pci0/nvme/nvme0", "ng0n1", "242:0"), ("nvme-subsys1", "ng1n2", "242:1"), ("nvme-subsys1", "ng1n3", "242:2")]
     {

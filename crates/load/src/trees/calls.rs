@@ -1,4 +1,4 @@
-//! System calls on names below an open folder.
+//! System calls on names relative to an open folder.
 
 use std::ffi::CString;
 use std::io;
@@ -23,29 +23,29 @@ fn done(returned: libc::c_int) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Opens what is below `folder`, through no symbolic link.
+/// Opens `path` below `folder`, without following symbolic links.
 ///
 /// # Errors
-/// What the kernel says; `ENOSYS` before Linux 5.6.
+/// The kernel's error; `ENOSYS` before Linux 5.6.
 pub fn open(folder: BorrowedFd, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
     let path = name(path)?;
     let mode = if flags & libc::O_CREAT != 0 { 0o644 } else { 0 };
     let how = OpenHow { flags: (flags | libc::O_CLOEXEC) as u64, mode, resolve: RESOLVE };
-    // SAFETY: a string that ends, and a structure of the size that is stated, both alive during the call.
+    // SAFETY: a NUL-terminated string, and a structure of the stated size, both alive during the call.
     let fd = unsafe {
         libc::syscall(libc::SYS_openat2, folder.as_raw_fd(), path.as_ptr(), &raw const how, size_of::<OpenHow>())
     };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, which becomes this value's own.
+    // SAFETY: a new descriptor, which this value takes ownership of.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
 /// Makes a folder.
 pub fn mkdir(folder: BorrowedFd, path: &str) -> io::Result<()> {
     let path = name(path)?;
-    // SAFETY: a string that ends, alive during the call; so in all calls below.
+    // SAFETY: a NUL-terminated string, alive during the call; so in all calls below.
     done(unsafe { libc::mkdirat(folder.as_raw_fd(), path.as_ptr(), 0o755) })
 }
 
@@ -57,7 +57,7 @@ pub fn remove(folder: BorrowedFd, path: &str, is_folder: bool) -> io::Result<()>
     done(unsafe { libc::unlinkat(folder.as_raw_fd(), path.as_ptr(), flags) })
 }
 
-/// Whether it is a plain file, and how long it is.
+/// Returns whether it is a regular file, and its length.
 pub fn status(folder: BorrowedFd, path: &str) -> io::Result<(bool, u64)> {
     let path = name(path)?;
     let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
@@ -69,7 +69,7 @@ pub fn status(folder: BorrowedFd, path: &str) -> io::Result<(bool, u64)> {
     Ok((status.st_mode & libc::S_IFMT == libc::S_IFREG, status.st_size as u64))
 }
 
-/// Whether it may be read.
+/// Checks that it may be read.
 pub fn access(folder: BorrowedFd, path: &str) -> io::Result<()> {
     let path = name(path)?;
     // SAFETY: as above.
@@ -83,7 +83,7 @@ pub fn touch(folder: BorrowedFd, path: &str) -> io::Result<()> {
     done(unsafe { libc::utimensat(folder.as_raw_fd(), path.as_ptr(), std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW) })
 }
 
-/// Moves a file to where there is none.
+/// Moves a file to a name that does not exist.
 pub fn rename(from: BorrowedFd, path: &str, to: BorrowedFd, new: &str) -> io::Result<()> {
     const RENAME_NOREPLACE: libc::c_uint = 1;
     let (path, new) = (name(path)?, name(new)?);
@@ -93,8 +93,8 @@ pub fn rename(from: BorrowedFd, path: &str, to: BorrowedFd, new: &str) -> io::Re
     })
 }
 
-/// Closes a file, and hears what its file system says to that.
+/// Closes a file, and returns the error of its file system.
 pub fn close(file: OwnedFd) -> io::Result<()> {
-    // SAFETY: the descriptor is this value's own, which it gives up.
+    // SAFETY: the descriptor is owned by this value, which gives it up.
     done(unsafe { libc::close(std::os::fd::IntoRawFd::into_raw_fd(file)) })
 }

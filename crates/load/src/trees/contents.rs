@@ -1,4 +1,4 @@
-//! What files hold: noise that nobody can compress, or a stamp in every sector that says where it belongs.
+//! Contents of files: incompressible noise, or a stamp in every sector that shows where it belongs.
 //!
 //! The stamp is that of `integrity`: its place is the offset in the file, its request the number of the file, its
 //! generation that of the visit.
@@ -10,9 +10,9 @@ use super::shape::SECTOR_BYTES;
 use super::states::Expected;
 use crate::integrity::{Found, Generation, Stamp, examine};
 
-/// Transfers begin on pages, which suits every device.
+/// Alignment of transfers in bytes: a page, which suits every device.
 const ALIGN_BYTES: usize = 4096;
-/// The first findings are told one by one.
+/// Number of findings that are reported individually.
 const TOLD: usize = 32;
 const SECTOR: usize = SECTOR_BYTES as usize;
 
@@ -23,7 +23,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// So long, full of noise.
+    /// Allocates a buffer of `length` bytes of noise.
     pub fn new(length: usize, seed: u64) -> Buffer {
         let mut bytes = vec![0; length + ALIGN_BYTES];
         let mut noise = Random::new(seed, Purpose::Choices);
@@ -37,7 +37,7 @@ impl Buffer {
         &mut self.bytes[self.start..self.start + length]
     }
 
-    /// Makes its first words unlike those of any write before, so that no storage holds the same twice.
+    /// Changes its first words, so that storage never receives the same data twice.
     pub fn renew(&mut self, length: usize, random: &mut Random) {
         for sector in self.of(length).chunks_mut(SECTOR) {
             let word = random.bits().to_le_bytes();
@@ -47,7 +47,7 @@ impl Buffer {
     }
 }
 
-/// Which file of which tree.
+/// Identity of a file: its tree and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Belongs {
     /// The tree's random number.
@@ -115,10 +115,10 @@ impl Belongs {
     }
 }
 
-/// Findings and their places.
+/// The integrity result so far, with the places of its findings.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// As results tell of it.
+    /// The result in the form of results.
     pub told: Integrity,
 }
 
@@ -145,7 +145,7 @@ impl Judged {
         self.find(path, place, what);
     }
 
-    /// A file that is to be there and is not, or has another length: all that is missing of it is lost.
+    /// Adds a file that is missing or too short: the missing part counts as lost.
     pub fn lost_file(&mut self, path: &str, missing_bytes: u64, what: &str) {
         let sectors = (missing_bytes / SECTOR_BYTES).max(1);
         self.told.checked += sectors;
@@ -156,7 +156,7 @@ impl Judged {
         }
     }
 
-    /// A file that nobody made, or that was removed and is there again.
+    /// Adds a file that should not exist: never created, or removed and there again.
     pub fn returned_file(&mut self, path: &str) {
         self.told.checked += 1;
         self.told.stale += 1;
@@ -166,7 +166,7 @@ impl Judged {
         }
     }
 
-    /// Notes a range that could not be read.
+    /// Adds a range that could not be read.
     pub fn unreadable(&mut self, path: &str, place: u64, bytes: u64, error: &std::io::Error) {
         let sectors = (bytes / SECTOR_BYTES).max(1);
         self.told.checked += sectors;
@@ -175,7 +175,7 @@ impl Judged {
         self.damaged(path, place, &format!("cannot be read: {error}"));
     }
 
-    /// Adds what another thread found.
+    /// Adds the findings of another thread.
     pub fn merge(&mut self, other: Judged) {
         let (own, other) = (&mut self.told, other.told);
         own.checked += other.checked;

@@ -1,4 +1,4 @@
-//! Trees before and after a load: made, found as they are, checked, removed.
+//! Prepares and checks trees: creates, inspects, verifies and removes their members.
 
 use std::fs::File;
 use std::io;
@@ -18,17 +18,17 @@ use super::states::{Expected, FileState};
 use super::worker::Grown;
 use crate::LoadError;
 
-/// Threads that make, look at and remove files: as many as vdbench formats with.
+/// Threads that create, inspect and remove files: as many as vdbench formats with.
 const THREADS: u64 = 8;
-/// Bytes written or read at a time.
+/// Bytes per read or write.
 const CHUNK_BYTES: usize = 128 << 10;
 /// Files a thread takes at a time.
 const BATCH: u64 = 64;
 
-/// Told the share that is done; false ends it.
+/// Progress callback: receives the completed share; returns false to stop.
 pub type Goes<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
-/// Does `work` to each of `count` members in several threads, until one fails or `goes` says so.
+/// Calls `work` for each of `count` members in several threads, until one fails or `goes` returns false.
 fn each(
     count: u64,
     goes: Goes,
@@ -62,17 +62,17 @@ fn each(
     failed.into_inner().expect("nobody panics with it").map_or(Ok(()), Err)
 }
 
-/// Removes what the marker of a place says that is in it, and nothing else.
+/// Removes everything that the marker of a place lists, and nothing else.
 ///
 /// # Errors
-/// What cannot be removed: a folder with something in it that headstack did not make.
+/// When something cannot be removed, such as a folder with contents that headstack did not create.
 pub fn remove(place: &Place, shape: &Shape, goes: Goes) -> Result<Removed, LoadError> {
     let (files, folders) = (AtomicU64::new(0), AtomicU64::new(0));
     each(shape.files(), goes, &|file, path, _| {
         shape.file_path(file, path);
         remove_one(place, path, false, &files)
     })?;
-    // From the last level up: those of a level have higher numbers than those above.
+    // From the last level up: folders of a level have higher numbers than those above.
     let mut path = String::new();
     for folder in (0..shape.folders()).rev() {
         shape.folder_path(folder, &mut path);
@@ -104,17 +104,17 @@ fn remove_one(place: &Place, path: &str, is_folder: bool, count: &AtomicU64) -> 
     }
 }
 
-/// Finds out what is there of a tree that an earlier run left. Files as long as they are to be count as full; what their
-/// contents may be, nobody knows, so that all generations before those of this run are right.
+/// Inspects a tree that an earlier run left. Files of the intended length count as full; since their contents are
+/// unknown, all generations before those of this run are accepted.
 ///
 /// # Errors
-/// Somebody ended it; a name that is no plain file.
+/// When the user stops it, or a name is no regular file.
 pub fn look(tree: &Grown, goes: Goes) -> Result<(), LoadError> {
     let Grown { place, shape, states } = tree;
     let mut path = String::new();
     for folder in 0..shape.folders() {
         shape.folder_path(folder, &mut path);
-        // Those above were looked at before; in one that is not there, nothing is.
+        // Parents were inspected before; a folder that does not exist contains nothing.
         if states.join(shape.parent(folder)) {
             let is_there = calls::open(place.folder(), &path, libc::O_PATH | libc::O_DIRECTORY).is_ok();
             states.give_folder(folder, Some(is_there));
@@ -144,10 +144,10 @@ pub fn look(tree: &Grown, goes: Goes) -> Result<(), LoadError> {
     })
 }
 
-/// Makes what is not there: folders, and with `with_files` files of noise or stamps.
+/// Creates missing members: folders, and with `with_files` files of noise or stamps.
 ///
 /// # Errors
-/// What cannot be made; a file system that is full.
+/// When something cannot be created, or the file system is full.
 pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: Goes) -> Result<(), LoadError> {
     let Grown { place, shape, states } = tree;
     let mut path = String::new();
@@ -211,11 +211,11 @@ fn fill(
     calls::close(OwnedFd::from(file))
 }
 
-/// Holds names, sizes and contents of all files against what is known of them, when nobody works on them; also after
-/// the process that did is gone, or the power.
+/// Compares names, sizes and contents of all files with the recorded state while no thread works on them; also after a
+/// crash or a power loss.
 ///
 /// # Errors
-/// Somebody ended it.
+/// When the user stops it.
 pub fn check(tree: &Grown, power_was_lost: bool, goes: Goes) -> Result<Judged, LoadError> {
     let Grown { place, shape, states } = tree;
     let all = Mutex::new(Judged::default());

@@ -1,8 +1,8 @@
-//! The words of a tree's members: in memory, or in a file that outlives the process.
+//! [`Words`]: the state words of a tree's members, in memory or in a file that outlives the process.
 //!
-//! A ledger is a file of words of 64 bits behind a header of a page: one a file, one a folder, and one a file of what is
-//! on stable storage. A word is stored before what it tells of is begun (that somebody works on the member) and after it
-//! ended, so that at any instruction the words are true, or say that nobody knows.
+//! A ledger is a file of 64-bit words behind a header of one page: one per file, one per folder, and one per file for
+//! its state on stable storage. A word is stored before an operation begins (marking the member as in use) and after it
+//! ended, so that at any instruction the words are true, or mark the state as unknown.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,14 +22,14 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hstrees1");
 const HEADER_BYTES: u64 = 4096;
 const WORD_BYTES: u64 = 8;
 
-/// Words of files, of folders, and of what is on stable storage of files.
+/// State words of files, of folders, and of the stable state of files.
 #[derive(Debug)]
 pub struct Words {
     mapping: Mapping,
     at: usize,
     files: usize,
     folders: usize,
-    /// Open, so that nobody else has it.
+    /// Kept open, so that no other process can use it.
     _file: Option<File>,
 }
 
@@ -41,7 +41,7 @@ fn refused(path: &Path, message: &str) -> LoadError {
     LoadError::Target { target: path.display().to_string(), message: message.to_owned() }
 }
 
-/// Header of a ledger: the place and shape that it belongs to.
+/// Header of a ledger: its place and shape.
 fn header(place: &Place, shape: &Shape) -> Vec<u8> {
     let mut words = vec![MAGIC, place.id(), shape.files(), shape.folders(), place.hash()];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -50,20 +50,21 @@ fn header(place: &Place, shape: &Shape) -> Vec<u8> {
 }
 
 impl Words {
-    /// All 0, in memory.
+    /// Creates words in memory, all 0.
     ///
     /// # Errors
-    /// The system has no such amount of memory.
+    /// When the system does not have that much memory.
     pub fn in_memory(shape: &Shape) -> io::Result<Words> {
         let (files, folders) = (shape.files() as usize, shape.folders() as usize);
         let bytes = (2 * shape.files() + shape.folders()).max(1) * WORD_BYTES;
         Ok(Words { mapping: Mapping::new(None, bytes)?, at: 0, files, folders, _file: None })
     }
 
-    /// In a file: a new one, all 0, or that which an earlier run has left of this very tree. Also whether it was there.
+    /// Opens words in a file: a new one, all 0, or the one that an earlier run left of the same tree. Also returns
+    /// whether it existed.
     ///
     /// # Errors
-    /// A file that is no ledger, or that of another tree; one that another process has; a file system that is full.
+    /// When the file is no ledger, or that of another tree, or in use by another process; when the file system is full.
     pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(Words, bool), LoadError> {
         let mut options = OpenOptions::new();
         let (file, is_old) = match options.read(true).write(true).create_new(true).open(path) {
@@ -89,8 +90,8 @@ impl Words {
                 return Err(refused(path, "is the ledger of another tree: remove it, or name another"));
             }
         } else {
-            // Room for all of it, so that a full file system is an error now and no SIGBUS later.
-            // SAFETY: the descriptor is open.
+            // Allocates all of it, so that a full file system causes an error now and no SIGBUS later. SAFETY: the
+            // descriptor is open.
             let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
             if code != 0 {
                 return Err(failed(path, "give it room")(io::Error::from_raw_os_error(code)));
@@ -101,19 +102,19 @@ impl Words {
         Ok((Words { mapping, at: HEADER_BYTES as usize, files, folders, _file: Some(file) }, is_old))
     }
 
-    /// A file's.
+    /// The word of a file.
     pub fn file(&self, file: u64) -> &AtomicU64 {
         assert!((file as usize) < self.files);
         self.mapping.word(self.at, file as usize)
     }
 
-    /// A folder's.
+    /// The word of a folder.
     pub fn folder(&self, folder: u64) -> &AtomicU64 {
         assert!((folder as usize) < self.folders);
         self.mapping.word(self.at, self.files + folder as usize)
     }
 
-    /// Bytes of a file on stable storage.
+    /// The word of a file's state on stable storage.
     pub fn durable(&self, file: u64) -> &AtomicU64 {
         assert!((file as usize) < self.files);
         self.mapping.word(self.at, self.files + self.folders + file as usize)

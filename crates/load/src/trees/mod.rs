@@ -1,8 +1,8 @@
-//! Loads on files in folders: trees that this program makes and owns, and operations on their members.
+//! Loads on files in folders: trees that this program creates and owns, and operations on their members.
 //!
-//! A tree has a [`Shape`]: names, sizes and places of all members follow from their numbers, so that nothing is kept of a
-//! member but a word of its [`states`]. A [`Place`] is the folder that it grows in; nothing outside of it is touched, and
-//! no symbolic link is followed. Each thread works on one member at a time, which nobody else has meanwhile.
+//! A tree has a [`Shape`]: names, sizes and places of all members follow from their numbers, so that only one word of
+//! [`states`] is stored per member. A [`Place`] is the folder that it is in; nothing outside of it is changed, and no
+//! symbolic link is followed. Each thread works on one member at a time, which no other thread uses meanwhile.
 
 mod calls;
 mod contents;

@@ -1,4 +1,4 @@
-//! Operations on names: making, removing, asking, moving.
+//! Operations on names: create, remove, query, move.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use super::states::FileState;
 use super::steps::Step;
 use super::worker::{Grown, Times, Worker};
 
-/// The folder that a path's last name is in, opened through no symbolic link, and the name.
+/// Opens the folder that contains the last name of a path, without following symbolic links; returns it with the name.
 pub(super) fn parent<'p>(tree: &Grown, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
     match path.rsplit_once('/') {
         Some((folder, name)) => Ok((calls::open(tree.place.folder(), folder, libc::O_PATH | libc::O_DIRECTORY)?, name)),
@@ -54,7 +54,7 @@ impl Worker<'_> {
         tree.states.give_folder(folder, removed.ok().map(|()| false));
     }
 
-    /// Makes an empty file.
+    /// Creates an empty file.
     pub(super) fn create(&mut self, file: u64, state: FileState) {
         let tree = self.tree();
         let Some(due_ns) = self.due() else { return self.give_up_new(tree, file, state) };
@@ -76,7 +76,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A file that was to be made is not.
+    /// Releases a file that could not be created.
     fn give_up_new(&self, tree: &Grown, file: u64, state: FileState) {
         tree.states.leave(tree.shape.folder_of(file));
         tree.states.give_file(file, state);
@@ -100,13 +100,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Asks for attributes or access, or sets times: one call that leaves the file as it is.
+    /// Queries attributes or access, or sets times: one call that leaves the file's contents as they are.
     pub(super) fn ask(&mut self, file: u64, state: FileState) {
         let tree = self.tree();
         let Some(due_ns) = self.due() else { return tree.states.give_file(file, state) };
         self.name_file(file);
         let operation = self.load.operation;
-        // What failed is counted, and the file is as it was.
+        // A failure is counted, and the file is unchanged.
         let _ = self.step(Step::of(operation), Some(due_ns), 0, |worker| match operation {
             Operation::Getattr => calls::status(tree.place.folder(), &worker.path).map(drop),
             Operation::Access => calls::access(tree.place.folder(), &worker.path),
@@ -131,7 +131,7 @@ impl Worker<'_> {
         tree.states.give_file(file, state);
     }
 
-    /// Copies or moves a file to where it has the same name in another tree.
+    /// Copies or moves a file to the same name in another tree.
     pub(super) fn transfer(&mut self, file: u64, state: FileState, new: FileState) {
         let tree = self.tree();
         let Some(other) = self.load.to_tree else { return };
@@ -174,7 +174,7 @@ impl Worker<'_> {
         calls::rename(from.as_fd(), name, to.as_fd(), new).map(|()| None)
     }
 
-    /// Has `path` be the file's.
+    /// Stores the file's path in `path`.
     pub(super) fn name_file(&mut self, file: u64) {
         let mut path = std::mem::take(&mut self.path);
         self.tree().shape.file_path(file, &mut path);

@@ -1,4 +1,4 @@
-//! When the next operation of a load is due: at its rate, or as soon as it is its turn.
+//! [`Paces`]: when the next operation of a load is due, by its rate or by its share.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -9,24 +9,24 @@ use headstack_workload::ArrivalClock;
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS};
 
-/// So many operations more than its share a load may be ahead of the others by.
+/// Number of operations by which a load may be ahead of its share.
 const AHEAD: f64 = 64.0;
-/// How long one that is ahead waits before it looks again.
+/// Wait of a load that is ahead before it checks again.
 const WAIT_NS: u64 = 50_000;
 
-/// One load's.
+/// Pace of one load.
 struct Pace {
-    /// Arrivals from 0, where the phase has a rate.
+    /// Arrival times from 0, if the phase has a rate.
     arrivals: Option<Mutex<ArrivalClock>>,
-    /// Its part of all operations, where loads keep to shares.
+    /// Its share of all operations, if loads keep to shares.
     share: Option<f64>,
     done: AtomicU64,
     is_over: AtomicBool,
-    /// Threads that work on it.
+    /// Threads of the load.
     threads: AtomicU32,
 }
 
-/// The pace of all loads of a phase.
+/// Paces of all loads of a phase.
 pub struct Paces {
     paces: Vec<Pace>,
     /// When arrivals begin.
@@ -35,10 +35,10 @@ pub struct Paces {
 }
 
 impl Paces {
-    /// Those of a phase; `seed` decides on the arrivals of a rate.
+    /// Creates the paces of a phase; `seed` determines the arrivals.
     ///
     /// # Errors
-    /// A rate that is not allowed.
+    /// When a rate is not allowed.
     pub fn new(phase: &TreePhase, seed: u64) -> Result<Paces, LoadError> {
         let even = 100.0 / phase.loads.len().max(1) as f64;
         let pace = |(number, load): (u64, &headstack_jobfiles::trees::TreeLoad)| -> Result<Pace, LoadError> {
@@ -56,7 +56,7 @@ impl Paces {
         Ok(Paces { paces, start_ns: AtomicU64::new(u64::MAX), end_ns: AtomicU64::new(u64::MAX) })
     }
 
-    /// The phase begins for a thread: with the first of them for all.
+    /// Starts the phase for a thread; the first thread starts it for all.
     pub fn begin(&self, now_ns: u64, length_ns: u64) {
         let begun = self.start_ns.compare_exchange(u64::MAX, now_ns, Ordering::AcqRel, Ordering::Relaxed);
         if begun.is_ok() {
@@ -64,17 +64,17 @@ impl Paces {
         }
     }
 
-    /// When the phase began.
+    /// Start of the phase.
     pub fn start_ns(&self) -> u64 {
         self.start_ns.load(Ordering::Acquire)
     }
 
-    /// When it is over.
+    /// End of the phase.
     pub fn end_ns(&self) -> u64 {
         self.end_ns.load(Ordering::Acquire)
     }
 
-    /// Waits until the next operation of a load is due, and says when that was meant to be; `None` when the phase is over.
+    /// Waits until the next operation of a load is due, and returns when it was due; `None` when the phase is over.
     pub fn next(&self, load: usize, clock: &Clock, stop: &AtomicBool) -> Option<u64> {
         let pace = &self.paces[load];
         let is_over = || stop.load(Ordering::Relaxed) || clock.now_ns() >= self.end_ns();
@@ -115,14 +115,14 @@ impl Paces {
         own > least + AHEAD / pace.share.unwrap_or(1.0)
     }
 
-    /// A thread of a load has come to its end; with the last of them the others do not wait for the load any more.
+    /// Notes that a thread of a load has ended; after the last one, other loads no longer wait for this load.
     pub fn end(&self, load: usize) {
         if self.paces[load].threads.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.paces[load].is_over.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Operations that were due before the phase ended at `now_ns` and that nobody has begun.
+    /// Number of operations that were due before the phase ended at `now_ns` and have not been started.
     pub fn backlog(&self, now_ns: u64) -> u64 {
         let until_ns = now_ns.min(self.end_ns());
         let left = |pace: &Pace| match &pace.arrivals {

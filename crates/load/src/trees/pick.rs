@@ -1,14 +1,14 @@
-//! Which member a load works on next.
+//! [`Picker`]: chooses the next member of a load.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstack_jobfiles::trees::Order;
 use headstack_workload::Random;
 
-/// So often a member is drawn at random before all are looked at in turn.
+/// Number of random draws before all members are tried in turn.
 const DRAWS: usize = 64;
 
-/// State that the threads of a load share.
+/// Shared state of the threads of a load.
 pub struct Picker {
     order: Order,
     count: u64,
@@ -18,21 +18,21 @@ pub struct Picker {
 /// Result of picking a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picked<T> {
-    /// This one is taken.
+    /// A member that was taken.
     Member(u64, T),
-    /// None is as wanted at the moment.
+    /// No member qualifies at present.
     None,
-    /// Each has had its turn.
+    /// All members have had their turn.
     Done,
 }
 
 impl Picker {
-    /// A picker among `count` members.
+    /// Creates a picker among `count` members.
     pub fn new(order: Order, count: u64) -> Picker {
         Picker { order, count, next: AtomicU64::new(0) }
     }
 
-    /// The next member that `take` takes.
+    /// Returns the next member for which `take` succeeds.
     pub fn pick<T>(&self, random: &mut Random, mut take: impl FnMut(u64) -> Option<T>) -> Picked<T> {
         if self.count == 0 {
             return Picked::None;

@@ -1,4 +1,4 @@
-//! The folder that a tree grows in: ours alone, by a file that says so.
+//! [`Place`]: the folder of a tree, owned by headstack as shown by a marker file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -16,11 +16,11 @@ use super::shape::Shape;
 use crate::LoadError;
 use crate::integrity::random_run;
 
-/// In the anchor of each tree: who made it, and what it looks like.
+/// Name of the marker in the anchor of each tree; it states the creator and the shape.
 pub const MARKER: &str = ".headstack-tree";
 /// Folder in the root of a new file system.
 const LOST_AND_FOUND: &str = "lost+found";
-/// Generations of one run: so many visits that write to a file are told apart.
+/// Generations per run: so many visits that write to a file can be distinguished.
 const GENERATIONS: u32 = 1 << 14;
 
 /// Contents of the marker.
@@ -28,16 +28,16 @@ const GENERATIONS: u32 = 1 << 14;
 #[serde(deny_unknown_fields)]
 struct Marked {
     headstack_tree: u32,
-    /// A random number, in every stamp of the tree.
+    /// Random number in every stamp of the tree.
     id: u64,
-    /// How often the tree was used.
+    /// Number of runs that used the tree.
     runs: u32,
     seed: u64,
     stamped: bool,
     tree: Tree,
 }
 
-/// An anchor that is open, and nobody else's until it is dropped.
+/// An open anchor, locked against other processes until it is dropped.
 #[derive(Debug)]
 pub struct Place {
     name: String,
@@ -45,25 +45,25 @@ pub struct Place {
     marker: File,
     marked: Marked,
     is_new: bool,
-    /// Whether the folder was made with the marker.
+    /// Whether the folder was created with the marker.
     is_made: bool,
 }
 
-/// Counts of files and folders removed from a tree.
+/// Numbers of files and folders removed from a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Folders.
+    /// Number of folders.
     pub folders: u64,
 }
 
 impl Place {
-    /// Opens the anchor of a tree, or makes it where its parent is there.
+    /// Opens the anchor of a tree, or creates it if its parent exists.
     ///
     /// # Errors
-    /// A folder that holds what headstack did not make, a name that is no folder or lies among devices, a tree that
-    /// another process uses.
+    /// When the folder contains anything that headstack did not create, the name is no folder or is among devices, or
+    /// another process uses the tree.
     pub fn open(tree: &Tree, seed: u64, stamped: bool) -> Result<Place, LoadError> {
         let path = Path::new(&tree.anchor);
         let refused = |message: String| LoadError::Target { target: tree.anchor.clone(), message };
@@ -73,7 +73,7 @@ impl Place {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                // Looked at before the folder is made: a refused anchor leaves nothing behind.
+                // Checked before the folder is created, so that a refused anchor leaves nothing behind.
                 if is_among_devices(&fs::canonicalize(parent).map_err(failed("create"))?) {
                     return Err(among_devices());
                 }
@@ -122,10 +122,10 @@ impl Place {
         Ok(place)
     }
 
-    /// Opens the anchor of a tree that an earlier run has made, to look at it.
+    /// Opens the anchor of a tree of an earlier run for inspection.
     ///
     /// # Errors
-    /// A folder without a tree, or one that another process uses.
+    /// When the folder has no tree, or another process uses it.
     pub fn of(anchor: &str) -> Result<Place, LoadError> {
         let refused = |message: String| LoadError::Target { target: anchor.to_owned(), message };
         let failed = |action| move |source| LoadError::Io { target: anchor.to_owned(), action, source };
@@ -142,12 +142,13 @@ impl Place {
         Ok(Place { name: anchor.to_owned(), folder, marker, marked, is_new: false, is_made: false })
     }
 
-    /// Removes the marker, and the folder, where both were made by this process: another tree of the same job was refused.
+    /// Removes the marker, and the folder, if both were created by this process: for when another tree of the same job
+    /// was refused.
     pub fn abandon(self) {
         if !self.is_new {
             return;
         }
-        // What led here is reported; an empty folder that cannot be removed is no harm.
+        // The original failure is reported; an empty folder that cannot be removed does no harm.
         let _ = calls::remove(self.folder.as_fd(), MARKER, false);
         if self.is_made {
             let _ = fs::remove_dir(&self.name);
@@ -160,21 +161,21 @@ impl Place {
         written.and_then(|()| self.marker.set_len(text.len() as u64)).map_err(|source| self.failed("write", source))
     }
 
-    /// Takes this shape from now on, once the tree before it is removed.
+    /// Stores this shape in the marker, once the previous tree is removed.
     ///
     /// # Errors
-    /// The marker cannot be written.
+    /// When the marker cannot be written.
     pub fn become_of(&mut self, tree: &Tree, seed: u64, stamped: bool) -> Result<(), LoadError> {
         self.marked = Marked { seed, stamped, tree: tree.clone(), ..self.marked.clone() };
         self.write_marker()
     }
 
-    /// The shape of what it holds.
+    /// Shape of the present tree.
     pub fn shape(&self) -> Option<Shape> {
         Shape::new(&self.marked.tree, self.marked.seed, self.marked.stamped)
     }
 
-    /// Whether a tree of this kind grows in it, or none yet.
+    /// Whether it contains a tree of this kind, or none yet.
     pub fn is_of(&self, tree: &Tree, seed: u64, stamped: bool) -> bool {
         let Marked { seed: known_seed, stamped: known_stamped, tree: known, .. } = &self.marked;
         let as_known =
@@ -182,33 +183,33 @@ impl Place {
         *known_seed == seed && *known_stamped == stamped && as_known(known) == as_known(tree)
     }
 
-    /// Whether it was made by this process.
+    /// Whether this process created it.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// The random number that its stamps bear.
+    /// Random number in its stamps.
     pub fn id(&self) -> u64 {
         self.marked.id
     }
 
-    /// A number that only a place with this tree has.
+    /// A hash that is specific to the place with this tree.
     pub fn hash(&self) -> u64 {
         let known = Marked { runs: 0, ..self.marked.clone() };
         XxHash3_64::oneshot(serde_json::to_string(&known).expect("a marker is plain data").as_bytes())
     }
 
-    /// The last generation before those of this run.
+    /// Last generation before those of this run.
     pub fn generation(&self) -> u32 {
         self.marked.runs.wrapping_mul(GENERATIONS)
     }
 
-    /// The anchor.
+    /// The anchor's descriptor.
     pub fn folder(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
-    /// Its name.
+    /// The anchor's path.
     pub fn name(&self) -> &str {
         &self.name
     }

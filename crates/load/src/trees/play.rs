@@ -1,4 +1,4 @@
-//! A phase of loads on trees, from the format to the result.
+//! Plays a phase of loads on trees, from the format to the result.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ use crate::threads::{WorkerContext, run_workers};
 use crate::together::Start;
 use crate::{LoadError, Progress};
 
-/// Makes or finds the trees, puts the loads on them, and checks what was written where that is asked for; `progress` hears
-/// of all of it and says whether to go on.
+/// Creates or inspects the trees, runs the loads on them, and checks their data if requested; `progress` receives the
+/// state of all steps and returns whether to continue.
 ///
 /// # Errors
-/// A folder that headstack did not make, a tree that is not what an earlier run left, what cannot be made. What fails
-/// under the load is counted.
+/// When a folder was not created by headstack, a tree is not what an earlier run left, or something cannot be created.
+/// Failures under load are only counted.
 pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     spec.check()?;
@@ -61,7 +61,7 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
     Ok(result)
 }
 
-/// Has `work` ask `progress`, which other threads may not.
+/// Lets `work` call `progress`, which must run on the calling thread.
 fn with_progress<T: Send>(
     progress: &mut dyn FnMut(&Progress) -> bool,
     work: impl FnOnce(Goes) -> Result<T, LoadError> + Send,
@@ -88,10 +88,10 @@ fn with_progress<T: Send>(
     })
 }
 
-/// Judges what a run on the tree in `anchor` has left, by the ledger that it kept.
+/// Verifies the data that a run left on the tree in `anchor`, by its ledger.
 ///
 /// # Errors
-/// A folder without a tree, the ledger of another, what cannot be read.
+/// When the folder has no tree, the ledger is of another tree, or something cannot be read.
 pub fn verify_tree(
     anchor: &str,
     ledger: &Path,
@@ -116,13 +116,13 @@ pub fn verify_tree(
     Ok(judged_alone(&tree, judged, began.elapsed()))
 }
 
-/// Whether the phase removes what an earlier run has left.
+/// Whether the phase removes the tree of an earlier run.
 fn removes(phase: &TreePhase) -> bool {
     matches!(phase.format, Format::Anew | Format::Folders | Format::Clean)
 }
 
-/// The places of all trees, each looked at before anything grows in one of them; where one is refused, those that were made
-/// for the others are gone.
+/// Opens the places of all trees, checking each before any tree is created; if one is refused, those created for the
+/// others are removed.
 fn accepted(spec: &TreeSpec) -> Result<Vec<Place>, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let mut places = Vec::new();
@@ -145,7 +145,7 @@ fn accepted(spec: &TreeSpec) -> Result<Vec<Place>, LoadError> {
     Ok(places)
 }
 
-/// A tree as the phase wants it before its loads begin.
+/// Prepares a tree for the loads of the phase.
 fn grown(
     spec: &TreeSpec,
     tree: &Tree,

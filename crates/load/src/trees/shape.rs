@@ -1,34 +1,32 @@
-//! What a tree looks like: names, sizes and places of its members, which follow from their numbers.
+//! [`Shape`]: names, sizes and places of a tree's members, all computed from their numbers.
 
 use std::fmt::Write;
 
 use headstack_jobfiles::trees::Tree;
 use headstack_workload::{Purpose, Random};
 
-/// A tree as numbers. Folders are numbered level by level from 0, those of a folder next to each other; files folder by
-/// folder.
+/// A tree as numbers. Folders are numbered level by level from 0, siblings next to each other; files folder by folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     depth: u32,
     width: u64,
     files_in_folder: u64,
     folders: u64,
-    /// The first folder that has files.
+    /// The first folder with files.
     first_with_files: u64,
     files: u64,
-    /// The loads use so many of these files, from the first on.
+    /// Number of files that the loads use, from the first on.
     used: u64,
-    /// Sizes with the share of files up to here, 0 to 1.
+    /// Sizes with the cumulative share of files, 0 to 1.
     sizes: Vec<(u64, f64)>,
     seed: u64,
 }
 
-/// Sizes are rounded up to whole sectors where each carries a stamp.
+/// Sizes are rounded up to whole sectors if each carries a stamp.
 pub const SECTOR_BYTES: u64 = 512;
 
 impl Shape {
-    /// The shape of a tree that is known to be of a size that can be counted; `stamped` has sizes of whole sectors.
-    /// `None` where it is not.
+    /// Returns the shape of a tree; `stamped` rounds sizes to whole sectors. `None` if its size overflows.
     pub fn new(tree: &Tree, seed: u64, stamped: bool) -> Option<Shape> {
         tree.members()?;
         let folders = tree.folders()?;
@@ -57,7 +55,7 @@ impl Shape {
         Some(shape)
     }
 
-    /// So many files come to `bytes`, at least one where there is any.
+    /// Number of files that total `bytes`, at least one if there are any.
     fn up_to(&self, bytes: Option<u64>) -> u64 {
         let Some(bytes) = bytes else { return self.files };
         let mut sum = 0u64;
@@ -68,17 +66,17 @@ impl Shape {
         reached.map_or(self.files, |file| file + 1)
     }
 
-    /// Folders below the anchor.
+    /// Number of folders below the anchor.
     pub fn folders(&self) -> u64 {
         self.folders
     }
 
-    /// Files.
+    /// Number of files.
     pub fn files(&self) -> u64 {
         self.files
     }
 
-    /// Files that loads take theirs from.
+    /// Number of files that loads use.
     pub fn used(&self) -> u64 {
         self.used
     }
@@ -92,12 +90,12 @@ impl Shape {
         }
     }
 
-    /// The longest file.
+    /// Longest file in bytes.
     pub fn longest_bytes(&self) -> u64 {
         self.sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
     }
 
-    /// How long a file is when it is full.
+    /// Full length of a file in bytes.
     pub fn size_bytes(&self, file: u64) -> u64 {
         match self.sizes.as_slice() {
             [] => 0,
@@ -110,14 +108,14 @@ impl Shape {
         }
     }
 
-    /// The folder of a file; `None` where that is the anchor.
+    /// The folder of a file; `None` for the anchor.
     pub fn folder_of(&self, file: u64) -> Option<u64> {
         (self.depth > 0).then(|| self.first_with_files + file / self.files_in_folder)
     }
 
-    /// The folder that a folder is in; `None` where that is the anchor.
+    /// The parent of a folder; `None` for the anchor.
     pub fn parent(&self, folder: u64) -> Option<u64> {
-        // Level by level, each folder's `width` folders follow one another: the first level's begin at 0.
+        // Level by level, each folder's `width` folders are consecutive; those of the first level begin at 0.
         (folder >= self.width).then(|| folder / self.width - 1)
     }
 
@@ -187,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The members of a tree as somebody would write them down who walks through it.
+    /// Lists the members of a tree by walking through it.
     fn walked(prefix: &str, level: u32, tree: &Tree, folders: &mut Vec<String>, files: &mut Vec<String>) {
         if level == tree.depth || tree.has_files_everywhere && level > 0 {
             files.extend((1..=tree.files).map(|file| format!("{prefix}vdb_f{file:04}.file")));

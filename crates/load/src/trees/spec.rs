@@ -1,4 +1,4 @@
-//! What a load on trees is asked for, and whether it can be.
+//! [`TreeSpec`]: the definition of a load on trees, and its checks.
 
 use std::path::PathBuf;
 
@@ -7,20 +7,19 @@ use headstack_jobfiles::trees::{Operation, Tree, TreePhase};
 use super::shape::{SECTOR_BYTES, Shape};
 use crate::LoadError;
 
-/// Loads on trees, and what decides on them.
+/// Definition of loads on trees.
 #[derive(Clone, Debug)]
 pub struct TreeSpec {
-    /// What is done.
+    /// The phase.
     pub phase: TreePhase,
     /// Seed of sizes, choices and arrivals.
     pub seed: u64,
-    /// Where it is kept what was written, so that it can be judged after a crash: of several trees, with their names
-    /// behind it.
+    /// Path of the ledger, which allows verification after a crash; with several trees, their names are appended.
     pub ledger: Option<PathBuf>,
 }
 
 impl TreeSpec {
-    /// Where the ledger of a tree is.
+    /// Path of a tree's ledger.
     pub(super) fn ledger_of(&self, tree: &Tree) -> Option<PathBuf> {
         let path = self.ledger.as_ref()?;
         match self.phase.trees.len() {
@@ -29,10 +28,10 @@ impl TreeSpec {
         }
     }
 
-    /// What cannot be, before anything is touched.
+    /// Checks for impossible settings before anything is changed.
     ///
     /// # Errors
-    /// Loads on trees of files without a size, direct requests that no device takes, moves of stamped files.
+    /// For loads on trees of files without a size, direct requests that no device accepts, moves of stamped files.
     pub fn check(&self) -> Result<(), LoadError> {
         let phase = &self.phase;
         for load in &phase.loads {

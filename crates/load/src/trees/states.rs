@@ -1,16 +1,16 @@
-//! What is known of each member: one word of 64 bits.
+//! [`States`]: the state of each member, one word of 64 bits.
 //!
 //! | bits | of a file | of a folder |
 //! | --- | --- | --- |
 //! | 0 | it exists | it exists |
-//! | 1 | it is full: as long as it is to be | |
-//! | 2 | somebody works on it | somebody works on it |
-//! | 3 | an operation failed, so that nobody knows | the same |
-//! | 4..34 | the generation that all of it has at least | members in it |
+//! | 1 | it is full: it has its full length | |
+//! | 2 | a thread works on it | a thread works on it |
+//! | 3 | an operation failed, so that the state is unknown | the same |
+//! | 4..34 | lowest generation of its contents | number of members in it |
 //! | 34..64 | the generation last written | |
 //!
-//! A generation is a visit that writes: one that went through the whole file raises both, one that wrote a part of it
-//! only the later.
+//! A generation is a visit that writes: one that wrote the whole file raises both, one that wrote a part only the
+//! latter.
 
 use std::io;
 use std::path::Path;
@@ -31,18 +31,18 @@ const WHOLE_SHIFT: u32 = 4;
 const LATEST_SHIFT: u32 = WHOLE_SHIFT + GENERATION_BITS;
 const MEMBER: u64 = 1 << WHOLE_SHIFT;
 
-/// A file as it is known.
+/// State of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
-    /// Whether it is there.
+    /// Whether it exists.
     pub exists: bool,
-    /// Whether it is as long as it is to be.
+    /// Whether it has its full length.
     pub is_full: bool,
-    /// Whether an operation on it failed, so that nobody knows what it is like.
+    /// Whether an operation on it failed, so that its state is unknown.
     pub is_unknown: bool,
-    /// Version that all of it has at least.
+    /// Lowest generation of its contents.
     pub whole: u32,
-    /// Version of the last write.
+    /// Generation of the last write.
     pub latest: u32,
 }
 
@@ -64,42 +64,42 @@ impl FileState {
         }
     }
 
-    /// The generation of the next visit that writes.
+    /// Generation of the next visit that writes.
     pub fn next(self) -> u32 {
         ((u64::from(self.latest) + 1) & GENERATION_MASK) as u32
     }
 }
 
-/// Contents that a file may have.
+/// Allowed contents of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// As it is to be: of its generations any from `whole` to `latest`.
+    /// Expected state: any of its generations from `whole` to `latest`.
     pub state: FileState,
-    /// Whether it has to be so. Else it may be missing, shorter, or hold zeros.
+    /// Whether the state is guaranteed. Otherwise it may be missing, shorter, or contain zeros.
     pub is_sure: bool,
-    /// Whether nobody knows anything.
+    /// Whether nothing is known.
     pub is_unknown: bool,
 }
 
-/// All members of a tree.
+/// States of all members of a tree.
 #[derive(Debug)]
 pub struct States {
     words: Words,
 }
 
 impl States {
-    /// Nothing is there yet; `generation` is the last before those of this run.
+    /// Creates the states of an empty tree; `generation` is the last before those of this run.
     ///
     /// # Errors
-    /// The system has no such amount of memory.
+    /// When the system does not have that much memory.
     pub fn in_memory(shape: &Shape, generation: u32) -> io::Result<States> {
         let states = States { words: Words::in_memory(shape)? };
         states.forget(shape, generation);
         Ok(states)
     }
 
-    /// As an earlier run left it in a ledger, or with nothing there yet in a new one. What somebody worked on when it
-    /// ended, nobody knows. Also whether there was a ledger.
+    /// Loads the states that an earlier run left in a ledger, or creates an empty one. Members in use when it ended are
+    /// unknown. Also returns whether there was a ledger.
     ///
     /// # Errors
     /// Those of [`Words::in_file`].
@@ -112,7 +112,7 @@ impl States {
         Ok((states, is_old))
     }
 
-    /// Nothing is there any more.
+    /// Resets all states to those of an empty tree.
     pub fn forget(&self, shape: &Shape, generation: u32) {
         let nothing = FileState { latest: generation, ..FileState::default() }.word();
         for file in 0..shape.files() {
@@ -126,14 +126,14 @@ impl States {
     pub fn take_up(&self, shape: &Shape) {
         let lost = |word: u64| (word & BUSY != 0).then_some(word & !BUSY | UNKNOWN);
         let take_up = |word: &AtomicU64| {
-            // Where nobody worked on it, it stays as it is.
+            // If no thread worked on it, it stays as it is.
             let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, lost);
         };
         (0..shape.files()).for_each(|file| take_up(self.words.file(file)));
         (0..shape.folders()).for_each(|folder| take_up(self.words.folder(folder)));
     }
 
-    /// What may be found of a file that nobody works on any more, once the process that did is gone, or once power was.
+    /// Allowed contents of a file that no thread works on, after the end of the process, or after a power loss.
     pub fn expected(&self, file: u64, power_was_lost: bool) -> Expected {
         let word = self.words.file(file).load(Ordering::Acquire);
         let (known, durable) = (FileState::of(word), FileState::of(self.words.durable(file).load(Ordering::Acquire)));
@@ -152,12 +152,12 @@ impl States {
         }
     }
 
-    /// A file is on stable storage as it now is.
+    /// Marks the current state of a file as being on stable storage.
     pub fn flushed(&self, file: u64, state: FileState) {
         self.words.durable(file).store(state.word(), Ordering::Release);
     }
 
-    /// A file is about to be removed, after which nothing is promised of it.
+    /// Notes that a file is about to be removed; then nothing about it is guaranteed.
     pub fn unpromise(&self, file: u64) {
         self.words.durable(file).store(0, Ordering::Release);
     }
@@ -167,7 +167,7 @@ impl States {
         FileState::of(self.words.file(file).load(Ordering::Acquire))
     }
 
-    /// Takes a file that is as wanted and that nobody works on.
+    /// Takes a file for which `wanted` returns true and that no thread works on.
     pub fn take_file(&self, file: u64, wanted: impl Fn(FileState) -> bool) -> Option<FileState> {
         let word = self.words.file(file);
         let seen = word.load(Ordering::Acquire);
@@ -177,24 +177,25 @@ impl States {
         taken.then_some(state)
     }
 
-    /// Gives a file back as it now is.
+    /// Returns a file with its new state.
     pub fn give_file(&self, file: u64, state: FileState) {
         self.words.file(file).store(state.word(), Ordering::Release);
     }
 
-    /// Whether a folder is there.
+    /// Whether a folder exists.
     pub fn has_folder(&self, folder: u64) -> bool {
         self.words.folder(folder).load(Ordering::Acquire) & EXISTS != 0
     }
 
-    /// Counts a member into a folder, which then stays; the anchor (`None`) always does. False where it is not there.
+    /// Counts a member into a folder, which then cannot be removed; the anchor (`None`) always exists. Returns false if
+    /// the folder does not exist.
     pub fn join(&self, folder: Option<u64>) -> bool {
         let Some(folder) = folder else { return true };
         let joined = |word: u64| (word & (EXISTS | BUSY | UNKNOWN) == EXISTS).then_some(word + MEMBER);
         self.words.folder(folder).fetch_update(Ordering::AcqRel, Ordering::Acquire, joined).is_ok()
     }
 
-    /// A member is gone from a folder.
+    /// Counts a member out of a folder.
     pub fn leave(&self, folder: Option<u64>) {
         if let Some(folder) = folder {
             let before = self.words.folder(folder).fetch_sub(MEMBER, Ordering::AcqRel);
@@ -202,14 +203,14 @@ impl States {
         }
     }
 
-    /// Takes a folder that is not there, or one that is there and empty.
+    /// Takes a folder that does not exist, or one that exists and is empty.
     pub fn take_folder(&self, folder: u64, exists: bool) -> bool {
         let wanted = if exists { EXISTS } else { 0 };
         let word = self.words.folder(folder);
         word.compare_exchange(wanted, wanted | BUSY, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives an empty folder back; `None` where nobody knows whether it is there.
+    /// Returns an empty folder; `None` if it is unknown whether it exists.
     pub fn give_folder(&self, folder: u64, exists: Option<bool>) {
         let word = match exists {
             Some(true) => EXISTS,
@@ -240,7 +241,7 @@ mod tests {
         }
     }
 
-    /// What is promised of a file, step by step, to whoever looks after the process or the power is gone.
+    /// Guarantees for a file, step by step, after the process ended or power was lost.
     #[test]
     fn what_may_be_found_follows_from_what_was_flushed() {
         let shape = Shape::new(&Tree { files: 1, ..empty() }, 1, true).unwrap();

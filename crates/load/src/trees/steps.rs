@@ -1,9 +1,9 @@
-//! What was done, by kind of system call as users think of it: how often, how long, how much.
+//! [`Steps`]: counts, times and bytes by kind of step, roughly a system call.
 
 use headstack_jobfiles::trees::Operation;
 use headstack_result::{KindResult, OperationResult};
 
-/// One thing done to a member.
+/// An operation on a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Mkdir,
@@ -40,7 +40,7 @@ impl Step {
         Step::Move,
     ];
 
-    /// What it is called.
+    /// Name of the step.
     pub fn name(self) -> &'static str {
         match self {
             Step::Mkdir => "mkdir",
@@ -60,7 +60,7 @@ impl Step {
         }
     }
 
-    /// The step that an operation is counted by.
+    /// The step that counts an operation.
     pub fn of(operation: Operation) -> Step {
         match operation {
             Operation::Mkdir => Step::Mkdir,
@@ -79,22 +79,22 @@ impl Step {
     }
 }
 
-/// All that was done.
+/// Results of all steps.
 #[derive(Clone, Debug, Default)]
 pub struct Steps([KindResult; Step::ALL.len()]);
 
 impl Steps {
-    /// Results of one kind of step.
+    /// Mutable results of one kind of step.
     pub fn of(&mut self, step: Step) -> &mut KindResult {
         &mut self.0[step as usize]
     }
 
-    /// The same, to look at.
+    /// Results of one kind of step.
     pub fn get(&self, step: Step) -> &KindResult {
         &self.0[step as usize]
     }
 
-    /// Adds another thread's.
+    /// Adds the results of another thread.
     pub fn merge(&mut self, other: &Steps) {
         for (own, other) in self.0.iter_mut().zip(&other.0) {
             own.count += other.count;
@@ -105,7 +105,7 @@ impl Steps {
         }
     }
 
-    /// Results of all steps that were done.
+    /// Results of all steps that occurred.
     pub fn told(&self) -> Vec<OperationResult> {
         let done = Step::ALL.iter().zip(&self.0).filter(|(_, kind)| kind.count > 0 || kind.errors > 0);
         done.map(|(step, kind)| OperationResult {

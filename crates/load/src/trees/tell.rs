@@ -1,4 +1,4 @@
-//! What the threads of a phase have done, as one result.
+//! Joins the results of the threads of a phase.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::worker::{Done, Grown};
 use crate::measured::Ran;
 use crate::usage::Usage;
 
-/// The result of a phase; reads, writes and flushes also as requests.
+/// Returns the result of a phase; reads, writes and flushes also count as requests.
 pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran, notes: Vec<String>) -> RunResult {
     let phase = &spec.phase;
     let anchors: Vec<&str> = phase.trees.iter().map(|tree| tree.anchor.as_str()).collect();
@@ -78,14 +78,14 @@ pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran
     result.integrity = phase.verify.then_some(judged.told);
     result.checks = vec![Check {
         name: "files opened = files closed".to_owned(),
-        // After a failure in mid-copy, files are closed unseen.
+        // After a failure during a copy, files are closed without a count.
         passed: opened == closed || failed > 0,
         detail: format!("{opened} opened or made, {closed} closed"),
     }];
     result
 }
 
-/// A look at a tree that nobody works on.
+/// Returns the result of checking a tree without a load.
 pub fn judged_alone(tree: &Grown, judged: Judged, took: Duration) -> RunResult {
     let system = SystemRecord::new(tree.place.name(), "folder", Value::Null);
     let workload = json!({ "name": "verify" });

@@ -1,4 +1,4 @@
-//! Visits to files: opened, read or written request by request, closed.
+//! Visits to files: open, read or write request by request, close.
 
 use std::fs::File;
 use std::io;
@@ -14,11 +14,11 @@ use super::states::{Expected, FileState};
 use super::steps::Step;
 use super::worker::{Grown, Worker};
 
-/// A file that is open, and what is known of it.
+/// An open file with its state.
 pub(super) struct Visit {
     pub(super) file: File,
     pub(super) belongs: Belongs,
-    /// As it was, and, once something was written, with this visit's generation as the latest.
+    /// State at the start of the visit; after a write, with this visit's generation as the latest.
     pub(super) state: FileState,
     pub(super) size_bytes: u64,
     /// Whether anything was written.
@@ -27,16 +27,16 @@ pub(super) struct Visit {
 
 /// Outcome of a visit.
 enum Ended {
-    /// It went through the whole file, from its begin to its end.
+    /// The visit covered the whole file, from start to end.
     AtEnd,
-    /// Somewhere in it.
+    /// The visit covered a part of it.
     Within,
-    /// Something failed.
+    /// An operation failed.
     Failed,
 }
 
 impl Worker<'_> {
-    /// Reads or writes a file: once through it in order, or as many requests as the load has for it.
+    /// Reads or writes a file: once through it in order, or as many requests as the load defines.
     pub(super) fn visit(&mut self, file: u64, state: FileState) {
         let tree = self.tree();
         let Some(due_ns) = self.due() else { return tree.states.give_file(file, state) };
@@ -80,7 +80,7 @@ impl Worker<'_> {
         calls::open(tree.place.folder(), &self.path, flags).map(File::from)
     }
 
-    /// Whether a visit writes each of its requests: a file that is not full is written from its begin to its end.
+    /// Whether all requests of a visit are writes: a file that is not full is written from start to end.
     fn writes_alone(&self, state: FileState) -> bool {
         self.load.operation == Operation::Write && (self.load.read_percent.is_none() || !state.is_full)
     }
@@ -153,7 +153,7 @@ impl Worker<'_> {
         self.step(Step::Write, due_ns, length, |worker| visit.file.write_all_at(worker.buffer.of(length_bytes), offset))
     }
 
-    /// Copies a full file to where there is none; what the copy then is.
+    /// Copies a full file to a name that does not exist; returns the state of the copy.
     pub(super) fn copy_file(
         &mut self,
         file: u64,

@@ -1,4 +1,5 @@
-//! A thread of a load on a tree: takes a member, does its operation, books it, gives the member back.
+//! [`Worker`]: a thread of a load on a tree. It takes a member, executes an operation, records it, and returns the
+//! member.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +20,14 @@ use crate::error_log::TOLD;
 use crate::progress::WorkerProgress;
 use crate::usage::Usage;
 
-/// Between two looks for a member where none was as wanted.
+/// Wait after no member qualified.
 const WAIT_NS: u64 = 1_000_000;
-/// After so long without one, a load has nothing left to do.
+/// Time without a qualifying member after which a load ends.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// Begun later than this after it was due, an operation counts as late.
+/// Delay after which an operation counts as late.
 const LATE_NS: u64 = 50_000;
 
-/// A tree that grows.
+/// A prepared tree.
 pub struct Grown {
     /// Its anchor.
     pub place: Place,
@@ -36,28 +37,28 @@ pub struct Grown {
     pub states: States,
 }
 
-/// State that all threads of a phase share.
+/// Shared state of all threads of a phase.
 pub struct Common<'a> {
     /// The trees.
     pub trees: &'a [Grown],
     /// When operations are due.
     pub paces: &'a Paces,
-    /// When what is counted begins: so long after the first thread did.
+    /// Time after the start of the first thread at which counting begins.
     pub warm_up_ns: u64,
     /// Length of intervals.
     pub interval_ns: u64,
     /// Whether contents are stamped and checked.
     pub verifies: bool,
-    /// Whether all are to end.
+    /// Whether all threads are to stop.
     pub stop: &'a AtomicBool,
-    /// Whose time it is.
+    /// The clock.
     pub clock: &'a Clock,
 }
 
-/// A thread.
+/// A worker thread.
 pub struct Worker<'a> {
     pub(super) common: &'a Common<'a>,
-    /// The number of its load in the phase.
+    /// Number of its load in the phase.
     pub(super) number: usize,
     pub(super) load: &'a TreeLoad,
     pub(super) picker: &'a Picker,
@@ -71,27 +72,27 @@ pub struct Worker<'a> {
 /// Results of a thread.
 #[derive(Default)]
 pub struct Done {
-    /// By kind.
+    /// Results by kind of step.
     pub steps: Steps,
-    /// Over time, from the begin of what is counted.
+    /// Time series from the start of counting.
     pub intervals: Vec<(Interval, LatencyHistogram)>,
-    /// The first that failed, in words, and how many did.
+    /// Messages of the first failures, and the number of all.
     pub failures: (Vec<String>, u64),
-    /// Operations that began later than they were due.
+    /// Operations that started late.
     pub late: u64,
-    /// When it ended.
+    /// End of the thread.
     pub end_ns: u64,
-    /// Why it ended before its time.
+    /// Why it ended early.
     pub note: Option<String>,
-    /// Why nothing can go on.
+    /// The failure that ends the phase.
     pub fatal: Option<String>,
     /// Verdicts on the reads.
     pub judged: Judged,
     /// Processor use of the thread.
     pub usage: Usage,
-    /// Files opened and closed, those of the warm-up too.
+    /// Files opened, including the warm-up.
     pub opened: u64,
-    /// See `opened`.
+    /// Files closed, including the warm-up.
     pub closed: u64,
     completed: u64,
     bytes: u64,
@@ -99,7 +100,7 @@ pub struct Done {
 }
 
 impl<'a> Worker<'a> {
-    /// A thread of the load `number`, of which `picker` chooses the members.
+    /// Creates a thread of the load `number`, whose members `picker` chooses.
     pub fn new(
         common: &'a Common<'a>,
         (number, load): (usize, &'a TreeLoad),
@@ -113,7 +114,7 @@ impl<'a> Worker<'a> {
         Worker { common, number, load, picker, random, buffer: Buffer::new(longest, seed), path, done, live }
     }
 
-    /// Works until the phase is over, or there is nothing left to do.
+    /// Works until the phase is over or nothing is left to do.
     pub fn work(mut self) -> Done {
         let before = Usage::of_this_thread();
         let mut nothing_since = None;
@@ -143,7 +144,7 @@ impl<'a> Worker<'a> {
         self.done
     }
 
-    /// Takes a member that the operation can be done to, and does it.
+    /// Takes a member that qualifies for the operation, and executes it.
     fn one_member(&mut self) -> Picked<()> {
         let (picker, states, shape) = (self.picker, &self.tree().states, &self.tree().shape);
         let file = |wanted: fn(FileState) -> bool| move |member: u64| states.take_file(member, wanted);
@@ -236,12 +237,12 @@ impl<'a> Worker<'a> {
         self.common.stop.load(Ordering::Relaxed) || self.now_ns() >= self.common.paces.end_ns()
     }
 
-    /// When the next operation is due, as soon as it is; `None` when the phase is over.
+    /// Waits for the next operation and returns when it was due; `None` when the phase is over.
     pub(super) fn due(&self) -> Option<u64> {
         self.common.paces.next(self.number, self.common.clock, self.common.stop)
     }
 
-    /// Does a step and books it; it was meant to begin at `intended_ns`, or as soon as the one before was over.
+    /// Executes a step and records it; it was due at `intended_ns`, or at the end of the previous step.
     pub(super) fn step<T>(
         &mut self,
         step: Step,
@@ -257,7 +258,7 @@ impl<'a> Worker<'a> {
         outcome
     }
 
-    /// Books what was done, where the warm-up is over.
+    /// Records a step, unless during the warm-up.
     pub(super) fn book(&mut self, step: Step, times: Times, bytes: u64, failed: Option<&io::Error>) {
         let from_ns = self.common.paces.start_ns() + self.common.warm_up_ns;
         let Times { intended_ns, started_ns, at_ns } = times;
@@ -273,7 +274,7 @@ impl<'a> Worker<'a> {
                 self.done.failures.0.push(told);
             }
             self.done.steps.of(step).errors += 1;
-            // What every operation would meet from now on.
+            // Errors that every later operation would meet.
             if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EROFS | libc::EDQUOT | libc::ENODEV)) {
                 self.done.fatal = Some(format!("{}: {error}", self.tree().place.name()));
             }
@@ -310,19 +311,19 @@ impl<'a> Worker<'a> {
         response.record(response_ns);
     }
 
-    /// Requests to a file before the next one is taken.
+    /// Number of requests to a file before the next one is taken.
     pub(super) fn requests(&self, size_bytes: u64) -> u64 {
         let mean: f64 = self.load.sizes.iter().map(|(bytes, share)| f64::from(*bytes) * share / 100.0).sum();
         let once = (size_bytes as f64 / mean).ceil() as u64;
         match (self.load.requests_per_file, self.load.requests) {
             (Some(requests), _) => requests,
-            // One by one, requests of several sizes end with the file.
+            // For single requests, those of several sizes end with the file.
             (None, Order::Sequential | Order::Once) => u64::MAX,
             (None, Order::Random) => once.max(1),
         }
     }
 
-    /// The length of the next request.
+    /// Length of the next request.
     pub(super) fn length(&mut self) -> u64 {
         match self.load.sizes.as_slice() {
             [(bytes, _)] => u64::from(*bytes),
@@ -338,7 +339,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// When something was done.
+/// Times of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub(super) intended_ns: u64,
@@ -346,7 +347,7 @@ pub(super) struct Times {
     pub(super) at_ns: u64,
 }
 
-/// Takes a file that is not there, in a folder that is.
+/// Takes a file that does not exist, in a folder that does.
 pub(super) fn taken_for_new(shape: &Shape, states: &States, file: u64) -> Option<FileState> {
     let folder = shape.folder_of(file);
     if !states.join(folder) {

@@ -1,4 +1,4 @@
-//! The zones of a target as they are known: where a request may go. Nothing is read or written here.
+//! [`Board`]: the zone table of a target, which decides where a request may go. It does no I/O.
 
 use headstack_workload::Kind;
 
@@ -9,25 +9,26 @@ use super::course::{Course, Want};
 pub struct Zone {
     pub kind: ZoneKind,
     pub start_bytes: u64,
-    /// What is written next; of a conventional zone the end of its capacity.
+    /// Write pointer; for a conventional zone the end of its capacity.
     pub pointer_bytes: u64,
     pub capacity_end_bytes: u64,
-    /// It counts among those that may be open at a time, until it is full or reset.
+    /// Whether it counts towards the limit of open zones, until it is full or reset.
     pub is_open: bool,
-    /// A write, reset or finish of it is under way: one at a time, so that no two can overtake each other on any kernel.
+    /// Whether a write, reset or finish is under way: one at a time, so that no two can overtake each other on any
+    /// kernel.
     pub is_busy: bool,
-    /// The job that opened it; 0 for whoever did so before.
+    /// Number of the job that opened it; 0 if it was open before.
     pub job: u32,
 }
 
-/// What may be done to a zone.
+/// Type of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneKind {
-    /// Read and written anywhere.
+    /// Readable and writable anywhere.
     Conventional,
-    /// Written at its pointer alone.
+    /// Writable only at its write pointer.
     Sequential,
-    /// Offline or read-only: left alone.
+    /// Offline or read-only: not used.
     Lost,
 }
 
@@ -40,7 +41,7 @@ impl Zone {
         }
     }
 
-    /// Bytes that may be written before it is reset.
+    /// Bytes that may be written before a reset.
     pub fn left_bytes(&self) -> u64 {
         self.capacity_end_bytes - self.pointer_bytes
     }
@@ -50,20 +51,20 @@ impl Zone {
     }
 }
 
-/// What becomes of a request.
+/// The next step of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It goes there; [`Board::came_back`] hears of a write's end.
+    /// Submit it there; [`Board::came_back`] must be called when a write completes.
     Go { zone: usize, offset_bytes: u64, length_bytes: u32 },
-    /// The zone is to be reset ([`Board::was_reset`]), and the request asked about again.
+    /// Reset the zone ([`Board::was_reset`]), then ask again.
     Reset(usize),
-    /// The zone is to be finished ([`Board::was_finished`]), and the request asked about again.
+    /// Finish the zone ([`Board::was_finished`]), then ask again.
     Finish(usize),
-    /// It is a reset of this zone ([`Board::was_reset`]).
+    /// The request is a reset of this zone ([`Board::was_reset`]).
     Trim(usize),
-    /// It waits until another request of the zone has come back.
+    /// Wait until another request of the zone has completed.
     Wait,
-    /// There is nothing to read or reset in its zones.
+    /// Its zones have nothing to read or reset.
     Nothing,
 }
 
@@ -72,11 +73,11 @@ pub enum Step {
 pub struct Board {
     zones: Vec<Zone>,
     zone_bytes: u64,
-    /// Those that are open.
+    /// Open zones.
     open: Vec<usize>,
-    /// Written and not reset, in zones that have pointers.
+    /// Bytes written and not reset, in zones with write pointers.
     valid_bytes: u64,
-    /// Jobs at work.
+    /// Active jobs.
     jobs: Vec<u32>,
 }
 
@@ -96,7 +97,7 @@ impl Board {
         self.zone_bytes
     }
 
-    /// A job begins; its number, from 1.
+    /// Starts a job; returns its number, from 1.
     pub fn begin(&mut self) -> u32 {
         let job = (1..).find(|job| !self.jobs.contains(job) && !self.zones.iter().any(|zone| zone.job == *job));
         let job = job.expect("fewer jobs than numbers");
@@ -104,14 +105,14 @@ impl Board {
         job
     }
 
-    /// A job is over: what it left open may be finished for others.
+    /// Ends a job: zones that it left open may be finished for others.
     pub fn end(&mut self, job: u32) {
         self.jobs.retain(|known| *known != job);
     }
 
-    /// What becomes of a request of a job.
+    /// Returns the next step of a job's request.
     pub fn step(&mut self, course: &mut Course, want: &mut Want) -> Step {
-        // What has been passed over since it was drawn is passed over by those that wait too.
+        // Zones passed over since the draw are also passed over by waiting requests.
         if course.is_sequential {
             want.position_bytes = course.position_bytes(want);
         }
@@ -125,7 +126,7 @@ impl Board {
 
     fn write(&mut self, course: &mut Course, want: &mut Want) -> Step {
         let least = course.least_bytes;
-        // Each round but the last goes on to another zone.
+        // Each round but the last moves on to another zone.
         for _ in 0..=course.zones() {
             let (drawn, at_bytes) = course.locate(want.position_bytes);
             let zone = self.zones[drawn];
@@ -139,7 +140,7 @@ impl Board {
             }
             if course.is_sequential {
                 let written = zone.pointer_bytes - zone.start_bytes;
-                // It went through this zone, or others filled it: what follows belongs to the next.
+                // The job passed this zone, or others filled it: the rest belongs to the next.
                 if at_bytes >= zone.capacity_end_bytes - zone.start_bytes || (zone.left_bytes() == 0 && at_bytes > 0) {
                     course.move_to_next_zone(want);
                     continue;
@@ -210,7 +211,7 @@ impl Board {
             return Step::Go { zone: index, offset_bytes: zone.start_bytes + at_bytes, length_bytes };
         }
         match course.writes {
-            // As in fio, whoever reads and writes begins by writing.
+            // As in fio, a job that reads and writes begins with writes.
             true => {
                 want.kind = Kind::Write;
                 self.write(course, want)
@@ -243,7 +244,7 @@ impl Board {
         if waits { Step::Wait } else { Step::Nothing }
     }
 
-    /// Where it was drawn, up to the end of the zone.
+    /// The drawn place, cut at the end of the zone.
     fn plain(&self, index: usize, at_bytes: u64, want: &Want) -> Step {
         let zone = &self.zones[index];
         let offset_bytes = zone.start_bytes + at_bytes;
@@ -256,8 +257,8 @@ impl Board {
         self.open.len() < course.open_max && (course.job_open_max == usize::MAX || own() < course.job_open_max)
     }
 
-    /// An open zone in place of one that may not be opened: that which lies among them as the drawn one lies among all,
-    /// or the next of them that is free.
+    /// Returns an open zone in place of one that may not be opened: the one whose rank among open zones corresponds to
+    /// the drawn zone's among all, or the next free one.
     fn pick(&self, course: &Course, want: &Want) -> Picked {
         let is_job_full = self.open.len() < course.open_max;
         let is_candidate = |zone: &usize| course.holds(*zone) && (!is_job_full || self.zones[*zone].job == course.job);
@@ -276,12 +277,12 @@ impl Board {
         free.map_or(Picked::Nothing, Picked::Open)
     }
 
-    /// A write has come back that has written so many bytes.
+    /// Notes that a write of so many bytes has completed.
     pub fn came_back(&mut self, index: usize, written_bytes: u64) {
         self.set_pointer(index, self.zones[index].pointer_bytes + written_bytes);
     }
 
-    /// A zone is as it was found, or left.
+    /// Sets the write pointer of a zone to that of the device.
     pub fn set_pointer(&mut self, index: usize, pointer_bytes: u64) {
         let zone = &mut self.zones[index];
         zone.is_busy = false;
@@ -295,13 +296,13 @@ impl Board {
         }
     }
 
-    /// A zone was reset.
+    /// Notes that a zone was reset.
     pub fn was_reset(&mut self, index: usize) {
         self.set_pointer(index, self.zones[index].start_bytes);
         self.close(index);
     }
 
-    /// A zone was finished.
+    /// Notes that a zone was finished.
     pub fn was_finished(&mut self, index: usize) {
         self.set_pointer(index, self.zones[index].capacity_end_bytes);
     }
@@ -314,7 +315,7 @@ impl Board {
         }
     }
 
-    /// Written and not reset.
+    /// Bytes written and not reset.
     pub fn valid_bytes(&self) -> u64 {
         self.valid_bytes
     }
@@ -322,12 +323,12 @@ impl Board {
 
 enum Picked {
     Open(usize),
-    /// Nobody at work opened it: it makes room.
+    /// No active job opened it: it can make room.
     ToFinish(usize),
     Nothing,
 }
 
-/// As many whole units as there are, or what there is of one.
+/// Rounds down to whole units; less than a unit is returned as it is.
 fn whole(bytes: u64, unit_bytes: u64) -> u32 {
     (if bytes < unit_bytes { bytes } else { bytes / unit_bytes * unit_bytes }) as u32
 }

@@ -1,60 +1,60 @@
-//! A job's way through the zones of a target.
+//! [`Course`]: a job's path through the zones of a target.
 
 use std::ops::Range;
 
 use headstack_workload::Kind;
 
-/// A request as it was drawn, on its way to a zone.
+/// A drawn request on its way to a zone.
 #[derive(Clone, Copy, Debug)]
 pub struct Want {
     pub kind: Kind,
-    /// How many were drawn before it.
+    /// Number of requests drawn before it.
     pub number: u64,
-    /// Where it was drawn, counted from the start of the job's part.
+    /// Drawn offset from the start of the job's part.
     pub drawn_bytes: u64,
-    /// Its place in the job's part, counted from the part's start.
+    /// Current offset from the start of the job's part.
     pub position_bytes: u64,
     pub length_bytes: u32,
-    /// A write that resets its zone first.
+    /// Whether this write resets its zone first.
     pub resets: bool,
 }
 
-/// Which zones a job goes to, and how.
+/// The zones of a job, and how it visits them.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// Its number among the jobs of the target.
+    /// Number among the jobs of the target.
     pub job: u32,
     pub is_sequential: bool,
     /// Whether it writes.
     pub writes: bool,
-    /// Its shortest request: what is left of a zone and is less is not used.
+    /// Shortest request: a smaller rest of a zone is not used.
     pub least_bytes: u64,
     pub writes_remainder: bool,
     pub reads_beyond_pointer: bool,
-    /// Zones that may be open at a time, of all jobs and of this one.
+    /// Limits of open zones, of all jobs and of this one.
     pub open_max: usize,
     pub job_open_max: usize,
-    /// Its zones, of which a sequential job visits one in so many (fio's `zoneskip`).
+    /// Its zones; a sequential job visits one in so many (fio's `zoneskip`).
     pub range: Range<usize>,
     pub stride: usize,
     pub zone_bytes: u64,
     pub passed: Passed,
 }
 
-/// What a sequential job has passed over since it could not use it: by so much it is further than its draws.
+/// Bytes that a sequential job has passed over because they were unusable: its offset is that much ahead of its draws.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
     /// Bytes of all draws that are not placed yet.
     bytes: u64,
-    /// The last of it: by which draw, and how much. It holds for that draw and those behind it, not for an earlier one that
-    /// waits for its zone.
+    /// The last of it: by draw, the amount. It applies to that draw and later ones, not to an earlier one that waits
+    /// for its zone.
     by: Vec<(u64, u64)>,
-    /// Draws so far.
+    /// Number of draws so far.
     draws: u64,
 }
 
 impl Course {
-    /// Zones that it visits.
+    /// Number of zones that it visits.
     pub fn zones(&self) -> usize {
         self.range.len().div_ceil(self.stride)
     }
@@ -63,7 +63,7 @@ impl Course {
         self.zones() as u64 * self.zone_bytes
     }
 
-    /// A request that was drawn so many bytes behind the start of its part; `oldest` is the first that waits.
+    /// Draws a request at an offset from the start of its part; `oldest` is the first waiting request.
     pub fn draw(&mut self, kind: Kind, drawn_bytes: u64, length_bytes: u32, oldest: Option<u64>) -> Want {
         let number = self.passed.draws;
         self.passed.draws += 1;
@@ -78,14 +78,14 @@ impl Course {
         want
     }
 
-    /// The place of a request as it is now.
+    /// Current offset of a request.
     pub fn position_bytes(&self, want: &Want) -> u64 {
         let Passed { bytes, by, .. } = &self.passed;
         let own: u64 = by.iter().filter(|(passer, _)| *passer <= want.number).map(|(_, bytes)| bytes).sum();
         (want.drawn_bytes + bytes + own) % self.part_bytes()
     }
 
-    /// The zone of a place, and how far in it.
+    /// Returns the zone of an offset, and the offset within it.
     pub fn locate(&self, position_bytes: u64) -> (usize, u64) {
         let visit = (position_bytes / self.zone_bytes) as usize;
         (self.range.start + visit * self.stride, position_bytes % self.zone_bytes)
@@ -95,12 +95,12 @@ impl Course {
         self.range.contains(&zone)
     }
 
-    /// Where a place lies in the part, from 0 to 1.
+    /// Relative position in the part, from 0 to 1.
     pub fn share(&self, want: &Want) -> f64 {
         want.position_bytes as f64 / self.part_bytes() as f64
     }
 
-    /// A request goes on in the next zone: from its start where requests follow each other, else as far in it.
+    /// Moves a request to the next zone: to its start for sequential jobs, else to the same offset.
     pub fn move_to_next_zone(&mut self, want: &mut Want) {
         let step_bytes = match self.is_sequential {
             true => self.zone_bytes - want.position_bytes % self.zone_bytes,
@@ -109,7 +109,7 @@ impl Course {
         self.jump(want, step_bytes);
     }
 
-    /// A request goes further on, and so do those that follow it.
+    /// Moves a request, and all later ones, further.
     pub fn jump(&mut self, want: &mut Want, bytes: u64) {
         want.position_bytes = (want.position_bytes + bytes) % self.part_bytes();
         if self.is_sequential {

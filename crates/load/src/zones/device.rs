@@ -1,4 +1,4 @@
-//! What the kernel says of a zoned device, and what it does to one of its zones.
+//! Queries zones of a zoned device, and resets and finishes them.
 
 use std::fs::File;
 use std::io;
@@ -20,9 +20,9 @@ const CLOSED: u8 = 4;
 const READ_ONLY: u8 = 0xd;
 const FULL: u8 = 0xe;
 const OFFLINE: u8 = 0xf;
-/// The kernel counts in these, whatever the block is.
+/// Unit of the kernel's numbers, for any block size.
 const SECTOR_BYTES: u64 = 512;
-/// Zones of one report: 16 KiB.
+/// Zones per report: 16 KiB.
 const ZONES_AT_ONCE: usize = 256;
 
 /// `struct blk_zone`.
@@ -39,7 +39,7 @@ struct RawZone {
     reserved: [u64; 3],
 }
 
-/// `struct blk_zone_report`, with room for so many zones.
+/// `struct blk_zone_report`, with room for [`ZONES_AT_ONCE`] zones.
 #[repr(C)]
 struct Report {
     sector: u64,
@@ -48,7 +48,7 @@ struct Report {
     zones: [RawZone; ZONES_AT_ONCE],
 }
 
-/// The zones of a device.
+/// Returns the zones of a device.
 pub(super) fn report(device: &File) -> io::Result<Vec<Zone>> {
     let mut zones = Vec::new();
     let mut from = 0;
@@ -62,7 +62,7 @@ pub(super) fn report(device: &File) -> io::Result<Vec<Zone>> {
     }
 }
 
-/// The zone that begins at a place.
+/// Returns the zone that begins at an offset.
 pub(super) fn report_one(device: &File, start_bytes: u64) -> io::Result<Zone> {
     let (zones, _) = report_from(device, start_bytes / SECTOR_BYTES, 1)?;
     zones.into_iter().next().ok_or_else(|| io::Error::other("the device reports no zone there"))
@@ -93,19 +93,19 @@ fn read(raw: &RawZone, has_capacity: bool) -> Zone {
     let pointer_bytes = match (kind, raw.condition) {
         (ZoneKind::Conventional, _) | (_, FULL) => capacity_end_bytes,
         (ZoneKind::Lost, _) => start_bytes,
-        // The pointer of a device may be anything where a zone is not open.
+        // A device's write pointer is undefined for a zone that is not open.
         (ZoneKind::Sequential, _) => (raw.pointer * SECTOR_BYTES).clamp(start_bytes, capacity_end_bytes),
     };
     let is_open = kind == ZoneKind::Sequential && (IMPLICITLY_OPEN..=CLOSED).contains(&raw.condition);
     Zone { kind, start_bytes, pointer_bytes, capacity_end_bytes, is_open, is_busy: false, job: 0 }
 }
 
-/// Empties a zone.
+/// Resets a zone.
 pub(super) fn reset(device: &File, start_bytes: u64, length_bytes: u64) -> io::Result<()> {
     act(device, BLKRESETZONE, start_bytes, length_bytes)
 }
 
-/// Makes a zone full, whatever is left of it.
+/// Finishes a zone: makes it full.
 pub(super) fn finish(device: &File, start_bytes: u64, length_bytes: u64) -> io::Result<()> {
     act(device, BLKFINISHZONE, start_bytes, length_bytes)
 }

@@ -1,9 +1,8 @@
-//! Zones of a target that are written at their write pointers, as fio's `zonemode=zbd` tends them.
+//! Zones of a target that are written at their write pointers, as fio's `zonemode=zbd` manages them.
 //!
 //! [`Zones`] belong to a target and are shared by its jobs: a device's own, or those that a file, a plain device or the
-//! null target is divided into, all of them empty at first. [`Tending`] is what one thread does: it says where a
-//! request may go, resets and finishes zones on the way, and hears what came back. The rules are in [`board`], which
-//! knows no device.
+//! null target is divided into, all of them empty at first. [`Tending`] is the part of one thread: it directs requests,
+//! resets and finishes zones on the way, and tracks completions. The rules are in [`board`], which does no I/O.
 
 mod board;
 mod course;
@@ -22,36 +21,36 @@ use headstack_workload::quantity::format_bytes;
 use board::{Board, Zone, ZoneKind};
 pub use tending::{Advance, Tending};
 
-/// More zones than this are a mistake in their size.
+/// Larger numbers of zones indicate a wrong zone size.
 const ZONES_MAX: u64 = 1 << 22;
 
 /// The zones of a target.
 pub struct Zones {
     board: Mutex<Board>,
-    /// Whose zones they are; of others it is only known where they would be written.
+    /// The zoned device; for other targets only write pointers are tracked.
     device: Option<File>,
-    /// What the device allows; 0 for any number.
+    /// Limit of the device; 0 for none.
     open_max: usize,
 }
 
-/// What sysfs says of a zoned device.
+/// Limits of a zoned device, from sysfs.
 pub struct DeviceLimits {
-    /// Zones open at a time; 0 for any number.
+    /// Largest number of open zones; 0 for no limit.
     pub open: u64,
-    /// Zones open or closed, and not full, at a time; 0 for any number.
+    /// Largest number of zones that are open, or closed and not full; 0 for no limit.
     pub active: u64,
 }
 
 impl Zones {
-    /// The zones of a device.
+    /// Reads the zones of a device.
     ///
     /// # Errors
-    /// What the kernel refuses, and zones that do not fit what is asked for, in words.
+    /// When the kernel refuses, or zones do not fit the request; in words.
     pub fn of_device(device: File, limits: &DeviceLimits, asked: &Zoning) -> Result<Zones, String> {
         let zones = device::report(&device).map_err(|error| format!("its zones cannot be read ({error})"))?;
         let [first, second, ..] = &zones[..] else { return Err("has fewer than two zones".to_owned()) };
         let zone_bytes = second.start_bytes - first.start_bytes;
-        // Here too so that a position tells its zone by a division.
+        // Also here, so that an offset gives its zone by a division.
         if zones.windows(2).any(|pair| pair[1].start_bytes - pair[0].start_bytes != zone_bytes) {
             return Err("has zones of unequal sizes".to_owned());
         }
@@ -63,10 +62,10 @@ impl Zones {
         Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: Some(device), open_max })
     }
 
-    /// A target that has none, divided into zones that are empty.
+    /// Divides a target without zones into empty ones.
     ///
     /// # Errors
-    /// No size of zones, or one that does not fit, in words.
+    /// When no zone size is given, or it does not fit; in words.
     pub fn divided(capacity_bytes: u64, block_bytes: u64, asked: &Zoning) -> Result<Zones, String> {
         let Some(zone_bytes) = asked.size_bytes.filter(|bytes| *bytes > 0) else {
             return Err("has no zones of its own: a zone size (zonesize) divides it into some".to_owned());
@@ -101,10 +100,7 @@ impl Zones {
         Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: None, open_max: 0 })
     }
 
-    /// Fails where another division of the target is asked for than the one that it has.
-    ///
-    /// # Errors
-    /// In words.
+    /// Fails if another division of the target is requested than the present one.
     pub fn check(&self, asked: &Zoning) -> Result<(), String> {
         let board = self.board();
         let zone = board.zones()[0];
@@ -118,10 +114,10 @@ impl Zones {
         }
     }
 
-    /// Zones that may be open at a time.
+    /// Largest number of open zones.
     ///
     /// # Errors
-    /// More are asked for than the device allows, in words.
+    /// When more are requested than the device allows; in words.
     pub fn open_max(&self, asked: &Zoning) -> Result<usize, String> {
         let or_any = |limit: usize| if limit == 0 { usize::MAX } else { limit };
         let stated = asked.open_max as usize;
@@ -143,7 +139,7 @@ impl Zones {
         self.board.lock().expect("nobody panics with the zones")
     }
 
-    /// Resets a zone that is kept busy for that.
+    /// Resets a zone that is marked busy for that.
     fn reset(&self, index: usize) -> io::Result<()> {
         let (start_bytes, length_bytes) = self.extent(index);
         let done = self.device.as_ref().map_or(Ok(()), |device| device::reset(device, start_bytes, length_bytes));
@@ -154,7 +150,7 @@ impl Zones {
         done
     }
 
-    /// Finishes a zone that is kept busy for that.
+    /// Finishes a zone that is marked busy for that.
     fn finish(&self, index: usize) -> io::Result<()> {
         let (start_bytes, length_bytes) = self.extent(index);
         let done = self.device.as_ref().map_or(Ok(()), |device| device::finish(device, start_bytes, length_bytes));
@@ -165,7 +161,8 @@ impl Zones {
         done
     }
 
-    /// After an error the pointer is where the device says. Of other targets it stays: what was written is not known.
+    /// Reads the write pointer from the device after an error. Other targets keep it, since it is unknown what was
+    /// written.
     fn look_again(&self, index: usize) {
         let known = self.board().zones()[index];
         let found = self.device.as_ref().and_then(|device| device::report_one(device, known.start_bytes).ok());

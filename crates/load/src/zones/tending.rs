@@ -1,4 +1,4 @@
-//! What one thread does for the zones of its targets.
+//! [`Tending`]: directs one thread's requests to the zones of its targets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,30 +16,30 @@ use crate::job::Job;
 use crate::target::Target;
 use crate::target_map::{TargetMap, TargetPlace};
 
-/// What becomes of a request now.
+/// The next step of a request.
 pub enum Advance {
-    /// It is submitted, changed as its zone wants it.
+    /// Submit it, as changed for its zone.
     Submit(Request),
-    /// It is over: a zone that was reset for it, or an error number.
+    /// It is complete: a zone was reset for it, or an error number.
     Done(Request, i32),
-    /// It waits for its zone.
+    /// Wait for its zone.
     Wait,
     /// There is nothing that it could read or reset: its job is over.
     Nothing,
 }
 
-/// One thread's requests on their way to zones, and what was done to the zones for them.
+/// One thread's requests on their way to zones, and statistics of zone operations.
 pub struct Tending {
     pieces: Vec<Piece>,
     slots: Vec<Slot>,
     map: TargetMap,
-    /// Slots whose requests wait, in their order.
+    /// Slots of waiting requests, in order.
     pub held: VecDeque<u32>,
-    /// How long resets took, those that were asked for and those that a write needed.
+    /// Durations of resets, whether requested or needed by a write.
     resets: LatencyHistogram,
     finishes: LatencyHistogram,
     reset_threshold: f64,
-    /// One in so many writes above the threshold resets its zone; 0 for none.
+    /// Writes above the threshold per reset of a zone; 0 for none.
     writes_a_reset: u64,
     writes_to_reset: u64,
 }
@@ -58,10 +58,10 @@ struct Slot {
 }
 
 impl Tending {
-    /// The zones of a job's targets; none where it does not ask for that.
+    /// Prepares the zones of a job's targets; `None` if it does not use zones.
     ///
     /// # Errors
-    /// Targets that have no such zones, or no whole zone in the job's part.
+    /// When targets have no such zones, or the job's part has no whole zone.
     pub fn new(job: &Job) -> Result<Option<Tending>, LoadError> {
         let Some(zoning) = &job.zones else { return Ok(None) };
         let (map, span) = (job.target_map(), job.span()?);
@@ -102,12 +102,12 @@ impl Tending {
         }))
     }
 
-    /// What one pass over the job's part comes to: of a sequential job what its zones have room for, or hold.
+    /// Bytes of a pass over the job's part: for a sequential job, the capacity or contents of its zones.
     pub fn pass_bytes(&self) -> u64 {
         self.pieces.iter().map(Piece::pass_bytes).sum()
     }
 
-    /// A request was drawn that is no flush; [`advance`](Self::advance) says what becomes of it.
+    /// Adds a drawn request that is no flush; [`advance`](Self::advance) returns its next step.
     pub fn draw(&mut self, slot: u32, request: &Request) {
         let TargetPlace { piece, offset_bytes } = self.place(request);
         let oldest = self.held.iter().map(|slot| &self.slots[*slot as usize]).find(|slot| slot.piece == piece);
@@ -126,8 +126,8 @@ impl Tending {
         self.slots[slot as usize] = Slot { piece, want, written: None };
     }
 
-    /// What becomes of the request of a slot. A reset of a device's zone is done by `reset`, which is told the piece,
-    /// the zone's place and length there, and what does it and says whether that worked.
+    /// Returns the next step of the request of a slot. A reset of a device's zone goes through `reset`, which receives
+    /// the piece, the zone's offset and length there, and a closure that executes it and returns whether that worked.
     pub fn advance(
         &mut self,
         slot: u32,
@@ -169,7 +169,7 @@ impl Tending {
             };
             match zones.are_of_device() {
                 true => reset(piece, start_bytes, length_bytes, &mut act),
-                // What lies there stays, as in fio.
+                // The data there stay, as in fio.
                 false => drop(act()),
             }
             if let Err(error) = done {
@@ -178,14 +178,14 @@ impl Tending {
             self.resets.record(now_ns() - start_ns);
             if is_trim {
                 let offset_bytes = whole_start_bytes + start_bytes;
-                // Of zones beyond 4 GiB, as much as a request may have.
+                // For zones beyond 4 GiB, the largest length of a request.
                 let length_bytes = u32::try_from(length_bytes).unwrap_or(u32::MAX / 4096 * 4096);
                 return Advance::Done(Request { offset_bytes, length_bytes, ..*request }, 0);
             }
         }
     }
 
-    /// A request has come back, and whether all of it was done.
+    /// Notes that a request has completed, and whether it failed.
     #[inline(never)]
     pub fn came_back(&mut self, slot: u32, request: &Request, failed: bool) {
         let Slot { piece, written, .. } = &mut self.slots[slot as usize];
@@ -197,7 +197,7 @@ impl Tending {
         }
     }
 
-    /// Counts of operations on zones, as in results.
+    /// Counts of zone operations for results.
     pub fn counters(&self) -> Vec<Counter> {
         let mut counters = Vec::new();
         for (all, one, times) in
@@ -215,7 +215,7 @@ impl Tending {
 
     fn place(&self, request: &Request) -> TargetPlace {
         match self.map.pieces() {
-            // The null target has no files to have a place in.
+            // The null target has no files to place a request in.
             [] => TargetPlace { piece: 0, offset_bytes: request.offset_bytes },
             _ => self.map.place(request),
         }
@@ -233,7 +233,7 @@ impl Drop for Tending {
 impl Piece {
     fn pass_bytes(&self) -> u64 {
         let Piece { zones, course } = self;
-        // As in fio, who leaves zones out goes round until as much is done as the part has.
+        // As in fio, a job that skips zones continues until it has covered the length of its part.
         if course.stride > 1 {
             return course.range.len() as u64 * course.zone_bytes;
         }
@@ -251,7 +251,7 @@ impl Piece {
     }
 }
 
-/// The way of a job through the whole zones of its part of a target.
+/// Returns the course of a job through the whole zones of its part of a target.
 fn course(job: &Job, zoning: &Zoning, zones: &Zones, part: std::ops::Range<u64>) -> Result<Course, String> {
     let lines = &job.workload.specification.lines;
     let zone_bytes = zones.board().zone_bytes();

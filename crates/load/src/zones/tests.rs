@@ -1,4 +1,4 @@
-//! The rules of zones, on boards without devices.
+//! Tests of the zone rules, on boards without devices.
 
 use headstack_workload::Kind;
 
@@ -37,11 +37,11 @@ fn course(board: &mut Board, is_sequential: bool, open_max: usize) -> Course {
 }
 
 fn want(course: &mut Course, kind: Kind, drawn_bytes: u64, length_bytes: u64) -> Want {
-    // Nothing is folded: any of them may wait.
+    // Nothing is merged: any of them may wait.
     course.draw(kind, drawn_bytes, length_bytes as u32, Some(0))
 }
 
-/// Writes at once, with what has to come before; where it went, and the zones that were reset for it.
+/// Writes at once, after any preparing steps; returns the offset, the length and the zones that were reset.
 fn write(board: &mut Board, course: &mut Course, drawn_bytes: u64, length_bytes: u64) -> (u64, u32, Vec<usize>) {
     let mut want = want(course, Kind::Write, drawn_bytes, length_bytes);
     let mut resets = Vec::new();
@@ -212,7 +212,7 @@ fn what_a_job_that_is_over_left_open_makes_room() {
     assert!(matches!(board.step(&mut second, &mut next), Step::Finish(0 | 1)));
 }
 
-/// Numbers that look random and are the same each time.
+/// A pseudo-random generator with a fixed sequence.
 struct Dice(u64);
 
 impl Dice {
@@ -222,7 +222,7 @@ impl Dice {
     }
 }
 
-/// A device that minds its zones, under two jobs whose requests come back in any order.
+/// A device that enforces zone rules, under two jobs whose requests complete in any order.
 #[test]
 fn no_write_misses_its_pointer_and_no_limit_is_passed() {
     for seed in 0..200 {

@@ -72,7 +72,7 @@ impl Pass {
 /// State of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// For each slot: its member, how often its contents were lost, and up to which byte it is valid.
+    /// For each slot: its member, the number of data losses, and the end of the valid range.
     pub served: Vec<(u32, u32, u64)>,
     /// The last pass over its stripes since power-on.
     pub pass: Option<Pass>,

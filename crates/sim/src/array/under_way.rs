@@ -85,7 +85,7 @@ pub enum Owner {
 /// The write of a part of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowWrite {
-    /// The operation that it is a part of.
+    /// Its operation.
     pub operation: u32,
     /// The group.
     pub group: u32,

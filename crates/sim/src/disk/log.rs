@@ -29,7 +29,7 @@ impl Cached {
 pub enum LogPlace {
     /// At home.
     Home,
-    /// On the media of the log, from this sector of it.
+    /// On the media of the log, from this sector on.
     Log(u64),
     /// In the buffer.
     Buffer,

@@ -21,7 +21,7 @@ struct Model {
     shingled: bool,
     newest: Vec<u32>,
     media: Vec<u32>,
-    /// Versions by place of the log: what the buffer holds, or held.
+    /// Versions by place of the log, in the buffer now or earlier.
     written: HashMap<u64, u32>,
     /// Versions that the cleaning has read from the media, by the sector of home that they are for.
     read: HashMap<u64, u32>,

@@ -129,7 +129,7 @@ fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) ->
         | Sparing::CylinderFront
         | Sparing::RangeEnd { .. }
         | Sparing::ZoneEnd => zone.slips.chunk_by(|a, b| a / region == b / region).all(|slips| {
-            // A range that the zone's end cuts short has no spares.
+            // A range cut short by the zone's end has no spares.
             let is_whole = (slips[0] / region + 1) * region <= places;
             is_whole && slips.len() <= zone.spares as usize
         }),

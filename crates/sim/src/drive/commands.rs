@@ -64,7 +64,7 @@ impl Drive {
             self.update_read_ahead(now_ns);
         }
         let overheads = &self.params.description.overheads;
-        // An ordered command holds back even what the buffer could serve at once.
+        // An ordered command also holds back commands that the buffer could serve at once.
         let hit = if self.is_held_back(request.ordered) { None } else { self.segments.find(block) };
         let mut job = HostJob {
             id,

@@ -34,7 +34,7 @@ pub struct Extent {
     pub sectors: u32,
     /// Sectors that follow them on the track without a gap, as far as known without a search.
     pub followers: u32,
-    /// Sectors before the first on its track; known where there are followers.
+    /// Sectors before the first on its track; known if there are followers.
     pub before: u32,
 }
 
@@ -405,7 +405,7 @@ impl CompiledZone {
         let within = track - u64::from(first) * heads;
         let (surface, step) = (within / u64::from(width), (within % u64::from(width)) as u32);
         let cylinder = if surface & 1 == 0 { first + step } else { first + width - 1 - step };
-        // One head change a surface (the band's end included), one single-cylinder step for each other track.
+        // One head change per surface (including the band's end), one single-cylinder step for each other track.
         let head_changes = (u64::from(first) * heads / u64::from(band) + surface) as u32;
         let skew = self
             .track_skew

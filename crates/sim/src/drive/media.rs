@@ -34,7 +34,7 @@ pub struct Pass {
     pub sector_span: u32,
     /// Sectors that follow the last one on its track without a gap, as far as known.
     pub followers: u32,
-    /// First block of the last track; known where there are followers.
+    /// First block of the last track; known if there are followers.
     pub track_first: u64,
     /// Final position of the heads.
     pub head: Head,
@@ -101,7 +101,7 @@ impl Media {
     }
 
     /// Performs `access`, whose first extent is known, with the heads at `from`.
-    // As `Layout::locate`: not through memory.
+    // As for `Layout::locate`: not through memory.
     #[inline(always)]
     pub fn pass_from(&self, from: Head, access: &Access, extent: &Extent) -> Pass {
         let seek = self.position_ns(from, extent.cylinder, extent.head, access.write);

@@ -90,7 +90,7 @@ mod tests {
             let (mut recency, mut used) = (Recency::new(segments), vec![0u64; segments]);
             let mut random = Random::new(1, Purpose::Choices);
             for clock in 1..=2000 {
-                // One more than there are: the segment of writes.
+                // One more than the segments of reads: that of writes.
                 let segment = random.below(segments as u64 + 1) as usize;
                 let is_touched = random.below(3) > 0;
                 if is_touched {

@@ -184,7 +184,7 @@ impl Damaging {
         if !is_bound && (!choice.takes(sight) || random.fraction() >= self.share) {
             return met;
         }
-        // What it draws does not depend on other faults.
+        // Its random numbers do not depend on other faults.
         if is_wronged {
             return met;
         }

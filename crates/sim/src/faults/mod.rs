@@ -378,7 +378,7 @@ pub enum Recovery {
     /// Long, because no redundancy is behind it: the default of a disk with an ATA or SATA interface that is a system
     /// of its own.
     Desktop,
-    /// Limited (SCT error recovery control, TLER), so that a controller does not give the drive up: the default of all
+    /// Limited (SCT error recovery control, TLER), so that a controller does not drop the drive: the default of all
     /// other devices.
     Limited,
 }

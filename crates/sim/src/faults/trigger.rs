@@ -50,7 +50,7 @@ pub struct Trigger {
 /// When a fault first takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// At this time of the model since the start.
+    /// At this model time since the start.
     Time(DurationNs),
     /// At the arrival of this request, which meets it.
     Request(Nth),

@@ -1,4 +1,4 @@
-//! Blocks: which are touched, how many in a window of time, how often they are written again.
+//! [`Blocks`]: the touched blocks, their number per time window, and how often they are rewritten.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use super::table::{Table, place};
 use crate::record::{Operation, Record};
 
 const S: u64 = 1_000_000_000;
-/// Windows of time, each a multiple of the one before.
+/// Lengths of time windows, each a multiple of the previous one.
 const WINDOWS_NS: [u64; 5] = [S, 10 * S, 60 * S, 600 * S, 3_600 * S];
-/// The most points of the curve of growth, a power of two, and the first distance between them.
+/// Largest number of points of the growth curve, a power of two, and the first distance between them.
 const POINTS_MAX: usize = 512;
 const STEP_NS: u64 = 1_000_000;
-/// Blocks that are touched between two looks at the memory.
+/// Number of touched blocks between two checks of the memory.
 const PIECE: u64 = 1_024;
 
 const READ: u8 = 1;
@@ -21,7 +21,7 @@ const WRITTEN: u8 = 2;
 const LAST_READ: u8 = 4;
 const LAST_WRITTEN: u8 = 8;
 
-/// A point of the curve along which the working set grows.
+/// A point of the growth curve of the working set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GrowthPoint {
     /// Time since the first arrival.
@@ -30,27 +30,27 @@ pub struct GrowthPoint {
     pub touched_bytes: f64,
 }
 
-/// What is touched in windows of one length, which follow each other from the first arrival on.
+/// Blocks touched in consecutive windows of one length from the first arrival on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WindowReport {
     /// Length of a window.
     pub window_ns: u64,
-    /// Mean bytes of the blocks touched in a window, the last and shorter one included.
+    /// Mean bytes of the blocks touched in a window, including the last, shorter one.
     pub mean_bytes: f64,
     /// Most bytes in a window.
     pub max_bytes: f64,
 }
 
-/// References to a block that was touched before, by what they do and what the one before did.
+/// References to blocks that were touched before, by operation and previous operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Successions {
-    /// Reads of what was last read.
+    /// Reads after a read.
     pub read_after_read: f64,
-    /// Reads of what was last written.
+    /// Reads after a write.
     pub read_after_write: f64,
-    /// Writes of what was last read.
+    /// Writes after a read.
     pub write_after_read: f64,
-    /// Writes of what was last written.
+    /// Writes after a write.
     pub write_after_write: f64,
 }
 
@@ -59,25 +59,25 @@ pub struct Successions {
 pub struct WorkingSetReport {
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Share of the blocks that were looked at in the end; 1 where all figures are exact.
+    /// Share of the blocks still sampled at the end; 1 if all figures are exact.
     pub sampled_rate: f64,
-    /// References to blocks: each request touches its own.
+    /// References to blocks; each request refers to all of its blocks.
     pub references: u64,
     /// Bytes of all blocks touched.
     pub touched_bytes: f64,
-    /// Bytes of the blocks that were read.
+    /// Bytes of the blocks read.
     pub read_bytes: f64,
-    /// Bytes of the blocks that were written.
+    /// Bytes of the blocks written.
     pub written_bytes: f64,
-    /// How the set grows: the last new block in each of up to 512 equal parts of the time.
+    /// Growth of the set: the last new block in each of up to 512 equal parts of the time.
     pub growth: Vec<GrowthPoint>,
-    /// What is touched in windows of time, up to the first longer than the trace.
+    /// Blocks touched per time window, up to the first window longer than the trace.
     pub windows: Vec<WindowReport>,
-    /// References by what came before.
+    /// References by previous operation.
     pub successions: Successions,
-    /// Time from a reference to the one before of the same block. Below the clock's step it is 0.
+    /// Time between two references to the same block. Below the clock's resolution it is 0.
     pub reuse_times_ns: Vec<Bin>,
-    /// Time from a write to the write before of the same block.
+    /// Time between two writes of the same block.
     pub update_times_ns: Vec<Bin>,
 }
 
@@ -96,7 +96,7 @@ struct Window {
     max: f64,
 }
 
-/// The first use of a block in a later part of a trace.
+/// First use of a block in a later part of a trace.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct First {
     place: u64,
@@ -105,13 +105,13 @@ struct First {
     did: u8,
 }
 
-/// What a later part of a trace leaves open.
+/// Data at the start of a later part that depend on the part before.
 #[derive(Default, Serialize, Deserialize)]
 struct Seam {
     firsts: Vec<First>,
-    /// The first write of each block that is written.
+    /// First write of each written block.
     first_writes: Vec<(u64, u64)>,
-    /// The first window of each length, once it is over: it may be the rest of one that began before.
+    /// The first window of each length, once it is over: it may be the rest of one that began earlier.
     windows: [Option<(u64, f64)>; WINDOWS_NS.len()],
 }
 
@@ -122,8 +122,8 @@ impl Seam {
     }
 }
 
-/// How the set grows: new blocks of the sample, and when the last of them came, in equal parts of the time. Which parts
-/// there are depends on the latest of them alone.
+/// Growth of the set: new sampled blocks, and when the last of them arrived, in equal parts of the time. The division
+/// into parts depends only on the latest one.
 #[derive(Serialize, Deserialize)]
 struct Growth {
     step_ns: u64,
@@ -152,7 +152,7 @@ impl Growth {
         self.parts.iter_mut().for_each(|(_, blocks)| *blocks /= 2.0);
     }
 
-    /// Blocks of the sample at the moments at which they grew, of `all` in the end.
+    /// Number of sampled blocks at the moments of growth, out of `all` at the end.
     fn points(&self, all: f64) -> impl Iterator<Item = (u64, f64)> {
         let mut sum = 0.0;
         self.parts.iter().filter(|(_, blocks)| *blocks > 0.0).map(move |(at_ns, blocks)| {
@@ -162,7 +162,7 @@ impl Growth {
     }
 }
 
-/// Follows blocks. Figures are weighted by what a block of the sample stands for.
+/// Tracks blocks. Figures are weighted by the number of blocks that a sampled block represents.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Blocks {
     block_bytes: u32,
@@ -177,12 +177,12 @@ pub(crate) struct Blocks {
     successions: Successions,
     reuse: Powers,
     update: Powers,
-    /// The seam, if this part of a trace begins within it.
+    /// Open start, if this is a later part of a trace.
     seam: Option<Seam>,
 }
 
 impl Blocks {
-    /// Of a trace, or of a later part of one. `block_bytes` is a power of two.
+    /// For a trace, or a later part of one. `block_bytes` is a power of two.
     pub(crate) fn new(block_bytes: u32, memory_bytes: u64, is_later: bool) -> Blocks {
         Blocks {
             block_bytes,
@@ -201,7 +201,7 @@ impl Blocks {
         }
     }
 
-    /// A request that transfers data.
+    /// Adds a request that transfers data.
     #[inline]
     pub(crate) fn add(&mut self, since_start_ns: u64, record: &Record) {
         self.open_windows(since_start_ns);
@@ -294,7 +294,7 @@ impl Blocks {
         self.seam.iter_mut().for_each(|seam| seam.retain(sample));
     }
 
-    /// What comes after. Exact while no blocks are sampled.
+    /// Appends a later part. Exact while no blocks are sampled.
     pub(crate) fn merge(&mut self, mut later: Blocks) {
         if !later.is_begun {
             return;
@@ -324,13 +324,13 @@ impl Blocks {
             let last_write_ns = if later.used & WRITTEN > 0 { later.last_write_ns } else { block.last_write_ns };
             let used = block.used & (READ | WRITTEN) | later.used;
             *block = Block { last_ns: later.last_ns, last_write_ns, used };
-            // Not after all: two full tables do not fit the memory.
+            // Only now: two full tables may exceed the memory.
             self.fit();
         }
     }
 
-    /// The first uses of a later part. Returns how many blocks were in the window under way here and are counted again in
-    /// the first of that.
+    /// Merges the first uses of a later part. Returns how many blocks were in the current window here and are counted
+    /// again in the later part's first window.
     fn meet(&mut self, seam: &Seam) -> [f64; WINDOWS_NS.len()] {
         let weight = self.sample.rate().recip();
         let mut twice = [0.0; WINDOWS_NS.len()];
@@ -404,7 +404,7 @@ impl Window {
         self.blocks = 0.0;
     }
 
-    /// The windows of a later part, of which the first has so many blocks that are counted here.
+    /// Merges the windows of a later part, the first of which shares `twice` blocks with the current one here.
     fn merge(&mut self, first: Option<(u64, f64)>, twice: f64, later: &Window) {
         let (start_ns, blocks) = first.unwrap_or((later.start_ns, later.blocks));
         if self.start_ns != start_ns {

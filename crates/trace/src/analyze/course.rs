@@ -1,18 +1,18 @@
-//! The requests of a trace as a queue meets them: when each comes, how long it is, what it does, what it continues.
+//! [`Course`]: a compact list of requests as a queue receives them: arrival, length, operation, whether sequential.
 //!
-//! Of a long trace pieces are kept that lie evenly in it, each of requests that follow each other.
+//! Of a long trace, evenly spaced pieces of consecutive requests are kept.
 
 use super::mix::{DEVICES_MAX, transfers};
 use super::sequence::{Placement, Sequence};
 use crate::record::{Operation, Record};
 
 const READ: u32 = 1;
-/// It continues no recent stream of its device.
+/// The request continues no recent stream of its device.
 const RANDOM: u32 = 1 << 1;
-/// A piece begins.
+/// The request is the first of a piece.
 const BEGINS: u32 = 1 << 2;
 
-/// The requests that transfer data, of pieces of the trace.
+/// Requests that transfer data, of pieces of the trace.
 pub struct Course {
     stride: u64,
     length: u64,
@@ -27,7 +27,7 @@ impl Course {
         Course { stride: stride.max(1), length, seen: 0, sequences: Vec::new(), bytes: Vec::new() }
     }
 
-    /// The next requests, in order of arrival.
+    /// Adds the next requests, in order of arrival.
     pub fn add(&mut self, records: &[Record]) {
         for record in records.iter().filter(|record| transfers(record.operation)) {
             let device = (record.device as usize).min(DEVICES_MAX);
@@ -48,8 +48,8 @@ impl Course {
         }
     }
 
-    /// Sixteen bytes a request, least first: arrival in ns (8), length (4), and in bits whether it is a read, random, and
-    /// the first of a piece (4).
+    /// Returns sixteen bytes per request, little-endian: arrival in ns (8), length (4), and bits for read, random, and
+    /// first of a piece (4).
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,14 +1,14 @@
-//! Stack distances, counted; and what they say about caches of any size.
+//! [`Distances`] counts LRU stack distances; the resulting [`Curve`] is the miss ratio of caches of any size.
 
 use serde::{Deserialize, Serialize};
 
 use super::sample::GROUPS;
 
-/// Student's t for a band of 95 % from 64 groups.
+/// Student's t for a 95 % band from 64 groups.
 const BAND: f64 = 1.998;
-/// Bins of an octave in the groups' histograms: 3 %, far below what a sample can tell.
+/// Bins per octave in the groups' histograms: 3 %, far below the resolution of a sample.
 const FINE: u64 = 32;
-/// Cache sizes that the mean band is taken over.
+/// Number of cache sizes over which the mean band is computed.
 const STEPS: usize = 200;
 
 /// A point of a miss-ratio curve.
@@ -16,25 +16,25 @@ const STEPS: usize = 200;
 pub struct CurvePoint {
     /// Cache size in blocks or requests.
     pub cache: u64,
-    /// The same in bytes; null where requests are counted.
+    /// Cache size in bytes; null if requests are counted.
     pub cache_bytes: Option<u64>,
-    /// References that miss in an LRU cache of that size, over all.
+    /// Miss ratio of an LRU cache of that size.
     pub miss_ratio: f64,
-    /// References that hit; an estimate where `low` is not null.
+    /// Number of hits; an estimate if `low` is not null.
     pub hits: f64,
-    /// Lower end of the 95 % band; null where the count is exact.
+    /// Lower end of the 95 % band; null if the count is exact.
     pub low: Option<f64>,
-    /// Upper end of the 95 % band; null where the count is exact.
+    /// Upper end of the 95 % band; null if the count is exact.
     pub high: Option<f64>,
 }
 
-/// How many references had which distance, in sampled blocks.
+/// Number of references by distance in sampled blocks.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Distances {
     /// By distance. Whole numbers until the sample is halved, and exact below 2^53.
     counts: Vec<f64>,
     cold: f64,
-    /// The sampled references of each group: by bins of distance, and those to new blocks.
+    /// Sampled references of each group: by bins of distance, and those to new blocks.
     groups: Vec<Group>,
 }
 
@@ -44,7 +44,7 @@ struct Group {
     cold: f64,
 }
 
-/// The bin of a distance: one a distance below [`FINE`], then [`FINE`] an octave.
+/// The bin of a distance: one per distance below [`FINE`], then [`FINE`] per octave.
 #[inline]
 fn bin(distance: u64) -> usize {
     let octave = u64::from(distance.max(FINE).ilog2() - FINE.ilog2());
@@ -56,7 +56,7 @@ impl Distances {
         Distances { counts: Vec::new(), cold: 0.0, groups: vec![Group::default(); GROUPS] }
     }
 
-    /// So many references of that distance; of one group where blocks are sampled.
+    /// Adds `uses` references of that distance; with a group if blocks are sampled.
     #[inline]
     pub(crate) fn add(&mut self, distance: u64, uses: u32, group: Option<usize>) {
         let index = distance as usize;
@@ -74,7 +74,7 @@ impl Distances {
         }
     }
 
-    /// So many references to new blocks.
+    /// Adds `uses` references to new blocks.
     #[inline]
     pub(crate) fn add_cold(&mut self, uses: u32, group: Option<usize>) {
         self.cold += f64::from(uses);
@@ -83,7 +83,7 @@ impl Distances {
         }
     }
 
-    /// Those that have a distance in a later part of the trace; what is new there may not be new here.
+    /// Adds the references of a later part with a known distance; blocks that are new there may not be new here.
     pub(crate) fn merge_known(&mut self, later: &Distances) {
         fn add(counts: &mut Vec<f64>, later: &[f64]) {
             counts.resize(counts.len().max(later.len()), 0.0);
@@ -93,7 +93,7 @@ impl Distances {
         self.groups.iter_mut().zip(&later.groups).for_each(|(group, later)| add(&mut group.bins, &later.bins));
     }
 
-    /// Half as many blocks are looked at: distances halve, and references weigh half.
+    /// Halves the sample: distances are halved, and references weigh half as much.
     pub(crate) fn halve(&mut self) {
         for distance in 0..self.counts.len() {
             let count = std::mem::take(&mut self.counts[distance]);
@@ -104,7 +104,7 @@ impl Distances {
         for group in &mut self.groups {
             let bins = std::mem::take(&mut group.bins);
             for (index, count) in bins.into_iter().enumerate() {
-                // An octave down; below, distance by distance.
+                // One octave down; below, distance by distance.
                 let half = if index < 2 * FINE as usize { index / 2 } else { index - FINE as usize };
                 if half >= group.bins.len() {
                     group.bins.resize(half + 1, 0.0);
@@ -115,7 +115,7 @@ impl Distances {
         }
     }
 
-    /// Sums up, of `references` in all, at the rate in the end.
+    /// Builds the curve for `references` in all, at the final sampling rate.
     pub(crate) fn finish(mut self, references: u64, rate: f64) -> Curve {
         let mut hits = 0.0;
         for count in &mut self.counts {
@@ -135,12 +135,12 @@ impl Distances {
 
 /// A miss-ratio curve.
 ///
-/// Where blocks are sampled, misses are divided by the references that a sample of this rate should hold, not by those
-/// it happens to hold (SHARDS-adj): a hot block that the sample has or lacks moves hits in small caches alone. Dividing
-/// by those it holds, and correcting by the slope of groups' misses over their references, were tried: on disk traces
-/// the first errs by half as much again and by twenty times where a few blocks are hot, the second by as much as this.
+/// For sampled blocks, misses are divided by the expected number of references of such a sample, not by the actual
+/// number (SHARDS-adj): a hot block inside or outside of the sample only changes hits in small caches. Two alternatives
+/// were tried on disk traces: dividing by the actual number errs by half as much again, and by twenty times if a few
+/// blocks are hot; correcting by the slope of groups' misses over their references errs by as much as this.
 pub(crate) struct Curve {
-    /// Sampled references at most that far.
+    /// Cumulative sampled references by distance.
     hits_to: Vec<f64>,
     cold: f64,
     /// For each group, misses from each bin on.
@@ -150,17 +150,17 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// References that the sample should hold.
+    /// Expected number of references in the sample.
     fn expected(&self) -> f64 {
         (self.references as f64 * self.rate).max(f64::MIN_POSITIVE)
     }
 
-    /// References that it holds.
+    /// Actual number of references in the sample.
     fn held(&self) -> f64 {
         self.cold + self.hits_to.last().copied().unwrap_or(0.0)
     }
 
-    /// Misses in a cache of so many sampled blocks, between whole ones on a straight line.
+    /// Misses in a cache of that many sampled blocks, interpolated linearly.
     fn misses(&self, sampled: f64) -> f64 {
         let hits_below = |blocks: usize| match blocks.min(self.hits_to.len()) {
             0 => 0.0,
@@ -171,7 +171,7 @@ impl Curve {
         self.held() - below - (above - below) * (sampled - sampled.floor())
     }
 
-    /// Variance of the misses of the sample, from how the groups differ.
+    /// Variance of the sample's misses, from the differences between groups.
     fn variance(&self, sampled: f64) -> f64 {
         let index = bin(sampled as u64);
         let misses = |group: &Group| group.bins.get(index).copied().unwrap_or(group.cold);
@@ -185,19 +185,19 @@ impl Curve {
         self.rate == 1.0
     }
 
-    /// Misses over references in a cache of so many sampled blocks, and half the width of the 95 % band.
+    /// Miss ratio of a cache of that many sampled blocks, and half the width of the 95 % band.
     fn estimate(&self, sampled: f64) -> (f64, f64) {
         if self.is_exact() {
             return ((self.misses(sampled) / self.expected()).min(1.0), 0.0);
         }
         let ratio = self.misses(sampled) / self.expected();
-        // A distance is itself the count of a sample: binomial.
+        // A distance is itself a binomial count of a sample.
         let spread = (sampled * (1.0 - self.rate)).sqrt();
         let place = self.misses((sampled - spread).max(0.0)) - self.misses(sampled + spread);
         (ratio.clamp(0.0, 1.0), BAND * (self.variance(sampled) + place * place / 4.0).sqrt() / self.expected())
     }
 
-    /// What an LRU cache of that size does.
+    /// The point of an LRU cache of that size.
     pub(crate) fn point(&self, cache: u64, cache_bytes: Option<u64>) -> CurvePoint {
         let (miss_ratio, half) = self.estimate(cache as f64 * self.rate);
         let hits = (1.0 - miss_ratio) * self.references as f64;
@@ -211,7 +211,7 @@ impl Curve {
         }
     }
 
-    /// The mean half width of the band, up to a cache that holds everything.
+    /// Mean half width of the band, up to a cache that holds everything.
     pub(crate) fn mean_band(&self, distinct: f64) -> Option<f64> {
         let at = |step: usize| self.estimate(distinct * self.rate * step as f64 / STEPS as f64).1;
         (!self.is_exact()).then(|| (1..=STEPS).map(at).sum::<f64>() / STEPS as f64)

@@ -1,4 +1,4 @@
-//! The environment: a trace in the terms of an access specification, and the workload that has the same mix.
+//! [`EnvironmentReport`]: a trace in the terms of an access specification, and a workload with the same mix.
 
 use headstack_workload::{
     AccessLine, AccessSpecification, Addresses, ArrivalProcess, Arrivals, Band, RunLength, WarmUp, Workload,
@@ -9,40 +9,41 @@ use super::heat::Spread;
 use super::mix::SizeCounts;
 use crate::record::Operation;
 
-/// The most sizes of the workload; rarer ones join the next greater.
+/// Largest number of sizes in the workload; rarer ones are merged into the next larger one.
 const SIZES_MAX: usize = 128;
-/// Bands of the span that random accesses are spread over, a power of two.
+/// Number of bands over which random accesses are distributed, a power of two.
 const BANDS: usize = 32;
-/// Gaps that vary less than this are a beat.
+/// Coefficient of variation of gaps below which arrivals count as regular.
 const STEADY_VARIATION: f64 = 0.1;
 const OUTSTANDING_MAX: f64 = 65_536.0;
 
-/// A trace in the terms of an access specification. Random is what continues none of the last 32 streams of its device.
+/// A trace in the terms of an access specification. A request is random if it continues none of the last 32 streams of
+/// its device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EnvironmentReport {
-    /// Reads over reads and writes.
+    /// Share of reads among reads and writes.
     pub read_share: Option<f64>,
-    /// Random requests over reads and writes.
+    /// Share of random requests among reads and writes.
     pub random_share: Option<f64>,
-    /// Random reads over reads.
+    /// Share of random requests among reads.
     pub read_random_share: Option<f64>,
-    /// Random writes over writes.
+    /// Share of random requests among writes.
     pub write_random_share: Option<f64>,
-    /// Mean requests of a stream, from one that is random to the last that continues it.
+    /// Mean number of requests of a stream, from a random one to the last that continues it.
     pub mean_run_requests: Option<f64>,
-    /// Streams of two requests or more at a time, in the mean.
+    /// Mean number of concurrent streams of two requests or more.
     pub concurrent_streams: Option<f64>,
-    /// Requests in flight, mean over time.
+    /// Mean queue depth over time.
     pub depth: Option<f64>,
-    /// Arrivals a second.
+    /// Arrivals per second.
     pub requests_per_s: Option<f64>,
-    /// Least share of the addresses up to the highest touched that holds 90 % of the random accesses.
+    /// Smallest share of the addresses up to the highest touched that contains 90 % of the random accesses.
     pub random_span_share_90: Option<f64>,
-    /// A headstack workload with the same mix; null where the trace does not say what requests did.
+    /// A headstack workload with the same mix; null if the trace has no operations.
     pub workload_toml: Option<String>,
 }
 
-/// What the rest of the analysis found.
+/// Results of the other analyses.
 pub(crate) struct Found<'a> {
     pub(crate) name: String,
     pub(crate) sizes: Vec<(u32, SizeCounts)>,
@@ -128,7 +129,8 @@ impl Found<'_> {
         format!("a trace: mix, streams, rate and bands of random addresses as recorded{depth}{gaps}")
     }
 
-    /// Two lines a size, since reads and writes are not random alike: random requests, and those that continue.
+    /// Two lines per size, since reads and writes differ in randomness: random requests, and those that continue a
+    /// stream.
     fn lines(&self) -> Vec<AccessLine> {
         let sizes = self.common_sizes();
         let known = |counts: &[u64; Operation::ALL.len()]| counts[READ] + counts[WRITE] + counts[TRIM];

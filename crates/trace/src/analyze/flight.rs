@@ -1,4 +1,4 @@
-//! Requests in flight: how many, for how long, which of them overlap.
+//! [`Flights`]: requests in flight, with their number, duration and overlaps.
 
 use std::collections::BTreeMap;
 use std::collections::BinaryHeap;
@@ -9,62 +9,61 @@ use super::histogram::{Summary, Values};
 use super::rate::Series;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// The most requests that are followed in flight; of more, the rest count as if they were not recorded.
+/// Largest number of requests that are followed in flight; further ones count as if their response were not recorded.
 const FLIGHTS_MAX: usize = 1 << 20;
-/// Above this depth, overlaps are not looked for.
+/// Depth above which overlaps are not checked.
 const OVERLAP_DEPTH_MAX: usize = 1_024;
-/// Depths that are told apart; the last is this and more.
+/// Number of separate depths; the last one includes all higher depths.
 const DEPTH_MAX: usize = 1_024;
 
-/// Response times of requests of a class.
+/// Response times of a class of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassReport {
-    /// Least value of the class; the next begins at twice that.
+    /// Lower limit of the class; the next begins at twice that.
     pub from: u64,
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
     /// Their mean response time.
     pub mean_ns: f64,
 }
 
-/// How long requests take.
+/// Response times of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResponseReport {
-    /// Requests whose response time is recorded.
+    /// Requests with a recorded response time.
     pub recorded: u64,
-    /// From arrival to completion, all operations; null where none is recorded.
+    /// From arrival to completion, all operations; null if none is recorded.
     pub all_ns: Option<Summary>,
-    /// The same by operation.
+    /// Response times by operation.
     pub by_operation_ns: BTreeMap<&'static str, Summary>,
-    /// By length in bytes.
+    /// Response times by length in bytes.
     pub by_size_bytes: Vec<ClassReport>,
-    /// By the number of other requests in flight on arrival.
+    /// Response times by the number of other requests in flight on arrival.
     pub by_depth: Vec<ClassReport>,
-    /// From arrival to the moment at which the device was given the request; null where none is recorded.
+    /// From arrival until the device received the request; null if none is recorded.
     pub wait_ns: Option<Summary>,
 }
 
-/// How many requests are in flight.
+/// Queue depth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DepthReport {
     /// Mean over time, from the first arrival to the last completion.
     pub mean: f64,
-    /// Mean of what an arriving request finds.
+    /// Mean depth seen by an arriving request.
     pub mean_at_arrival: f64,
-    /// Most at a time.
+    /// Largest depth.
     pub max: u64,
-    /// Share of the time at each depth from 0 on; the last of 1,025 is that depth and more.
+    /// Share of the time at each depth from 0 on; the last of 1,025 includes all higher depths.
     pub time_shares: Vec<f64>,
-    /// Requests of the same device in flight of which a range overlaps that of the arriving one: the share of requests
-    /// that meet one.
+    /// Share of requests that on arrival overlap the range of another request in flight on the same device.
     pub overlap_share: Option<f64>,
-    /// Requests that were not looked at for overlaps, since more than 1,024 were in flight.
+    /// Requests that were not checked for overlaps, since more than 1,024 were in flight.
     pub overlap_not_checked: u64,
     /// Requests that were not followed, since 2^20 others were in flight.
     pub not_followed: u64,
 }
 
-/// A request in flight; the first to complete is the greatest.
+/// A request in flight; the first to complete compares as the greatest.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct InFlight {
     completion_ns: std::cmp::Reverse<u64>,
@@ -90,11 +89,11 @@ struct Class {
     response_ns: u128,
 }
 
-/// Follows requests to their completion. Sums are whole numbers, so that their order makes no difference.
+/// Follows requests to their completion. Sums are whole numbers, so their order does not matter.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Flights {
     in_flight: BinaryHeap<InFlight>,
-    /// The first arrival, and what it found in flight of an earlier part of the trace.
+    /// The first arrival, and the requests of an earlier part in flight at that time.
     begun: Option<(u64, usize)>,
     now_ns: u64,
     depth_ns: Vec<u128>,
@@ -134,14 +133,14 @@ impl Flights {
         }
     }
 
-    /// A request of an earlier part of the trace, since the start of the whole.
+    /// Adds a request of an earlier part of the trace, relative to the start of the whole.
     pub(crate) fn add_earlier(&mut self, start_ns: u64, record: &Record) {
         if let Some(completion_ns) = record.completion_ns() {
             self.in_flight.push(InFlight::until(completion_ns.saturating_sub(start_ns), record));
         }
     }
 
-    /// A request; `series` learns how many were in flight up to now.
+    /// Adds a request; `series` receives the depth up to now.
     #[inline]
     pub(crate) fn add(&mut self, since_start_ns: u64, record: &Record, series: &mut Series) {
         if record.wait_ns != NOT_RECORDED {
@@ -167,7 +166,7 @@ impl Flights {
         self.max = self.max.max(depth + 1);
     }
 
-    /// The time before is that of earlier parts of the trace.
+    /// Excludes the time before, which belongs to earlier parts of the trace.
     fn begin(&mut self, since_start_ns: u64) {
         self.now_ns = since_start_ns;
         while self.in_flight.peek().is_some_and(|first| first.completion_ns.0 <= since_start_ns) {
@@ -176,7 +175,8 @@ impl Flights {
         self.begun = Some((since_start_ns, self.in_flight.len()));
     }
 
-    /// What comes after; `series` as for [`Flights::add`]. Whether that knew what is in flight here.
+    /// Appends a later part; `series` as for [`Flights::add`]. Returns whether that part knew the requests in flight
+    /// here.
     pub(crate) fn merge(&mut self, later: Flights, series: &mut Series) -> bool {
         let Some((begun_ns, found)) = later.begun else { return true };
         if self.begun.is_none() {
@@ -251,7 +251,7 @@ impl Flights {
         self.pass(until_ns, series);
     }
 
-    /// Time passes at the depth that there is.
+    /// Accounts for the time at the current depth.
     fn pass(&mut self, until_ns: u64, series: Option<&mut Series>) {
         let depth = self.in_flight.len();
         let place = depth.min(DEPTH_MAX);
@@ -265,7 +265,7 @@ impl Flights {
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    /// Waits for all that is in flight.
+    /// Waits for all requests in flight.
     pub(crate) fn finish(mut self) -> (ResponseReport, Option<DepthReport>) {
         while let Some(first) = self.in_flight.peek() {
             let at_ns = first.completion_ns.0;
@@ -300,7 +300,7 @@ impl Flights {
         let length_ns = self.depth_ns.iter().sum::<u128>() as f64;
         let share = |ns: f64| if length_ns > 0.0 { ns / length_ns } else { 0.0 };
         DepthReport {
-            // Little's law: the times in flight, over the time.
+            // Little's law: the sum of the times in flight divided by the time.
             mean: share(response.mean * response.count as f64),
             mean_at_arrival: self.depth_at_arrival as f64 / self.arrivals as f64,
             max: self.max as u64,

@@ -1,4 +1,5 @@
-//! Where and when: a map of addresses over time, and where random accesses go. Both grow by doubling what a cell covers.
+//! [`Heat`]: a map of addresses over time; [`Spread`]: the addresses of random accesses. Both double their cell size to
+//! grow.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,20 +10,20 @@ const CELL_BYTES: u64 = 4_096;
 /// Cells of the histogram of random accesses.
 const CELLS: usize = 1_024;
 
-/// Requests that transfer data by arrival and first byte. The addresses of several devices lie over each other.
+/// Requests that transfer data, by arrival and first byte. The addresses of several devices overlap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeatReport {
-    /// Time that a column covers; the first begins with the first arrival.
+    /// Time per column; the first begins with the first arrival.
     pub column_ns: u64,
-    /// Bytes that a row covers, from 0 on.
+    /// Bytes per row, from 0 on.
     pub row_bytes: u64,
-    /// Reads, and what is not known to be a write: one list a column, of its rows; what is behind the end of a list is 0.
+    /// Reads, and operations not known to be writes: one list per column, of its rows; missing rows at the end are 0.
     pub reads: Vec<Vec<u64>>,
-    /// Writes, likewise.
+    /// Writes, in the same form.
     pub writes: Vec<Vec<u64>>,
 }
 
-/// The map, growing.
+/// The growing map.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Heat {
     column_ns: u64,
@@ -70,7 +71,7 @@ impl Heat {
         self.cells = folded;
     }
 
-    /// Both have the same start.
+    /// Merges a map with the same start.
     pub(crate) fn merge(&mut self, mut other: Heat) {
         let (column_ns, row_bytes) = (self.column_ns.max(other.column_ns), self.row_bytes.max(other.row_bytes));
         for map in [&mut *self, &mut other] {
@@ -100,7 +101,7 @@ impl Heat {
     }
 }
 
-/// Where random accesses go.
+/// Histogram of the addresses of random accesses.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Spread {
     cell_bytes: u64,
@@ -139,7 +140,7 @@ impl Spread {
         self.cells.iter_mut().zip(other.cells).for_each(|(count, other)| *count += other);
     }
 
-    /// The least share of the first `span_bytes` that holds a share of the accesses, in steps of a cell.
+    /// Smallest share of the first `span_bytes` that contains a share of the accesses, in steps of a cell.
     pub(crate) fn share_holding(&self, share: f64, span_bytes: u64) -> Option<f64> {
         let total: u64 = self.cells.iter().sum();
         let mut cells: Vec<u64> = self.cells.iter().copied().filter(|count| *count > 0).collect();
@@ -152,7 +153,7 @@ impl Spread {
         Some(((needed + 1) as f64 * self.cell_bytes as f64 / span_bytes as f64).min(1.0))
     }
 
-    /// Accesses in each of so many equal bands of the first `span_bytes`, a power of two at most.
+    /// Accesses in each of `bands` equal bands of the first `span_bytes`; `bands` is a power of two.
     pub(crate) fn bands(&self, bands: usize, span_bytes: u64) -> Vec<u64> {
         let mut counts = vec![0; bands];
         for (index, count) in self.cells.iter().enumerate() {

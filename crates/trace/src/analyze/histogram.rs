@@ -1,18 +1,18 @@
-//! Bounded histograms: by powers of two for the eye, to 0.1 % for percentiles.
+//! Bounded histograms: [`Powers`] by powers of two for display, [`Values`] with a resolution of 0.1 % for percentiles.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Values from a power of two up to the next; from 0, zeros alone.
+/// Values from a power of two up to the next; from 0, only zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bin {
-    /// Least value of the bin; the next bin begins at twice that.
+    /// Lower limit of the bin; the next bin begins at twice that.
     pub from: u64,
-    /// How many; an estimate where blocks were sampled.
+    /// Number of values; an estimate if blocks were sampled.
     pub count: f64,
 }
 
-/// Counts by powers of two, up to the greatest that occurs: there are some for every device.
+/// Counts by powers of two, up to the largest value: small enough to have some per device.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Powers(Vec<f64>);
 
@@ -26,7 +26,7 @@ impl Powers {
         self.add_weighted(value, 1.0);
     }
 
-    /// A value that stands for so many.
+    /// Adds a value with a weight.
     #[inline]
     pub(crate) fn add_weighted(&mut self, value: u64, weight: f64) {
         let index = (u64::BITS - value.leading_zeros()) as usize;
@@ -36,13 +36,13 @@ impl Powers {
         self.0[index] += weight;
     }
 
-    /// The counts of both.
+    /// Adds other counts.
     pub(crate) fn merge(&mut self, other: &Powers) {
         self.0.resize(self.0.len().max(other.0.len()), 0.0);
         self.0.iter_mut().zip(&other.0).for_each(|(count, other)| *count += other);
     }
 
-    /// The bins that are not empty.
+    /// The non-empty bins.
     pub(crate) fn bins(&self) -> Vec<Bin> {
         let from = |index: usize| if index == 0 { 0 } else { 1 << (index - 1) };
         let bins = self.0.iter().enumerate().filter(|(_, count)| **count > 0.0);
@@ -50,14 +50,14 @@ impl Powers {
     }
 }
 
-/// What times, or other magnitudes, are like.
+/// Summary of times or other values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// How many there are.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Least.
+    /// Smallest value.
     pub min: u64,
     /// Median; this and the other percentiles to 0.1 %, rounded up.
     pub p50: u64,
@@ -69,17 +69,17 @@ pub struct Summary {
     pub p99: u64,
     /// 99.9th percentile.
     pub p999: u64,
-    /// Greatest.
+    /// Largest value.
     pub max: u64,
 }
 
-/// Greater values stand in the last bin of percentiles.
+/// Larger values go to the last bin of percentiles.
 const VALUE_MAX: u64 = i64::MAX as u64;
 
-/// Values whose percentiles are asked for.
+/// Values for percentiles.
 pub(crate) struct Values {
     histogram: Histogram<u64>,
-    /// Whole, so that the order of sums makes no difference.
+    /// Whole, so the order of summation does not matter.
     sum: u128,
     min: u64,
     max: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Values {
 
 impl Values {
     pub(crate) fn new() -> Values {
-        // The whole range from the start: one that grows does not when values are recorded saturating, but clamps them.
+        // The whole range from the start: recording with saturation clamps values instead of growing the range.
         let histogram = Histogram::new_with_max(VALUE_MAX, 3);
         let histogram = histogram.unwrap_or_else(|_| unreachable!("three digits are allowed"));
         Values { histogram, sum: 0, min: u64::MAX, max: 0 }
@@ -101,7 +101,7 @@ impl Values {
         self.histogram.saturating_record(value);
     }
 
-    /// The values of both.
+    /// Adds other values.
     pub(crate) fn merge(&mut self, other: &Values) {
         let added = self.histogram.add(&other.histogram);
         added.unwrap_or_else(|_| unreachable!("both have the same range"));
@@ -110,10 +110,10 @@ impl Values {
         self.max = self.max.max(other.max);
     }
 
-    /// None where there are none.
+    /// Returns the summary; `None` without values.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let count = self.histogram.len();
-        // Not by percent: 99.9 / 100 is above 0.999, which is a rank too many in 1,000.
+        // Not in percent: 99.9 / 100 is above 0.999, which is a rank too many in 1,000.
         let at = |share: f64| self.histogram.value_at_quantile(share).clamp(self.min, self.max);
         (count > 0).then(|| Summary {
             count,
@@ -129,7 +129,7 @@ impl Values {
     }
 }
 
-/// Values as they are sent: the bins that are not empty.
+/// Serialised form: the non-empty bins.
 #[derive(Serialize, Deserialize)]
 struct Sent {
     bins: Vec<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! Whose requests take how long: response times by size, device and process, reads and writes apart.
+//! [`Latencies`]: response times by size, device and process, separately for reads and writes.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::times::{TimeClass, Times, TimesReport};
 use crate::meta::Meta;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Devices whose times are told apart: each has a distribution of some KB.
+/// Largest number of devices with separate times: each has a distribution of some KB.
 const DEVICES_MAX: usize = 256;
 
-/// Reads, writes, and all else.
+/// Reads, writes, and all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Sort {
@@ -41,37 +41,37 @@ impl Sort {
     }
 }
 
-/// Times of each sort.
+/// Times by sort.
 pub(crate) type BySort = [Times; Sort::ALL.len()];
 
-/// Response times of what has one size, device or process.
+/// Response times of one size class, device or process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SliceReport<K> {
-    /// The size from which on, the device's name, or the process.
+    /// Lower limit of the size class, the device's name, or the process.
     pub of: K,
-    /// Latency of reads; null without any.
+    /// Latency of reads; null if there are none.
     pub read: Option<TimesReport>,
-    /// Latency of writes; null without any.
+    /// Latency of writes; null if there are none.
     pub write: Option<TimesReport>,
-    /// Latency of all requests, other operations included.
+    /// Latency of all requests, including other operations.
     pub all: TimesReport,
 }
 
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessName {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name; empty where the trace does not say.
+    /// Name; empty if the trace has none.
     pub name: String,
 }
 
-/// Response times: the whole distribution, and whose they are.
+/// Response times: the whole distribution, and by size, device and process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LatencyReport {
-    /// Counts by class, of reads, writes and others that occur; a class is 1.6 % wide.
+    /// Counts by class for reads, writes and others if present; a class is 1.6 % wide.
     pub distribution: BTreeMap<&'static str, Vec<TimeClass>>,
-    /// By length in bytes: from each of these up to twice as much.
+    /// By length in bytes: each class from its limit up to twice as much.
     pub by_size: Vec<SliceReport<u64>>,
     /// Latency by device, for the first 256 devices.
     pub by_device: Vec<SliceReport<String>>,
@@ -105,7 +105,7 @@ impl Latencies {
         }
     }
 
-    /// With those of another part of the trace, whose devices and processes have the same numbers.
+    /// Merges another part of the trace with the same numbers of devices and processes.
     #[must_use]
     pub(crate) fn merge(mut self, later: Latencies) -> Latencies {
         for (mine, later) in
@@ -118,7 +118,7 @@ impl Latencies {
         self
     }
 
-    /// Null where no response is recorded.
+    /// Null if no response is recorded.
     pub(crate) fn finish(&self, meta: &Meta) -> Option<LatencyReport> {
         let mut whole = BySort::default();
         for of in &self.sizes {
@@ -154,7 +154,7 @@ fn at(slices: &mut Vec<BySort>, index: usize) -> &mut BySort {
     &mut slices[index]
 }
 
-/// Those with a response.
+/// Slices with a response.
 fn slices<K>(slices: &[BySort], of: impl Fn(usize) -> K) -> Vec<SliceReport<K>> {
     let report = |(index, times): (usize, &BySort)| {
         let mut all = Times::default();

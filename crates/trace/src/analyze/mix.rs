@@ -1,4 +1,4 @@
-//! What requests are: operations, sizes, alignment, flags.
+//! Properties of requests: operations, sizes, alignment, flags.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Flags, Operation, Record};
 
-/// Sizes that are counted one by one; where there are more, all are rounded up to nine binary digits, by 0.4 % at most.
+/// Number of distinct sizes; with more, all are rounded up to nine binary digits, by 0.4 % at most.
 const SIZES_MAX: usize = 4_096;
 const ROUNDED_BITS: u32 = 9;
-/// Devices that are looked at one by one, the first of the trace's list: 1 KB each, more where they have many streams.
+/// Number of devices with separate figures, the first of the trace's list: 1 KB each, more if they have many streams.
 pub(crate) const DEVICES_MAX: usize = 1 << 17;
-/// Processes that are counted one by one, likewise.
+/// Number of processes with separate counts, the first of the trace's list.
 pub(crate) const PROCESSES_MAX: usize = 1_024;
-/// The alignments reported: 512 bytes to 1 MiB.
+/// Base-2 logarithms of the reported alignments: 512 bytes to 1 MiB.
 const ALIGNMENTS: std::ops::RangeInclusive<u32> = 9..=20;
 
-/// The operation moves data between host and device; a trace that does not say is taken to mean that.
+/// Whether the operation moves data between host and device; an unknown operation is assumed to.
 pub(crate) fn transfers(operation: Operation) -> bool {
     matches!(operation, Operation::Read | Operation::Write | Operation::Unknown)
 }
@@ -25,9 +25,9 @@ pub(crate) fn transfers(operation: Operation) -> bool {
 /// A number of requests and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// The sum of their lengths.
+    /// Sum of their lengths.
     pub bytes: u64,
 }
 
@@ -62,7 +62,7 @@ impl Mix {
         self.0.iter().fold(Amount::default(), sum)
     }
 
-    /// Those that occur, by name.
+    /// The operations that occur, by name.
     pub(crate) fn report(&self) -> BTreeMap<&'static str, Amount> {
         let amounts = Operation::ALL.into_iter().map(|operation| (operation.name(), self.of(operation)));
         amounts.filter(|(_, amount)| amount.requests > 0).collect()
@@ -72,32 +72,32 @@ impl Mix {
 /// Requests of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeReport {
-    /// Their length.
+    /// Length in bytes.
     pub length_bytes: u32,
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// Reads among them.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes among them.
+    /// Number of writes.
     pub writes: u64,
-    /// Trims among them.
+    /// Number of trims.
     pub trims: u64,
 }
 
-/// How long requests are, without those that have no range.
+/// Lengths of requests, except those without a range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizesReport {
-    /// Mean of the requests that transfer data.
+    /// Mean length of the requests that transfer data.
     pub mean_bytes: Option<f64>,
-    /// Least of them.
+    /// Smallest length.
     pub min_bytes: Option<u32>,
-    /// Their median.
+    /// Median length.
     pub p50_bytes: Option<u32>,
-    /// Their 90th percentile.
+    /// 90th percentile.
     pub p90_bytes: Option<u32>,
-    /// Their 99th percentile.
+    /// 99th percentile.
     pub p99_bytes: Option<u32>,
-    /// Greatest of them.
+    /// Largest length.
     pub max_bytes: Option<u32>,
     /// Requests whose size is rounded up by at most 0.4 %, since more than 4,096 sizes occur.
     pub rounded: u64,
@@ -105,7 +105,7 @@ pub struct SizesReport {
     pub sizes: Vec<SizeReport>,
 }
 
-/// Requests of one size by operation: at a random place, and continuing a stream.
+/// Requests of one size by operation: random ones, and those that continue a stream.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct SizeCounts {
     pub(crate) random: [u64; Operation::ALL.len()],
@@ -127,7 +127,7 @@ impl SizeCounts {
     }
 }
 
-/// Sizes of requests. Whether they are rounded depends on which there are, not on their order.
+/// Sizes of requests. Whether they are rounded depends on the set of sizes, not on their order.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sizes {
     places: FxHashMap<u32, usize>,
@@ -152,7 +152,7 @@ impl Sizes {
         counts[record.operation as usize] += 1;
     }
 
-    /// Where so many requests of a size are counted.
+    /// Index of the counts of a size for `requests` requests.
     fn place(&mut self, bytes: u32, requests: u64) -> usize {
         let counted = if self.is_rounded { rounded(bytes) } else { bytes };
         let known = self.places.get(&counted).copied();
@@ -189,7 +189,7 @@ impl Sizes {
         other.counts.iter().for_each(|(bytes, counts)| self.put(*bytes, counts));
     }
 
-    /// Every size and its counts, by growing size.
+    /// Sizes with their counts, in ascending order.
     pub(crate) fn sorted(&self) -> Vec<(u32, SizeCounts)> {
         let mut counts = self.counts.clone();
         counts.sort_unstable_by_key(|(bytes, _)| *bytes);
@@ -237,23 +237,23 @@ fn rounded(bytes: u32) -> u32 {
     bytes.checked_next_multiple_of(step).unwrap_or(u32::MAX)
 }
 
-/// Requests whose offset or length is a multiple of a power of two.
+/// Share of requests whose offset or length is a multiple of a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AlignmentShare {
     /// The power of two.
     pub align_bytes: u64,
-    /// Requests whose offset is a multiple of it, over all that transfer data.
+    /// Share with an aligned offset, of all requests that transfer data.
     pub offset: f64,
-    /// Requests whose length is.
+    /// Share with an aligned length.
     pub length: f64,
-    /// Requests of which both are.
+    /// Share with both.
     pub both: f64,
 }
 
-/// How requests that transfer data lie.
+/// Alignment of requests that transfer data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AlignmentReport {
-    /// The greatest power of two that all offsets and lengths are multiples of; null without requests.
+    /// Largest power of two that divides all offsets and lengths; null without requests.
     pub common_bytes: Option<u64>,
     /// From 512 bytes to 1 MiB.
     pub shares: Vec<AlignmentShare>,
@@ -298,7 +298,7 @@ impl Alignment {
             length: share(power, 1),
             both: share(power, 2),
         });
-        // All zeros: nothing but empty requests at 0.
+        // All zeros: only empty requests at 0.
         let common = self.zeros[..64].iter().position(|zeros| zeros[2] > 0);
         AlignmentReport {
             common_bytes: common.map(|power| 1 << power),
@@ -307,7 +307,7 @@ impl Alignment {
     }
 }
 
-/// Requests that carry each flag.
+/// Number of requests with each flag.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct FlagCounts([u64; Flags::ALL.len()]);
 
@@ -326,7 +326,7 @@ impl FlagCounts {
         self.0.iter_mut().zip(other.0).for_each(|(count, other)| *count += other);
     }
 
-    /// Those that occur, by name.
+    /// The flags that occur, by name.
     pub(crate) fn report(&self) -> BTreeMap<&'static str, u64> {
         let counts = Flags::ALL.iter().zip(self.0).map(|((_, name), count)| (*name, count));
         counts.filter(|(_, count)| *count > 0).collect()

@@ -1,10 +1,11 @@
-//! Understanding a trace: one pass over its requests in order of arrival, in memory that does not grow with its length.
+//! Analysis of a trace ([`Analysis`]): one pass over its requests in order of arrival, in memory independent of its
+//! length. See docs/design/traces.md.
 //!
-//! A trace can be analysed in parts, and the parts be merged in their order: the report is that of one pass. Every part
-//! knows the start of the whole, and what was in flight before it; each accumulator has a `merge` that takes what comes
-//! after. What is a sum over requests adds up. What depends on order (runs, gaps, windows, blocks, re-use) keeps apart what
-//! a part cannot know of itself, and the merge makes up for it. Sums are whole numbers, since those of floats depend on
-//! order. Where blocks are sampled, estimates depend on where parts end, within their error.
+//! A trace can be analysed in parts that are merged in order: the report is that of one pass. Every part knows the
+//! start of the whole and the requests in flight before it; each accumulator has a `merge` that appends a later part.
+//! Sums over requests are added. Figures that depend on order (runs, gaps, windows, blocks, re-use) keep the data that
+//! a part cannot evaluate alone, and the merge completes them. Sums are whole numbers, since sums of floats depend on
+//! order. If blocks are sampled, estimates depend on the boundaries of parts, within their error.
 
 mod blocks;
 mod course;
@@ -66,18 +67,18 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 
-/// What is analysed.
+/// Scope of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Bytes of a block of the working set and of re-use: a power of two from 512 to 2^30.
+    /// Block size for the working set and re-use: a power of two from 512 to 2^30.
     pub block_bytes: u32,
-    /// Follow blocks: the working set, and what follows what.
+    /// Whether to track blocks: the working set and successions.
     pub working_set: bool,
-    /// Memory of the table of blocks; beyond it, half of them are dropped and the rest stands for all.
+    /// Memory for the table of blocks; beyond it, half of them are dropped and the rest represents all.
     pub working_set_memory_bytes: u64,
-    /// How re-use is counted, if it is.
+    /// How re-use is counted; `None` for not at all.
     pub reuse: Option<ReuseOptions>,
-    /// Draw the map of addresses over time.
+    /// Whether to build the map of addresses over time.
     pub heat_map: bool,
 }
 
@@ -126,7 +127,7 @@ impl Device {
     }
 }
 
-/// The addresses touched.
+/// Range of the touched addresses.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Range {
     lowest_bytes: u64,
@@ -148,11 +149,11 @@ impl Range {
     }
 }
 
-/// A trace being analysed.
+/// An analysis in progress.
 #[derive(Serialize, Deserialize)]
 pub struct Analysis {
     options: Options,
-    /// It is a part of a trace, and not the first.
+    /// Whether it is a later part of a trace.
     is_later: bool,
     start_ns: Option<u64>,
     last_ns: u64,
@@ -179,10 +180,10 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Begins with no request.
+    /// Creates an empty analysis.
     ///
     /// # Errors
-    /// Options out of range.
+    /// When options are out of range.
     pub fn new(options: Options) -> Result<Analysis, TraceError> {
         options.check()?;
         Ok(Analysis::begin(options, false))
@@ -219,9 +220,9 @@ impl Analysis {
         }
     }
 
-    /// The next requests, in order of arrival. One that arrives before its predecessor is taken to arrive with it.
+    /// Adds the next requests, in order of arrival. A request before its predecessor counts as arriving with it.
     pub fn add(&mut self, records: &[Record]) {
-        // Re-use takes about as long as all the rest, and neither looks at the other.
+        // Re-use takes about as long as everything else, and the two are independent.
         let mut reuse = self.reuse.take();
         rayon::join(
             || records.iter().for_each(|record| self.add_one(record)),
@@ -280,7 +281,7 @@ impl Analysis {
         }
     }
 
-    /// Whether the request continues a stream of its device.
+    /// Adds a request to its device's sequence; returns whether it continues a stream.
     #[inline]
     fn add_device(&mut self, record: &Record) -> Placement {
         let index = record.device as usize;
@@ -318,7 +319,7 @@ impl Analysis {
         self.processes[index].add(record);
     }
 
-    /// What the trace is like; `meta` knows names and the step of the clock.
+    /// Returns the report; `meta` provides names and the clock's resolution.
     pub fn finish(self, meta: &Meta) -> Report {
         report::report(self, meta)
     }

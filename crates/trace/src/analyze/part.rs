@@ -1,4 +1,4 @@
-//! Parts of a trace, analysed apart and merged in their order.
+//! [`Part`]: a part of a trace that is analysed separately and merged in order.
 
 use std::mem::{replace, take};
 
@@ -7,15 +7,15 @@ use super::{Analysis, Device, Options};
 use crate::error::TraceError;
 use crate::record::Record;
 
-/// A part of a trace being analysed, of which other parts come before.
+/// The analysis of a part of a trace that is not the first.
 pub struct Part(Analysis);
 
 impl Part {
-    /// Begins with no request. The whole trace begins at `start_ns`; `in_flight` are requests of the parts before, all that
-    /// are not complete when this begins.
+    /// Creates an empty part. The whole trace begins at `start_ns`; `in_flight` are the requests of earlier parts that
+    /// are not complete when this part begins.
     ///
     /// # Errors
-    /// Options out of range.
+    /// When options are out of range.
     pub fn new(options: Options, start_ns: u64, in_flight: &[Record]) -> Result<Part, TraceError> {
         options.check()?;
         let mut part = Analysis::begin(options, true);
@@ -24,12 +24,12 @@ impl Part {
         Ok(Part(part))
     }
 
-    /// The next requests, as for [`Analysis::add`].
+    /// Adds the next requests, as [`Analysis::add`] does.
     pub fn add(&mut self, records: &[Record]) {
         self.0.add(records);
     }
 
-    /// The part as bytes, to be sent or kept.
+    /// Serialises the part, for sending or storing.
     pub fn to_bytes(&self) -> Vec<u8> {
         let packed = zstd::stream::write::Encoder::new(Vec::new(), 1)
             .map_err(|error| error.to_string())
@@ -38,10 +38,10 @@ impl Part {
         packed.expect("plain data goes into memory")
     }
 
-    /// What [`Part::to_bytes`] wrote, by the same build.
+    /// Restores a part from [`Part::to_bytes`] of the same build.
     ///
     /// # Errors
-    /// Anything else.
+    /// When the bytes are anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Part, TraceError> {
         let damaged = |error: &dyn std::fmt::Display| refused(&format!("a part is damaged: {error}"));
         let plain = zstd::stream::decode_all(bytes).map_err(|error| damaged(&error))?;
@@ -50,10 +50,11 @@ impl Part {
 }
 
 impl Analysis {
-    /// What comes after.
+    /// Appends a later part.
     ///
     /// # Errors
-    /// A part that does not follow: of another start, other options, or begun without all that was in flight.
+    /// When the part does not follow: it has another start or other options, or was begun without all requests in
+    /// flight.
     pub fn merge(&mut self, later: Part) -> Result<(), TraceError> {
         let Part(later) = later;
         if later.options != self.options {

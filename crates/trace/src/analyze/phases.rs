@@ -1,4 +1,4 @@
-//! The way of a request through the block layer, by the names of Linux' btt.
+//! [`Phases`]: the phases of a request in the block layer, named as in Linux' btt.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::times::{Times, TimesReport};
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// A part of a request's way.
+/// A phase of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// Queued, until it has a request of the kernel's.
+    /// From queueing until the kernel has allocated a request.
     Q2G,
-    /// Until it is in the scheduler's queue.
+    /// Until insertion into the scheduler's queue.
     G2I,
-    /// Until the driver is given it.
+    /// Until the driver receives it.
     I2D,
-    /// The three together, which more traces tell.
+    /// The three together, which more traces record.
     Q2D,
-    /// Until the device is done with it.
+    /// Until the device completes it.
     D2C,
-    /// All of it.
+    /// The whole time.
     Q2C,
 }
 
@@ -39,11 +39,11 @@ impl Phase {
         }
     }
 
-    /// How long it was; [`NOT_RECORDED`] where the trace does not say.
+    /// Duration of the phase; [`NOT_RECORDED`] if the trace does not have it.
     fn of(self, record: &Record) -> u64 {
         let between = |from_ns: u64, to_ns: u64| match to_ns.checked_sub(from_ns) {
             Some(ns) if to_ns != NOT_RECORDED => ns,
-            // A request that was requeued was given to the driver, or completed in part, before.
+            // A requeued request was given to the driver, or partially completed, before.
             _ => NOT_RECORDED,
         };
         let Record { got_ns, inserted_ns, wait_ns, response_ns, .. } = *record;
@@ -58,10 +58,10 @@ impl Phase {
     }
 }
 
-/// Times of each phase.
+/// Times by phase.
 pub(crate) type ByPhase = [Times; Phase::ALL.len()];
 
-/// Adds what is recorded of a request's phases.
+/// Adds the recorded phases of a request.
 #[inline]
 pub(crate) fn add(times: &mut ByPhase, record: &Record) {
     for (phase, times) in Phase::ALL.into_iter().zip(times) {
@@ -72,18 +72,18 @@ pub(crate) fn add(times: &mut ByPhase, record: &Record) {
     }
 }
 
-/// The phases that are recorded, by name.
+/// The recorded phases, by name.
 pub(crate) fn report(times: &ByPhase) -> BTreeMap<&'static str, TimesReport> {
     let reports = Phase::ALL.into_iter().zip(times).map(|(phase, times)| Some((phase.name(), times.report()?)));
     reports.flatten().collect()
 }
 
-/// How long requests are in each phase. One that is not recorded is not there.
+/// Times of requests per phase; phases that are not recorded are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhasesReport {
     /// Phases of all requests.
     pub all: BTreeMap<&'static str, TimesReport>,
-    /// By operation.
+    /// Phases by operation.
     pub by_operation: BTreeMap<&'static str, BTreeMap<&'static str, TimesReport>>,
 }
 
@@ -100,7 +100,7 @@ impl Phases {
         add(self.0[record.operation as usize].get_or_insert_default(), record);
     }
 
-    /// With those of another part of the trace.
+    /// Merges another part of the trace.
     #[must_use]
     pub(crate) fn merge(mut self, later: Phases) -> Phases {
         for (mine, later) in self.0.iter_mut().zip(later.0) {
@@ -111,7 +111,7 @@ impl Phases {
         self
     }
 
-    /// Null where the trace does not say when requests were given to a device.
+    /// Null if the trace does not record when the device received requests.
     pub(crate) fn finish(&self) -> Option<PhasesReport> {
         let mut all = ByPhase::default();
         for of in self.0.iter().flatten() {

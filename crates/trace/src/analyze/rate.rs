@@ -1,4 +1,4 @@
-//! Requests over time: rates in bins, and how bursty they are at every scale.
+//! Requests over time: [`Series`] are rates in bins, [`Arrivals`] their burstiness at every scale.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 
 const S: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * S;
-/// Lengths of bins. Each is a multiple of the one before, so that bins can be joined, and a second is among them, so that
-/// whole-second stamps fall into bins evenly.
+/// Lengths of bins. Each is a multiple of the previous one, so that bins can be merged; a second is among them, so that
+/// whole-second timestamps are distributed evenly.
 const LADDER_NS: [u64; 25] = [
     10_000,
     20_000,
@@ -36,36 +36,36 @@ const LADDER_NS: [u64; 25] = [
     100 * DAY,
     1_000 * DAY,
 ];
-/// The most bins of a series.
+/// Largest number of bins of a series.
 const BINS_MAX: usize = 2_000;
-/// Complete bins below which a scale says nothing of variance.
+/// Number of complete bins below which a scale has no meaningful variance.
 const BINS_MIN: u64 = 8;
-/// The same for a point of the fit of the Hurst exponent.
+/// Number of complete bins for a point of the fit of the Hurst exponent.
 const FIT_BINS_MIN: u64 = 32;
 const FIT_POINTS_MIN: usize = 4;
 
-/// What arrived in a bin of time.
+/// Arrivals in a bin of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateBin {
-    /// Requests that arrived.
+    /// Number of requests.
     pub requests: u64,
-    /// Reads among them.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes among them.
+    /// Number of writes.
     pub writes: u64,
-    /// Bytes of all of them.
+    /// Bytes of all requests.
     pub bytes: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Mean response time of those that arrived; null where none is recorded.
+    /// Mean response time of the requests that arrived; null if none is recorded.
     pub mean_response_ns: Option<f64>,
-    /// Mean number of requests in flight during the bin; null where no response is recorded.
+    /// Mean queue depth during the bin; null if no response is recorded.
     pub mean_depth: Option<f64>,
 }
 
-/// What is counted of a bin. Whole numbers, so that the order of sums makes no difference.
+/// Counters of a bin. Whole numbers, so the order of summation does not matter.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Counts {
     requests: u64,
@@ -92,7 +92,7 @@ impl Counts {
         self.depth_ns += other.depth_ns;
     }
 
-    /// The report of a bin of that length.
+    /// Report of a bin of that length.
     fn report(&self, length_ns: u64, has_responses: bool) -> RateBin {
         RateBin {
             requests: self.requests,
@@ -110,9 +110,9 @@ impl Counts {
 /// Rates over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateReport {
-    /// Length of a bin; the first begins with the first arrival, the last ends early.
+    /// Length of a bin; the first begins with the first arrival, the last one is cut short.
     pub bin_ns: u64,
-    /// The bins, without a gap.
+    /// All bins, including empty ones.
     pub bins: Vec<RateBin>,
 }
 
@@ -151,7 +151,7 @@ impl Series {
         }
     }
 
-    /// So many requests were in flight between two moments since the start.
+    /// Adds a queue depth between two moments since the start.
     pub(crate) fn add_depth(&mut self, from_ns: u64, to_ns: u64, depth: usize) {
         let mut at = from_ns;
         while at < to_ns {
@@ -188,7 +188,7 @@ impl Series {
         self.bins = self.bins.chunks(factor).map(sum).collect();
     }
 
-    /// Both have the same start.
+    /// Merges a series with the same start.
     pub(crate) fn merge(&mut self, mut other: Series) {
         while self.rung < other.rung {
             self.coarsen();
@@ -200,7 +200,7 @@ impl Series {
         self.bins.iter_mut().zip(&other.bins).for_each(|(bin, other)| bin.merge(other));
     }
 
-    /// In bins no shorter than the clock's step. `last_ns` is the last arrival since the start.
+    /// Returns bins no shorter than the clock's resolution. `last_ns` is the last arrival since the start.
     pub(crate) fn finish(mut self, resolution_ns: u64, last_ns: u64) -> RateReport {
         while LADDER_NS[self.rung] < resolution_ns && self.rung + 1 < LADDER_NS.len() {
             self.coarsen();
@@ -213,60 +213,60 @@ impl Series {
     }
 }
 
-/// Counts of requests in bins of one length.
+/// Number of requests per bin for one bin length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScaleReport {
     /// Length of a bin.
     pub bin_ns: u64,
-    /// Bins, empty ones included; the end of the trace cuts the last one short.
+    /// Number of bins, including empty ones; the end of the trace cuts the last one short.
     pub bins: u64,
-    /// Mean requests in a bin's time, over the whole trace.
+    /// Mean number of requests in the time of a bin, over the whole trace.
     pub mean: f64,
-    /// Most requests in a bin over the mean.
+    /// Largest number of requests in a bin, divided by the mean.
     pub peak_over_mean: f64,
-    /// Variance of the requests in a bin over their mean: 1 for Poisson arrivals at every length. Of the last bin as many
-    /// are expected as its part of a bin's time.
+    /// Variance of the requests per bin, divided by their mean: 1 for Poisson arrivals at every length. The last bin
+    /// counts in proportion to its length.
     pub index_of_dispersion: f64,
 }
 
-/// The exponent of self-similarity, by the variance of mean rates over bins of growing length.
+/// Self-similarity, from the variance of mean rates over bins of increasing length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HurstReport {
-    /// 0.5 where counts of distant bins are independent, towards 1 the longer bursts last.
+    /// 0.5 if counts of distant bins are independent, towards 1 the longer bursts last.
     pub exponent: f64,
     /// Shortest bin of the fit.
     pub from_ns: u64,
     /// Longest bin of the fit.
     pub to_ns: u64,
-    /// Lengths that were fitted.
+    /// Number of fitted lengths.
     pub points: u32,
-    /// Share of the variance that the straight line explains (R squared).
+    /// Share of the variance explained by the straight line (R squared).
     pub r_squared: f64,
 }
 
-/// How requests arrive. What lies below the clock's step is null.
+/// Arrival process. Figures below the clock's resolution are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ArrivalReport {
-    /// Mean time from a request to the next, in ns; null for a single one.
+    /// Mean gap between requests, in ns; null for a single one.
     pub mean_gap_ns: Option<f64>,
-    /// Standard deviation of these times over their mean: 1 for Poisson arrivals, 0 for a steady beat.
+    /// Coefficient of variation of the gaps: 1 for Poisson arrivals, 0 for regular ones.
     pub gap_variation: Option<f64>,
-    /// Percentiles of these times, in ns.
+    /// Percentiles of the gaps, in ns.
     pub gaps_ns: Option<Summary>,
-    /// The same by powers of two.
+    /// Histogram of the gaps by powers of two.
     pub gap_histogram_ns: Option<Vec<Bin>>,
-    /// Counts in bins, by growing length.
+    /// Number of requests per bin, by increasing bin length.
     pub scales: Vec<ScaleReport>,
-    /// Self-similarity; null where there are too few bins to fit.
+    /// Self-similarity; null if there are too few bins to fit.
     pub hurst: Option<HurstReport>,
 }
 
-/// Bins of one length: the one under way, and what those before it come to.
+/// Bins of one length: the current one, and statistics of the earlier ones.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Scale {
     index: u64,
     count: u64,
-    /// The first that is over, and its requests: it may be the rest of one that an earlier part of the trace began.
+    /// The first complete bin, and its requests: it may be the rest of one that an earlier part of the trace began.
     first: Option<(u64, u64)>,
     sum: u64,
     squares: u128,
@@ -274,7 +274,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// The bin under way is over.
+    /// Adds the current bin to the statistics.
     fn book(&mut self) {
         let count = std::mem::take(&mut self.count);
         if self.first.is_none() {
@@ -307,7 +307,7 @@ impl Scale {
     }
 }
 
-/// Times between arrivals, and counts in bins of every length.
+/// Gaps between arrivals, and counts in bins of every length.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Arrivals {
     first_ns: Option<u64>,
@@ -316,7 +316,7 @@ pub(crate) struct Arrivals {
     powers: Powers,
     gap_squares: u128,
     scales: [Scale; LADDER_NS.len()],
-    /// Each scale counts what has come in the bin under way, also what is in shorter bins that are not over.
+    /// Whether each scale's current bin includes the counts of shorter bins that are not over.
     is_settled: bool,
 }
 
@@ -333,7 +333,7 @@ impl Arrivals {
         }
     }
 
-    /// A request.
+    /// Adds a request.
     #[inline]
     pub(crate) fn add(&mut self, since_start_ns: u64) {
         if self.first_ns.is_some() {
@@ -353,7 +353,7 @@ impl Arrivals {
         self.scales[0].count += 1;
     }
 
-    /// The first arrival, if there was one.
+    /// First arrival, if there was one.
     pub(crate) fn first_ns(&self) -> Option<u64> {
         self.first_ns
     }
@@ -366,7 +366,7 @@ impl Arrivals {
         self.gap_squares += u128::from(gap_ns).pow(2);
     }
 
-    /// Books a bin, and closes the longer ones that it does not belong to any more.
+    /// Completes a bin, and closes longer ones that end with it.
     fn close(&mut self, level: usize) {
         let scale = &mut self.scales[level];
         let (count, closed) = (scale.count, scale.index);
@@ -382,12 +382,12 @@ impl Arrivals {
         self.scales[level + 1].count += count;
     }
 
-    /// Brings every scale up to the last arrival; nothing is added after.
+    /// Brings every scale up to the last arrival; nothing is added afterwards.
     fn settle(&mut self) {
         if std::mem::replace(&mut self.is_settled, true) {
             return;
         }
-        // Bins that the last arrival is not in are complete.
+        // Bins without the last arrival are complete.
         for (level, bin_ns) in LADDER_NS.into_iter().enumerate() {
             let index = self.last_ns / bin_ns;
             if self.scales[level].index < index {
@@ -395,13 +395,13 @@ impl Arrivals {
                 self.scales[level].index = index;
             }
         }
-        // The last bin of each length also holds what the last ones of all shorter lengths have not passed on yet.
+        // The last bin of each length also includes the counts that shorter ones have not passed on yet.
         for level in 1..LADDER_NS.len() {
             self.scales[level].count += self.scales[level - 1].count;
         }
     }
 
-    /// What comes after, of the same start.
+    /// Appends a later part with the same start.
     pub(crate) fn merge(&mut self, mut later: Arrivals) {
         let Some(first_ns) = later.first_ns else { return };
         self.settle();
@@ -445,7 +445,7 @@ impl Arrivals {
         }
     }
 
-    /// The trace ends a step of its clock after its last arrival.
+    /// The trace ends one step of its clock after its last arrival.
     fn scale(&self, level: usize, resolution_ns: u64) -> Option<ScaleReport> {
         let (bin_ns, scale) = (LADDER_NS[level], &self.scales[level]);
         let complete = self.last_ns / bin_ns;
@@ -464,9 +464,10 @@ impl Arrivals {
     }
 }
 
-/// Aggregated variance: the variance of mean rates falls as the length of bins to the power of 2H - 2.
+/// Aggregated variance method: the variance of mean rates falls with the bin length to the power of 2H - 2.
 ///
-/// Only bins in which requests are expected: below, counts are 0 or 1 and say nothing of how they depend on each other.
+/// Only bins with at least one expected request count: in shorter ones counts are 0 or 1 and carry no information on
+/// dependence.
 fn hurst(scales: &[ScaleReport], mean_gap_ns: f64) -> Option<HurstReport> {
     let fitted: Vec<&ScaleReport> = scales
         .iter()

@@ -1,4 +1,4 @@
-//! The report of an analysis: the JSON that users get.
+//! [`Report`]: the JSON report of an analysis.
 
 use std::collections::BTreeMap;
 
@@ -17,102 +17,102 @@ use crate::record::Operation;
 
 const NS_PER_S: f64 = 1e9;
 
-/// One device.
+/// Figures of one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceReport {
-    /// Its name in the trace.
+    /// Name in the trace.
     pub name: String,
     /// Requests by operation.
     pub operations: BTreeMap<&'static str, Amount>,
-    /// First byte touched by a transfer; null without one.
+    /// First byte touched by a transfer; null without transfers.
     pub lowest_bytes: Option<u64>,
-    /// First byte behind all that transfers touched.
+    /// End of the highest range touched by a transfer.
     pub highest_end_bytes: Option<u64>,
-    /// Mean response time; null where none is recorded.
+    /// Mean response time; null if none is recorded.
     pub mean_response_ns: Option<f64>,
-    /// Mean number of requests in flight between first arrival and last of the trace, by Little's law; null where no
-    /// response is recorded.
+    /// Mean queue depth between the first and the last arrival of the trace, by Little's law; null if no response is
+    /// recorded.
     pub mean_depth: Option<f64>,
-    /// How requests follow each other.
+    /// Sequentiality.
     pub sequence: SequenceReport,
 }
 
-/// One process.
+/// Figures of one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessReport {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name; empty where the trace does not say.
+    /// Name; empty if the trace has none.
     pub name: String,
     /// Requests by operation.
     pub operations: BTreeMap<&'static str, Amount>,
 }
 
-/// What a trace is like. Null is what it does not say; shares are from 0 to 1.
+/// Report on a trace. Null means not recorded; shares are from 0 to 1.
 ///
-/// "Transfers" are reads, writes and requests of which the trace does not say what they did: those have a place, and
-/// only they count for alignment, addresses, sequences, blocks and re-use.
+/// "Transfers" are reads, writes and requests with an unknown operation: only these have an address, and only they
+/// count for alignment, addresses, sequences, blocks and re-use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// All requests.
+    /// Number of requests.
     pub requests: u64,
-    /// The sum of their lengths.
+    /// Sum of their lengths.
     pub bytes: u64,
     /// First arrival on the trace's clock; null without requests.
     pub first_arrival_ns: Option<u64>,
     /// From the first arrival to the last.
     pub duration_ns: u64,
-    /// Arrivals a second: gaps over duration; null where the duration is 0.
+    /// Arrivals per second: number of gaps divided by the duration; null if the duration is 0.
     pub requests_per_s: Option<f64>,
-    /// Bytes a second over the duration.
+    /// Bytes per second over the duration.
     pub bytes_per_s: Option<f64>,
-    /// The step of the clock; null where it is not known.
+    /// Resolution of the clock; null if unknown.
     pub resolution_ns: Option<u64>,
     /// Requests by operation.
     pub operations: BTreeMap<&'static str, Amount>,
-    /// Requests by what they carry.
+    /// Requests by flag.
     pub flags: BTreeMap<&'static str, u64>,
-    /// How long they are.
+    /// Lengths of requests.
     pub sizes: SizesReport,
-    /// How transfers lie.
+    /// Alignment of transfers.
     pub alignment: AlignmentReport,
-    /// First byte touched by a transfer on any device; null without one.
+    /// First byte touched by a transfer on any device; null without transfers.
     pub lowest_bytes: Option<u64>,
-    /// First byte behind all that transfers touched on any device.
+    /// End of the highest range touched by a transfer on any device.
     pub highest_end_bytes: Option<u64>,
-    /// When requests arrive.
+    /// Arrival process.
     pub arrivals: ArrivalReport,
     /// Rates over time.
     pub rate: RateReport,
     /// Rates, response times, phases, working set and re-use over time.
     pub timeline: TimelineReport,
-    /// How transfers follow each other, each device by itself.
+    /// Sequentiality of transfers, per device.
     pub sequence: SequenceReport,
-    /// Blocks touched; null where it was not asked for.
+    /// Touched blocks; null if not requested.
     pub working_set: Option<WorkingSetReport>,
-    /// Blocks used again; null where it was not asked for.
+    /// Re-used blocks; null if not requested.
     pub reuse: Option<ReuseReport>,
-    /// How long requests take.
+    /// Response times.
     pub response: ResponseReport,
-    /// Their distribution, and whose they are; null where none is recorded.
+    /// Distribution of response times, and by size, device and process; null if none is recorded.
     pub latency: Option<LatencyReport>,
-    /// Where requests spend their time; null where the trace does not say when they were given to a device.
+    /// Times per phase; null if the trace does not record when the device received requests.
     pub phases: Option<PhasesReport>,
-    /// How many are in flight; null where no response is recorded.
+    /// Queue depth; null if no response is recorded.
     pub depth: Option<DepthReport>,
-    /// Addresses over time; null where it was not asked for.
+    /// Map of addresses over time; null if not requested.
     pub heat: Option<HeatReport>,
     /// The trace in the terms of an access specification.
     pub environment: EnvironmentReport,
-    /// The first 131,072 devices, those with requests.
+    /// The first 131,072 devices, if they have requests.
     pub devices: Vec<DeviceReport>,
-    /// Requests to all others, of which no sequences are known.
+    /// Requests to all others, without sequences.
     pub other_devices: Amount,
-    /// The first 1,024 processes, those with requests.
+    /// The first 1,024 processes, if they have requests.
     pub processes: Vec<ProcessReport>,
     /// Requests of all others.
     pub other_processes: Amount,
-    /// What a reader of the figures should know.
+    /// Notes for readers of the figures.
     pub notes: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Re-use: LRU stack distances in one pass, and the miss-ratio curve that they are.
+//! [`Reuse`]: LRU stack distances in one pass, and the resulting miss-ratio curve.
 //!
 //! A reference hits in an LRU cache of C blocks if fewer than C other blocks were used since the last use of its own.
-//! The count is exact as long as the blocks fit the memory allowed; from there on half of the blocks is looked at, then
-//! a quarter (fixed-size SHARDS), and the curve carries a band.
+//! The count is exact as long as the blocks fit the permitted memory; beyond it, half of the blocks are sampled, then a
+//! quarter (fixed-size SHARDS), and the curve has a band.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -12,28 +12,29 @@ use super::stack::Stack;
 use super::table::{Table, place};
 use crate::record::Record;
 
-/// What is used again.
+/// Unit of re-use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Granularity {
-    /// Blocks of the analysis' size; a request uses those it touches in the order of their addresses.
+    /// Blocks of the analysis' block size; a request uses its blocks in address order.
     Block,
-    /// Whole requests, known by device and first byte, whatever their length: what cache simulators call objects.
+    /// Whole requests, identified by device and first byte, of any length: the objects of cache simulators.
     Request,
 }
 
 /// How re-use is counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReuseOptions {
-    /// What is used again.
+    /// Unit of re-use.
     pub granularity: Granularity,
-    /// Least share of the blocks that is looked at while they fit the memory, above 0 and up to 1: 1 is all, 0.01 one in
-    /// a hundred (SHARDS). Of few blocks more are looked at, since a sample of less than 8,192 tells little.
+    /// Smallest share of the blocks that is sampled while they fit the memory, above 0 and up to 1: 1 is all, 0.01 one
+    /// in a hundred (SHARDS). If there are few blocks, a larger share is used, since a sample of less than 8,192 is too
+    /// inaccurate.
     pub rate: f64,
-    /// Which blocks a sample holds.
+    /// Seed of the choice of sampled blocks.
     pub salt: u64,
-    /// Memory of the table of blocks; beyond it, half of them are dropped.
+    /// Memory for the table of blocks; beyond it, half of them are dropped.
     pub memory_bytes: u64,
-    /// Cache sizes, in blocks or requests, at which the curve has points besides its own eight an octave.
+    /// Cache sizes, in blocks or requests, that the curve contains in addition to its own eight per octave.
     pub cache_sizes: Vec<u64>,
 }
 
@@ -49,58 +50,58 @@ impl Default for ReuseOptions {
     }
 }
 
-/// How often what was used is used again.
+/// Re-use of blocks or requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReuseReport {
-    /// Bytes of a block; null where whole requests are counted.
+    /// Block size in bytes; null if whole requests are counted.
     pub block_bytes: Option<u32>,
-    /// References.
+    /// Number of references.
     pub references: u64,
-    /// Different blocks or requests; an estimate where `sampled_rate` is below 1.
+    /// Number of distinct blocks or requests; an estimate if `sampled_rate` is below 1.
     pub distinct: f64,
-    /// Share of the blocks that were looked at in the end; 1 where the count is exact.
+    /// Share of the blocks still sampled at the end; 1 if the count is exact.
     pub sampled_rate: f64,
-    /// Mean half width of the 95 % band over cache sizes in equal steps up to the working set; null where exact.
+    /// Mean half width of the 95 % band over cache sizes in equal steps up to the working set; null if exact.
     pub mean_band: Option<f64>,
-    /// Misses over references at growing sizes of an LRU cache.
+    /// Miss ratio of an LRU cache by increasing size.
     pub lru_curve: Vec<CurvePoint>,
 }
 
-/// A sample is halved when it has more than so many, down to the rate asked for: the SHARDS paper's figure, twice over.
+/// Size above which a sample is halved, down to the requested rate: twice the figure of the SHARDS paper.
 const SAMPLE_MAX: usize = 16_384;
-/// Blocks that are touched between two looks at the memory.
+/// Number of touched blocks between two checks of the memory.
 const PIECE: u64 = 1_024;
-/// The old position of a block that is used for the first time.
+/// Old position of a block that is used for the first time.
 const COLD: u32 = u32::MAX;
 
-/// Counts re-use as references come in.
+/// Counts re-use as references arrive.
 pub struct Reuse {
     options: ReuseOptions,
     block_bytes: u32,
     block_shift: u32,
     last_use: Table<u32>,
-    /// Blocks that the memory holds, and blocks at which the sample is halved.
+    /// Number of blocks that fit the memory, and at which the sample is halved.
     memory_blocks: usize,
     blocks_max: usize,
     stack: Stack,
     sample: Sample,
     distances: Distances,
     references: u64,
-    /// For a later part of a trace: its blocks in the order of their first use.
+    /// For a later part of a trace: its blocks in order of their first use.
     firsts: Option<Vec<u64>>,
 }
 
-/// References that follow each other now and did so the last time: all have the same distance.
+/// Consecutive references that were also consecutive the last time: all have the same distance.
 #[derive(Clone, Copy, Default)]
 struct Run {
-    /// Where the first of them was, or [`COLD`].
+    /// Position of the first one, or [`COLD`].
     old: u32,
     uses: u32,
     group: Option<usize>,
 }
 
 impl Reuse {
-    /// Begins with nothing. `block_bytes` must be a power of two; [`super::Analysis::new`] checks it and the rate.
+    /// Creates an empty count. `block_bytes` must be a power of two; [`super::Analysis::new`] checks it and the rate.
     pub fn new(options: ReuseOptions, block_bytes: u32) -> Reuse {
         let memory_blocks = Table::<u32>::blocks_within(options.memory_bytes);
         Reuse {
@@ -118,12 +119,12 @@ impl Reuse {
         }
     }
 
-    /// Begins a part of a trace of which another comes before.
+    /// Creates the count of a later part of a trace.
     pub fn later(options: ReuseOptions, block_bytes: u32) -> Reuse {
         Reuse { firsts: Some(Vec::new()), ..Reuse::new(options, block_bytes) }
     }
 
-    /// Counts a request that transfers data.
+    /// Adds a request that transfers data.
     #[inline]
     pub fn add(&mut self, record: &Record) {
         match self.options.granularity {
@@ -203,9 +204,9 @@ impl Reuse {
         self.blocks_max = if may_halve { SAMPLE_MAX.min(self.blocks_max) } else { self.memory_blocks };
     }
 
-    /// What comes after. A block that is used for the first time there, but was used here, has as its distance the blocks
-    /// used since in both: those behind it here that were not yet used there, and those that were. The count stays exact
-    /// while nothing is sampled.
+    /// Appends a later part. A block that is used for the first time there, but was used here, has as its distance the
+    /// blocks used since then in both parts: those after it here that were not yet used there, and those that were. The
+    /// count remains exact while nothing is sampled.
     pub fn merge(&mut self, mut later: Reuse) {
         while self.sample.is_more_than(later.sample) {
             self.halve();
@@ -248,13 +249,13 @@ impl Reuse {
         }
     }
 
-    /// The curve, and how sure it is.
+    /// Returns the curve with its confidence band.
     pub fn finish(mut self) -> ReuseReport {
         let by_block = self.options.granularity == Granularity::Block;
         let distinct = self.last_use.len() as f64 / self.sample.rate();
         let curve = self.distances.finish(self.references, self.sample.rate());
         let mut sizes = std::mem::take(&mut self.options.cache_sizes);
-        // Eight an octave, up to the first that holds everything.
+        // Eight per octave, up to the first that holds everything.
         sizes.extend(
             (0..)
                 .map(|step: i32| (f64::from(step) / 8.0).exp2().round())
@@ -277,7 +278,7 @@ impl Reuse {
     }
 }
 
-/// Re-use is sent with the order of last uses in place of table and stack.
+/// Serialised form, with the order of last uses in place of table and stack.
 type Sent<O, F, D> = (O, u32, Vec<u64>, F, usize, Sample, D, u64);
 
 impl Serialize for Reuse {

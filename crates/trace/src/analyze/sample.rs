@@ -1,19 +1,20 @@
-//! Spatial sampling (SHARDS: Waldspurger et al., FAST '15), stratified: of every 2^k neighbouring blocks exactly one.
+//! [`Sample`]: spatial sampling (SHARDS: Waldspurger et al., FAST '15), stratified: exactly one of every 2^k
+//! neighbouring blocks.
 //!
-//! A binary tree stands over the addresses, and a hash picks one child of each node; taken are the blocks that are
-//! picked on every level up to k. Whatever is picked on level k + 1 is picked on level k, so that a sample can be halved.
-//! Neighbours are read and written alike: with one of each neighbourhood the sample holds nearly the right number of
-//! each sort, where independent choice would hold more or fewer by chance.
+//! Addresses form the leaves of a binary tree, and a hash picks one child of each node; a block is sampled if it is
+//! picked on every level up to k. A block picked up to level k + 1 is also picked up to level k, so a sample can be
+//! halved. Neighbours are accessed in similar ways: with one block per neighbourhood, the sample contains nearly the
+//! right number of each kind, while independent choice would be off by chance.
 
 use serde::{Deserialize, Serialize};
 
 use super::table::mix;
 
-/// Groups that a sample is split into, so that their differences tell its error.
+/// Number of groups of a sample, whose differences give its error.
 pub(crate) const GROUPS: usize = 64;
 const LEVELS_MAX: u32 = 48;
 
-/// Which blocks are looked at.
+/// Which blocks are sampled.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Sample {
     levels: u32,
@@ -21,7 +22,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// All blocks, until it is halved; which half is chosen by `salt`.
+    /// All blocks, until the sample is halved; `salt` determines which half remains.
     pub(crate) fn all(salt: u64) -> Sample {
         Sample { levels: 0, salt: mix(salt) }
     }
@@ -31,22 +32,22 @@ impl Sample {
         self.levels == 0
     }
 
-    /// It holds more than the other, and all of that.
+    /// Whether it is a superset of the other sample and larger.
     pub(crate) fn is_more_than(self, other: Sample) -> bool {
         self.levels < other.levels
     }
 
-    /// The share of blocks that are looked at.
+    /// Share of the blocks that are sampled.
     pub(crate) fn rate(self) -> f64 {
         f64::from(self.levels).exp2().recip()
     }
 
-    /// From here on half as many, all of which were looked at before.
+    /// Halves the sample; the result is a subset.
     pub(crate) fn halve(&mut self) {
         self.levels = (self.levels + 1).min(LEVELS_MAX);
     }
 
-    /// This block is looked at.
+    /// Whether this block is sampled.
     #[inline]
     pub(crate) fn takes(self, place: u64) -> bool {
         let picked = |level: u32| {
@@ -57,7 +58,7 @@ impl Sample {
         (1..=self.levels).all(picked)
     }
 
-    /// The group of a block: neighbourhoods in turn, so that groups differ by no more than neighbours do.
+    /// Group of a block: neighbourhoods in turn, so that groups differ as little as neighbours do.
     #[inline]
     pub(crate) fn group(self, place: u64) -> usize {
         (place >> self.levels) as usize % GROUPS

@@ -1,4 +1,4 @@
-//! How requests follow each other on a device: runs, streams, seeks.
+//! [`Sequence`]: how requests follow each other on a device: runs, streams, seeks.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,47 +8,47 @@ use super::mix::Sizes;
 use crate::meta::AddressSpace;
 use crate::record::Record;
 
-/// Streams that are followed at a time on a device.
+/// Number of concurrent streams that are followed per device.
 pub const STREAMS: usize = 32;
 
-/// Requests of which each starts where one before it ended.
+/// Runs of requests, each of which starts where an earlier one ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RunReport {
-    /// Requests that continue a run, over those that could.
+    /// Share of requests that continue a run, of those that could.
     pub share: Option<f64>,
-    /// Runs, of one request or more.
+    /// Number of runs, of one request or more.
     pub runs: u64,
     /// Mean requests of a run.
     pub mean_requests: Option<f64>,
     /// Mean bytes of a run.
     pub mean_bytes: Option<f64>,
-    /// Runs by their requests.
+    /// Runs by number of requests.
     pub requests: Vec<Bin>,
-    /// Runs by their bytes.
+    /// Runs by bytes.
     pub bytes: Vec<Bin>,
 }
 
-/// How requests that transfer data follow each other, each device by itself.
+/// Sequentiality of requests that transfer data, per device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SequenceReport {
-    /// Runs in which each request starts where the one just before it ended.
+    /// Runs in which each request starts where the previous one ended.
     pub strict: RunReport,
-    /// Runs in which each continues one of the last 32 streams, others between them.
+    /// Runs in which each request continues one of the last 32 streams, with others in between.
     pub streams: RunReport,
     /// Mean number of streams with two requests or more among the last 32.
     pub mean_concurrent_streams: Option<f64>,
-    /// Most of them at a time.
+    /// Largest number of such streams.
     pub max_concurrent_streams: u64,
-    /// Mean distance from the end of a request to the start of the next, either way, in bytes.
+    /// Mean distance from the end of a request to the start of the next, in either direction, in bytes.
     pub mean_seek_bytes: Option<f64>,
-    /// Forward seeks by their bytes; those of 0 are sequential.
+    /// Forward seeks by distance; those of 0 are sequential.
     pub forward_seeks_bytes: Vec<Bin>,
-    /// Backward seeks by their bytes.
+    /// Backward seeks by distance.
     pub backward_seeks_bytes: Vec<Bin>,
 }
 
 impl SequenceReport {
-    /// Without the figures that offsets of this kind cannot carry.
+    /// Removes figures that are meaningless for offsets of this kind.
     pub(crate) fn within(self, space: AddressSpace) -> SequenceReport {
         match space {
             AddressSpace::Device => self,
@@ -101,16 +101,16 @@ impl Runs {
     }
 }
 
-/// No number of an [`Opening`].
+/// Not the number of an [`Opening`].
 const NONE: u8 = u8::MAX;
 
-/// A run under way.
+/// A run in progress.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Stream {
     end_bytes: u64,
     requests: u64,
     bytes: u64,
-    /// Which [`Opening`] it began with, or [`NONE`].
+    /// Number of the [`Opening`] with which it began, or [`NONE`].
     opening: u8,
 }
 
@@ -119,7 +119,7 @@ impl Stream {
         Stream { end_bytes: record.end_bytes(), requests: 1, bytes: u64::from(record.length_bytes), opening: NONE }
     }
 
-    /// It turns out to go on with a run of an earlier part of the trace.
+    /// Makes it the continuation of a run of an earlier part of the trace.
     fn continue_from(&mut self, earlier: &Stream) {
         self.requests += earlier.requests;
         self.bytes += earlier.bytes;
@@ -136,7 +136,7 @@ impl Stream {
     }
 }
 
-/// What was counted of one device, or of several together.
+/// Counters of one device, or of several together.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Counts {
     strict: Runs,
@@ -154,39 +154,39 @@ struct Counts {
 pub(crate) enum Placement {
     Sequential,
     Random,
-    /// What came before this part of the trace will tell.
+    /// Depends on an earlier part of the trace.
     Open,
 }
 
-/// The first request of one of the first [`STREAMS`] streams of a later part: the only requests that can continue a stream
-/// of what came before. Streams that are touched here are more recent than all that are not, and what became of the latter
-/// moves none of the former, so that everything else is known without them.
+/// The first request of one of the first [`STREAMS`] streams of a later part: only these can continue a stream of an
+/// earlier part. Streams used here are more recent than all others, and the fate of the older ones does not affect
+/// them, so everything else is known without them.
 #[derive(Clone, Serialize, Deserialize)]
 struct Opening {
     record: Record,
-    /// The stream when it was left, if it was.
+    /// The stream when it ended, if it did.
     left: Option<Stream>,
 }
 
-/// Requests during which the same openings had been and the same of their streams had one request.
+/// A period with the same openings, of which the same streams had one request.
 #[derive(Clone, Serialize, Deserialize)]
 struct Span {
     openings: u8,
     singles: u32,
     requests: u64,
-    /// The most streams of two requests or more.
+    /// Largest number of streams of two requests or more.
     long_max: u64,
 }
 
-/// What a later part of a trace leaves open.
+/// Data at the start of a later part that depend on the part before.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Seam {
     /// The run that began with the first request, once it is over.
     first_run: Option<Stream>,
     openings: Vec<Opening>,
-    /// The openings whose streams have one request.
+    /// Openings whose streams have one request.
     singles: u32,
-    /// 65 at most: openings come and go.
+    /// At most 65: openings begin and end.
     spans: Vec<Span>,
 }
 
@@ -203,16 +203,16 @@ impl Seam {
     }
 }
 
-/// One device's requests in order.
+/// The requests of one device in order.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sequence {
     counts: Counts,
     last: Option<Stream>,
-    /// The last used first.
+    /// Most recently used first.
     recent: Vec<Stream>,
-    /// Those of two requests or more.
+    /// Number of streams of two requests or more.
     long: u64,
-    /// The seam, if this part of a trace begins within it.
+    /// Open start, if this is a later part of a trace.
     seam: Option<Box<Seam>>,
 }
 
@@ -223,7 +223,7 @@ impl Sequence {
         Sequence { counts: Counts::default(), last: None, recent: Vec::new(), long: 0, seam }
     }
 
-    /// A request that transfers data.
+    /// Adds a request that transfers data.
     #[inline]
     pub(crate) fn add(&mut self, record: &Record) -> Placement {
         self.follow_last(record);
@@ -303,8 +303,8 @@ impl Sequence {
         }
     }
 
-    /// What comes after, of the same device. Requests of which that did not know whether they continue a stream are counted
-    /// in `sizes` and `spread` now.
+    /// Appends a later part of the same device. Requests for which that part did not know whether they continue a
+    /// stream are now counted in `sizes` and `spread`.
     pub(crate) fn merge(&mut self, later: Sequence, sizes: &mut Sizes, spread: &mut Spread) {
         let (Some(mut seam), Some(last)) = (later.seam, later.last) else { return };
         self.counts.merge(&later.counts);
@@ -352,7 +352,7 @@ impl Sequence {
         }
     }
 
-    /// The run under way here, and the first of a later part.
+    /// Joins the current run here with the first of a later part.
     fn join_runs(&mut self, offset_bytes: u64, first_run: Option<Stream>, last: Stream) {
         let mut first = first_run.unwrap_or(last);
         if let Some(before) = self.last {
@@ -370,7 +370,7 @@ impl Sequence {
         }
     }
 
-    /// Ends what is under way, and says what one device was like.
+    /// Ends current runs, and returns the report of one device.
     pub(crate) fn finish(&mut self) -> SequenceReport {
         if let Some(last) = self.last.take() {
             self.counts.strict.end(&last);
@@ -381,7 +381,7 @@ impl Sequence {
         self.counts.report()
     }
 
-    /// All devices together, each of which is finished.
+    /// Report of all devices together, each of which is finished.
     pub(crate) fn together<'a>(devices: impl Iterator<Item = &'a Sequence>) -> SequenceReport {
         let mut all = Counts::default();
         devices.for_each(|device| all.merge(&device.counts));
@@ -390,7 +390,7 @@ impl Sequence {
 }
 
 impl Counts {
-    /// From the end of a request to the start of the next: whether that continues its run.
+    /// Adds the seek from the end of a request to the start of the next; returns whether that continues its run.
     #[inline]
     fn seek(&mut self, end_bytes: u64, offset_bytes: u64) -> bool {
         let distance = offset_bytes.abs_diff(end_bytes);

@@ -1,33 +1,33 @@
-//! The LRU stack as a bitmap over time: a bit for the last use of each block, and counts of bits above it.
+//! [`Stack`]: the LRU stack as a bitmap over time, with a bit for the last use of each block and counts of later bits.
 //!
-//! A block's stack distance is the number of bits behind its own. The axis is twice to four times as long as there are
-//! blocks, so that for a working set of 50,000 it is 16 KiB and stays in the first-level cache; when it is full, the
-//! bits move together. A Fenwick tree over the same axis needs 32 times the memory.
+//! The stack distance of a block is the number of bits after its own. The axis is twice to four times as long as the
+//! number of blocks, so for a working set of 50,000 it has 16 KiB and stays in the first-level cache; when it is full,
+//! it is compacted. A Fenwick tree over the same axis needs 32 times the memory.
 
 const WORD_BITS: usize = 64;
-/// Words that are counted one by one.
+/// Words that are counted directly.
 const LINE_WORDS: usize = 4;
 const LINE_BITS: usize = LINE_WORDS * WORD_BITS;
-/// Counts that one count of the level above sums.
+/// Number of counts that a count of the next level sums.
 const FAN_OUT: usize = 16;
 const BITS_MIN: usize = 4_096;
 
 /// Last uses in order of time.
 pub(crate) struct Stack {
     words: Vec<u64>,
-    /// Bits in each line, then in each group of lines, and so on.
+    /// Number of bits in each line, then in each group of lines, and so on.
     levels: Vec<Vec<u32>>,
     next: usize,
 }
 
-/// Where bits move when the axis is compacted.
+/// New positions of bits when the axis is compacted.
 pub(crate) struct Moves {
     words: Vec<u64>,
     before: Vec<u32>,
 }
 
 impl Moves {
-    /// The new place of the bit at `position`.
+    /// New position of the bit at `position`.
     #[inline]
     pub(crate) fn to(&self, position: u32) -> u32 {
         let (word, bit) = (position as usize / WORD_BITS, position as usize % WORD_BITS);
@@ -64,13 +64,13 @@ impl Stack {
         Stack { words, levels, next: live }
     }
 
-    /// There is room for so many uses.
+    /// Whether there is room for `uses` more.
     #[inline]
     pub(crate) fn has_room(&self, uses: usize) -> bool {
         self.next + uses <= self.words.len() * WORD_BITS
     }
 
-    /// Moves the bits together and makes room for `uses`; every position must then be moved.
+    /// Compacts the axis and makes room for `uses`; all positions must then be updated.
     pub(crate) fn compact(&mut self, uses: usize) -> Moves {
         let mut live = 0;
         let before: Vec<u32> = self
@@ -87,7 +87,7 @@ impl Stack {
         Moves { words: old.words, before }
     }
 
-    /// The position that the next use will get.
+    /// Position of the next use.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
         self.next as u32
@@ -123,7 +123,7 @@ impl Stack {
         }
     }
 
-    /// The bits behind `position`: how many other blocks were used since.
+    /// Number of bits after `position`: other blocks used since.
     #[inline]
     pub(crate) fn behind(&self, position: u32) -> u64 {
         let word = position as usize / WORD_BITS;

@@ -1,7 +1,7 @@
-//! The time axis: what requests, their times, their phases and their blocks are like from bin to bin.
+//! [`Timeline`]: requests, response times, phases and blocks by bins of time.
 //!
-//! Bins lie on the trace's clock, not on its first arrival, and all in them are whole numbers and sets: parts of a trace
-//! that are analysed apart add up to the very analysis of the whole, in any grouping.
+//! Bins are aligned to the trace's clock, not to its first arrival, and contain only whole numbers and sets: separately
+//! analysed parts of a trace add up to exactly the analysis of the whole, in any grouping.
 
 use std::collections::BTreeMap;
 
@@ -14,40 +14,40 @@ use super::times::{Times, TimesReport};
 use super::touched::{BINS_MAX, SetByBin, TouchedBlocks};
 use crate::record::{NOT_RECORDED, Record};
 
-/// Bins that are told: of more, two or five are told as one.
+/// Largest number of reported bins: if there are more, two or five are merged.
 const TOLD_MAX: usize = 200;
-/// The first length of a bin.
+/// Initial bin length.
 const WIDTH_NS: u64 = 1_000;
-/// 32 years: no clock has longer steps.
+/// 32 years: no clock has a coarser resolution.
 const WIDTH_NS_MAX: u64 = 1_000_000_000_000_000_000;
-/// Completions that are followed behind the last arrival, by bin.
+/// Number of completions after the last arrival that are followed, by bin.
 const ENDS_MAX: usize = 1 << 20;
 
 /// Requests of one sort in a bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SortReport {
-    /// Requests that arrived.
+    /// Number of requests that arrived.
     pub requests: u64,
-    /// The sum of their lengths.
+    /// Sum of their lengths.
     pub bytes: u64,
-    /// Response times of those that arrived; null where none is recorded.
+    /// Response times of the requests that arrived; null if none is recorded.
     pub response: Option<TimesReport>,
-    /// What they touched in blocks; this and the rest are null where blocks were not asked for.
+    /// Bytes touched, in blocks; this and the rest are null if blocks were not requested.
     pub touched_bytes: Option<f64>,
-    /// What this sort touched until the end of the bin.
+    /// Bytes that this sort touched until the end of the bin.
     pub touched_so_far_bytes: Option<f64>,
-    /// Share of the references to blocks that this sort touched before in the same bin.
+    /// Share of the references to blocks that this sort had already touched in the same bin.
     pub reused_in_bin: Option<f64>,
-    /// Share of the references to blocks that this sort touched before at any time.
+    /// Share of the references to blocks that this sort had already touched at any time.
     pub reused: Option<f64>,
 }
 
 /// A bin of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineBin {
-    /// From here, since the first arrival.
+    /// Start, relative to the first arrival.
     pub from_ns: u64,
-    /// Up to here; the last bin ends with the last arrival.
+    /// End; the last bin ends with the last arrival.
     pub to_ns: u64,
     /// All requests.
     pub all: SortReport,
@@ -55,28 +55,29 @@ pub struct TimelineBin {
     pub read: SortReport,
     /// Writes.
     pub write: SortReport,
-    /// Mean number of requests in flight; null where no response is recorded, and of a bin that the trace's end cuts.
+    /// Mean queue depth; null if no response is recorded, or the trace ends within the bin.
     pub mean_depth: Option<f64>,
-    /// How long requests that arrived were in each phase that is recorded, by btt's names.
+    /// Times of arriving requests in each recorded phase, by btt's names.
     pub phases: BTreeMap<&'static str, TimesReport>,
 }
 
-/// The time axis.
+/// Bins of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineReport {
     /// Length of a bin: one, two or five times a power of ten. Bins begin at multiples of it on the trace's clock.
     pub bin_ns: u64,
-    /// Bytes of a block; null where blocks were not asked for.
+    /// Block size in bytes; null if blocks were not requested.
     pub block_bytes: Option<u32>,
-    /// Share of the blocks that were looked at; 1 where working set and re-use are exact.
+    /// Share of the sampled blocks; 1 if working set and re-use are exact.
     pub sampled_rate: Option<f64>,
-    /// Requests whose end was not followed for the depth, since 2^20 others end behind the last arrival.
+    /// Requests whose end was not followed for the depth, since 2^20 others end after the last arrival.
     pub not_followed: u64,
-    /// The bins, without a gap.
+    /// All bins, including empty ones.
     pub bins: Vec<TimelineBin>,
 }
 
-/// Time in flight within a bin, as if nothing were in flight when it begins; and how many more are when it ends.
+/// Time in flight within a bin, as if nothing were in flight at its start; and the change of the number in flight by
+/// its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Flight {
     area_ns: i128,
@@ -89,7 +90,7 @@ impl Flight {
         self.more += other.more;
     }
 
-    /// As a part of a bin that goes on for so long behind it.
+    /// As a part of a longer bin that continues for `rest_ns`.
     fn with_rest(self, rest_ns: u64) -> Flight {
         Flight { area_ns: self.area_ns + i128::from(rest_ns) * i128::from(self.more), more: self.more }
     }
@@ -106,7 +107,7 @@ struct Bin {
 }
 
 impl Bin {
-    /// All but the flight, which depends on where in a longer bin this one lies.
+    /// Merges everything except the time in flight, which depends on the position within a longer bin.
     fn merge(&mut self, other: &Bin) {
         for sort in 0..Sort::ALL.len() {
             self.requests[sort] += other.requests[sort];
@@ -118,21 +119,21 @@ impl Bin {
     }
 }
 
-/// The time axis of a trace, or of a part of it.
+/// The bins of a trace, or of a part of it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Timeline {
     width_ns: u64,
-    /// The number of the first bin: its start on the trace's clock over the width.
+    /// Number of the first bin: its start on the trace's clock, divided by the width.
     first: u64,
     bins: Vec<Bin>,
-    /// Ends of flights behind the last bin.
+    /// Ends of flights after the last bin.
     ends: BTreeMap<u64, Flight>,
     not_followed: u64,
     blocks: Option<TouchedBlocks>,
 }
 
 impl Timeline {
-    /// With blocks of that size, a power of two, or without.
+    /// Creates a timeline with blocks of that size, a power of two, or without blocks.
     pub(crate) fn new(block_bytes: Option<u32>) -> Timeline {
         Timeline {
             width_ns: WIDTH_NS,
@@ -144,7 +145,7 @@ impl Timeline {
         }
     }
 
-    /// A request that arrives at `at_ns`, not before the one before it.
+    /// Adds a request that arrives at `at_ns`, not before the previous one.
     #[inline]
     pub(crate) fn add(&mut self, at_ns: u64, record: &Record) {
         let number = self.reach(at_ns);
@@ -167,7 +168,7 @@ impl Timeline {
         }
     }
 
-    /// The bin of that moment, with all bins up to it.
+    /// Returns the bin of a moment, after creating all bins up to it.
     #[inline]
     fn reach(&mut self, at_ns: u64) -> u64 {
         let mut number = at_ns / self.width_ns;
@@ -194,7 +195,7 @@ impl Timeline {
         }
     }
 
-    /// A request is in flight from its arrival in the bin `number` until its completion.
+    /// Adds a request in flight from its arrival in the bin `number` until its completion.
     #[inline]
     fn fly(&mut self, number: u64, at_ns: u64, completion_ns: u64) {
         let width_ns = self.width_ns;
@@ -218,10 +219,10 @@ impl Timeline {
         }
     }
 
-    /// Makes so many bins one.
+    /// Merges groups of `factor` bins.
     fn coarsen(&mut self, factor: u64) {
         let (width_ns, first) = (self.width_ns, self.first);
-        // What is in flight at the end of a short bin is so for the rest of the long one.
+        // Requests in flight at the end of a short bin remain so for the rest of the long one.
         let with_rest = |number: u64, flight: Flight| flight.with_rest((factor - 1 - number % factor) * width_ns);
         let mut bins: Vec<Bin> = Vec::new();
         for (number, bin) in (first..).zip(std::mem::take(&mut self.bins)) {
@@ -244,7 +245,7 @@ impl Timeline {
         }
     }
 
-    /// With another part of the same trace, of requests that arrived later.
+    /// Merges a part of the same trace with later requests.
     #[must_use]
     pub(crate) fn merge(mut self, mut later: Timeline) -> Timeline {
         if self.bins.is_empty() || later.bins.is_empty() {
@@ -282,7 +283,7 @@ impl Timeline {
         self
     }
 
-    /// In bins no shorter than the clock's step. The trace lasts from `start_ns` for `duration_ns`.
+    /// Returns bins no shorter than the clock's resolution. The trace lasts from `start_ns` for `duration_ns`.
     pub(crate) fn finish(mut self, start_ns: u64, duration_ns: u64, resolution_ns: u64) -> TimelineReport {
         while self.width_ns < resolution_ns.min(WIDTH_NS_MAX) {
             self.coarsen(10);
@@ -326,7 +327,7 @@ impl Timeline {
         }
     }
 
-    /// What is told of some sorts: of one, or of all.
+    /// Report of some sorts together: of one, or of all.
     fn sort(&self, bin: &Bin, sorts: &[Sort], place: usize, set: Option<&SetByBin>) -> SortReport {
         let sum = |of: &[u64; Sort::ALL.len()]| sorts.iter().map(|sort| of[*sort as usize]).sum::<u64>();
         let mut times = Times::default();
@@ -448,7 +449,7 @@ mod tests {
 
     #[test]
     fn more_blocks_than_are_kept_are_estimated_and_still_add_up() {
-        // A block a millisecond, each touched twice, the second time a minute later.
+        // A block per millisecond, each touched twice, the second time a minute later.
         let request =
             |ms: u64| Record::new(ms * 1_000_000, Operation::Read, (ms % 60_000 + ms / 120_000 * 60_000) * K, 512);
         let records: Vec<Record> = (0..480_000).map(request).collect();

@@ -1,15 +1,16 @@
-//! Times in classes that are a part of their power of two: small enough for every bin of a time axis to have its own.
+//! [`Times`]: a histogram of times with a fixed relative class width, small enough to have one per bin of a timeline.
 
 use serde::{Deserialize, Serialize};
 
-/// Classes of a power of two, as a power of two: each is 1.6 % wide, and its middle within 0.8 % of all that is in it.
+/// Base-2 logarithm of the number of classes per octave: each is 1.6 % wide, and its middle within 0.8 % of its
+/// members.
 const CLASS_BITS: u32 = 6;
 const CLASSES: u64 = 1 << CLASS_BITS;
 
-/// What the times of a bin, a process or a phase are like.
+/// Summary of the times of a bin, a process or a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TimesReport {
-    /// How many there are.
+    /// Number of times.
     pub count: u64,
     /// Their mean.
     pub mean_ns: f64,
@@ -21,23 +22,23 @@ pub struct TimesReport {
     pub p99_ns: u64,
     /// 99.9th percentile.
     pub p999_ns: u64,
-    /// Greatest.
+    /// Largest time.
     pub max_ns: u64,
 }
 
-/// Times of one class of a distribution.
+/// A class of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeClass {
-    /// The least time that is greater than all of the class.
+    /// Exclusive upper limit of the class.
     pub below_ns: u64,
-    /// Times in the class.
+    /// Number of times in the class.
     pub count: u64,
 }
 
-/// Counts of times by class. Sums of whole numbers, so that parts of a trace add up to the whole exactly.
+/// Counts of times by class. Whole numbers, so parts of a trace add up exactly to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Times {
-    /// The class of the first count.
+    /// Class of the first count.
     first: usize,
     counts: Vec<u64>,
     count: u64,
@@ -58,7 +59,7 @@ impl Times {
         self.max_ns = self.max_ns.max(time_ns);
     }
 
-    /// Makes room for the classes from one to another.
+    /// Extends the counts to a range of classes.
     #[cold]
     fn reach(&mut self, low: usize, high: usize) {
         if self.counts.is_empty() {
@@ -72,7 +73,7 @@ impl Times {
         self.counts.resize(self.counts.len().max(high + 1 - self.first), 0);
     }
 
-    /// The times of both.
+    /// Adds other times.
     pub(crate) fn merge(&mut self, other: &Times) {
         if other.count == 0 {
             return;
@@ -85,7 +86,7 @@ impl Times {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// None where there are none.
+    /// Returns the summary; `None` without times.
     pub(crate) fn report(&self) -> Option<TimesReport> {
         (self.count > 0).then(|| TimesReport {
             count: self.count,
@@ -98,7 +99,7 @@ impl Times {
         })
     }
 
-    /// The time that so many of all do not exceed.
+    /// The quantile `share`.
     fn at(&self, share: f64) -> u64 {
         let rank = ((self.count as f64 * share).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
@@ -110,14 +111,14 @@ impl Times {
         (least(class) + (least(class + 1) - least(class)) / 2).min(self.max_ns)
     }
 
-    /// The classes that are not empty.
+    /// The non-empty classes.
     pub(crate) fn classes(&self) -> Vec<TimeClass> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(place, &count)| TimeClass { below_ns: least(self.first + place + 1), count }).collect()
     }
 }
 
-/// Below 2^6 every time is a class of its own.
+/// The class of a time; below 2^6 each time is its own class.
 #[inline]
 fn class(time_ns: u64) -> usize {
     let time_ns = time_ns.min(i64::MAX as u64);
@@ -128,7 +129,7 @@ fn class(time_ns: u64) -> usize {
     (u64::from(power - CLASS_BITS + 1) * CLASSES + (time_ns >> (power - CLASS_BITS) & (CLASSES - 1))) as usize
 }
 
-/// The least time of a class.
+/// Lower limit of a class.
 fn least(class: usize) -> u64 {
     let (power, part) = (class as u64 / CLASSES, class as u64 % CLASSES);
     if power == 0 { part } else { (CLASSES + part) << (power - 1) }

@@ -1,7 +1,7 @@
-//! Which blocks are touched in which bins of the time axis.
+//! [`TouchedBlocks`]: which blocks are touched in which bins of a timeline.
 //!
-//! Up to a number of blocks all are kept, each with the bins in which it was touched; of more, a sample that is halved
-//! each time. Which blocks are kept in the end depends on nothing but which there are, so that parts add up exactly.
+//! Up to a limit all blocks are kept, each with the bins in which it was touched; beyond it, a sample that is halved
+//! each time. The final choice of blocks depends only on the set of blocks, so parts add up exactly.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use super::sample::Sample;
 use super::table::{Table, place};
 use crate::record::Record;
 
-/// Bins that are followed; of more, ten become one.
+/// Number of bins; beyond it, ten are merged into one.
 pub(super) const BINS_MAX: usize = 399;
-/// Blocks that are kept: with all their bins 12 MB. Of totals of more, 0.6 % are chance.
+/// Number of kept blocks: with all their bins 12 MB. Totals of larger sets have a random error of 0.6 %.
 const BLOCKS_MAX: usize = 1 << 15;
-/// Blocks that are touched between two looks at how many there are.
+/// Number of touched blocks between two checks of the limit.
 const PIECE: u64 = 1_024;
 const WORDS: usize = 7;
 const _: () = assert!(BINS_MAX <= WORDS * u64::BITS as usize, "every bin has its bit");
@@ -50,18 +50,18 @@ impl Bins {
 /// By sort of request.
 type Touched = [Bins; Sort::ALL.len()];
 
-/// What was touched in a bin.
+/// Blocks touched in a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct InBin {
-    /// Different blocks.
+    /// Number of distinct blocks.
     pub(super) in_bin: f64,
-    /// Those that no bin before has.
+    /// Number of blocks that no earlier bin has.
     pub(super) new: f64,
     pub(super) in_bin_bytes: f64,
     pub(super) so_far_bytes: f64,
 }
 
-/// Sorts that are told: each, and all together.
+/// The reported sorts: each, and all together.
 pub(super) struct SetByBin([Vec<InBin>; Sort::ALL.len() + 1]);
 
 impl SetByBin {
@@ -73,7 +73,7 @@ impl SetByBin {
     }
 }
 
-/// Blocks, and when they were touched.
+/// Blocks, and the bins in which they were touched.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct TouchedBlocks {
     block_bytes: u32,
@@ -82,7 +82,7 @@ pub(super) struct TouchedBlocks {
 }
 
 impl TouchedBlocks {
-    /// `block_bytes` is a power of two.
+    /// `block_bytes` must be a power of two.
     pub(super) fn new(block_bytes: u32) -> TouchedBlocks {
         TouchedBlocks { block_bytes, table: Table::new(), sample: Sample::all(0) }
     }
@@ -95,7 +95,7 @@ impl TouchedBlocks {
         self.sample.rate()
     }
 
-    /// A request touches its blocks; returns how many these are.
+    /// Adds a request; returns the number of its blocks.
     #[inline]
     pub(super) fn touch(&mut self, record: &Record, sort: usize, bin: usize) -> u64 {
         if record.length_bytes == 0 {
@@ -127,14 +127,14 @@ impl TouchedBlocks {
         }
     }
 
-    /// Bins have become others.
+    /// Renumbers the bins.
     pub(super) fn regroup(&mut self, to: impl Fn(usize) -> usize) {
         for touched in self.table.values_mut() {
             *touched = touched.map(|bins| bins.moved(&to));
         }
     }
 
-    /// With those of another part; the bins of both lie so much further on.
+    /// Merges another part; the bins of both are moved by an offset.
     pub(super) fn merge(&mut self, later: TouchedBlocks, mine: usize, offset: usize) {
         if mine > 0 {
             self.regroup(|bin| bin + mine);
@@ -154,7 +154,7 @@ impl TouchedBlocks {
         self.thin();
     }
 
-    /// What was touched in each of so many bins.
+    /// Blocks touched in each of `bins` bins.
     pub(super) fn by_bin(&self, bins: usize) -> SetByBin {
         let weight = self.sample.rate().recip();
         let mut sets = SetByBin(std::array::from_fn(|_| vec![InBin::default(); bins]));

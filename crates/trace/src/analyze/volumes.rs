@@ -1,4 +1,4 @@
-//! What each device of a trace is like, in one pass, however many there are: what volumes are chosen by.
+//! [`Volumes`]: figures of each device of a trace in one pass, for any number of devices, by which volumes are chosen.
 
 use serde::Serialize;
 
@@ -9,45 +9,45 @@ use crate::record::{Operation, Record};
 use crate::summary::Counts;
 
 const S: u64 = 1_000_000_000;
-/// Blocks that a footprint is made of.
+/// Block size of footprints.
 const BLOCK_BYTES: u64 = 4_096;
-/// A working set is what is touched in ten minutes: time enough for a cache to learn.
+/// Window of a working set: ten minutes, long enough for a cache to warm up.
 const WINDOW_NS: u64 = 600 * S;
-/// Memory of the table of blocks; beyond it, half of them stand for all.
+/// Memory for the table of blocks; beyond it, half of them represent all.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 /// One device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VolumeReport {
-    /// Its name in the trace.
+    /// Name in the trace.
     pub volume: String,
-    /// All requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Reads over reads and writes; null without any.
+    /// Share of reads among reads and writes; null without any.
     pub read_share: Option<f64>,
-    /// The sum of lengths.
+    /// Sum of lengths.
     pub bytes: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// 4 KiB blocks touched by reads and writes, in bytes; an estimate where `sampled_rate` is below 1.
+    /// 4 KiB blocks touched by reads and writes, in bytes; an estimate if `sampled_rate` is below 1.
     pub footprint_bytes: f64,
-    /// The same in ten minutes, mean over the time of the trace; null where times are not recorded.
+    /// Blocks touched in ten minutes, in bytes, mean over the time of the trace; null if times are not recorded.
     pub working_set_bytes: Option<f64>,
-    /// First byte behind all that was touched; null where offsets are not those of a device.
+    /// End of the highest touched range; null if offsets are not those of a device.
     pub end_bytes: Option<u64>,
-    /// Requests a second over the time of the trace; null where that is 0.
+    /// Requests per second over the time of the trace; null if that is 0.
     pub requests_per_s: Option<f64>,
-    /// Most requests in a second of the trace's clock; null where times are not recorded.
+    /// Largest number of requests in a second of the trace's clock; null if times are not recorded.
     pub busiest_per_s: Option<u64>,
-    /// Mean response time; null where none is recorded.
+    /// Mean response time; null if none is recorded.
     pub mean_response_ns: Option<f64>,
-    /// Share of the blocks that were looked at in the end.
+    /// Share of the blocks still sampled at the end.
     pub sampled_rate: f64,
 }
 
@@ -57,7 +57,7 @@ struct Volume {
     second: u64,
     in_second: u64,
     busiest: u64,
-    /// Blocks of the sample that were touched for the first time, and for the first time in their ten minutes.
+    /// Sampled blocks that were touched for the first time, and for the first time in their window.
     touched: f64,
     in_windows: f64,
 }
@@ -91,7 +91,7 @@ impl Volumes {
         Volumes { volumes, blocks, blocks_max, sample, first_ns: None, last_ns: 0 }
     }
 
-    /// The next requests, in order of arrival.
+    /// Adds the next requests, in order of arrival.
     pub fn add(&mut self, records: &[Record]) {
         records.iter().for_each(|record| self.add_one(record));
     }
@@ -137,8 +137,7 @@ impl Volumes {
         }
     }
 
-    /// Half of the blocks is looked at. What is in the table is counted again; of earlier windows there is no more to know than
-    /// that they held twice as many.
+    /// Halves the sample. The blocks in the table are counted again; counts of earlier windows are halved.
     #[cold]
     fn halve(&mut self) {
         self.sample.halve();
@@ -150,7 +149,7 @@ impl Volumes {
         }
     }
 
-    /// Those with requests, in the order of the trace's list, which `meta` has.
+    /// Returns the devices with requests, in the order of the trace's list in `meta`.
     pub fn finish(&self, meta: &Meta) -> Vec<VolumeReport> {
         let is_timed = meta.clock != Clock::Order;
         let duration_ns = if is_timed { self.last_ns - self.first_ns.unwrap_or(self.last_ns) } else { 0 };

@@ -1,4 +1,5 @@
-//! A cache before a system: which requests reach the system, and what that makes of the response times before the cache.
+//! [`CacheBefore`]: a cache in front of a system: which requests reach the system, and the resulting response times
+//! before the cache.
 
 use std::collections::VecDeque;
 
@@ -15,16 +16,17 @@ use crate::record::{Operation, Record};
 use crate::requests::note_of_places;
 use crate::stamps::Stamps;
 
-/// What was asked of the cache and is not answered yet.
+/// A request to the cache that is not answered yet.
 struct Front {
     is_write: bool,
-    /// Requests of the system that it waits for.
+    /// Number of system requests that it waits for.
     waits_for: u32,
-    /// The longest response of those that are complete.
+    /// Longest response of the completed ones.
     behind_ns: u64,
 }
 
-/// A cache of one policy and size before a system. Whoever has the system asks for requests, and tells of their completions.
+/// A cache of one policy and size in front of a system. The owner of the system takes requests from it, and reports
+/// their completions.
 pub struct CacheBefore {
     cell: Cell,
     ids: Ids,
@@ -33,19 +35,19 @@ pub struct CacheBefore {
     references: Vec<Reference>,
     device: Option<u32>,
     fronts: VecDeque<Front>,
-    /// The number of the first of them.
+    /// Number of the first one.
     first_front: u64,
-    /// For each request of the system that is not complete, in the order of their issue: who waits for it.
+    /// For each incomplete system request, in order of issue: the request that waits for it.
     waiting: VecDeque<Option<u64>>,
     responses: Vec<(bool, u64)>,
     stamps: Stamps,
 }
 
 impl CacheBefore {
-    /// An empty cache, whose hits take `hit_ns`.
+    /// Creates an empty cache, whose hits take `hit_ns`.
     ///
     /// # Errors
-    /// Options out of range.
+    /// When options are out of range.
     pub fn new(policy: CachePolicy, size: u64, options: &LabOptions, hit_ns: u64) -> Result<CacheBefore, TraceError> {
         options.check()?;
         let mut cell = Cell::online(policy, size, options);
@@ -65,10 +67,10 @@ impl CacheBefore {
         })
     }
 
-    /// Asks the cache for what requests transfer, and adds what it asks the system for then.
+    /// Passes the transfers of requests to the cache, and adds the resulting system requests.
     ///
     /// # Errors
-    /// Requests to a second device: the system is one. A trace without times.
+    /// When requests go to a second device, since there is only one system, or the trace has no times.
     pub fn ask(&mut self, records: &[Record], meta: &Meta, to_back: &mut Vec<Recorded>) -> Result<(), TraceError> {
         if meta.clock == Clock::Order {
             let message = "times are not recorded, by which what misses could be replayed on a system behind the cache";
@@ -113,7 +115,7 @@ impl CacheBefore {
         Recorded { arrival_ns, completion_ns: None, request, pre_flush: false }
     }
 
-    /// The next request of the system, in the order of their issue, is complete after that time.
+    /// Notes that the next system request, in order of issue, is complete after that time.
     pub fn completed(&mut self, response_ns: u64) {
         let Some(number) = self.waiting.pop_front().flatten() else { return };
         let front = &mut self.fronts[(number - self.first_front) as usize];
@@ -135,7 +137,7 @@ impl CacheBefore {
         self.stamps.note(meta).into_iter().chain(note_of_places(meta)).collect()
     }
 
-    /// Takes the response times that are known since this was asked last, each with whether it is a write's.
+    /// Takes the response times since the last call, each with whether it is a write's.
     pub fn responses(&mut self) -> std::vec::Drain<'_, (bool, u64)> {
         self.responses.drain(..)
     }

@@ -1,4 +1,4 @@
-//! One cache of the lab: a policy at a size, and what it makes of reads and writes.
+//! [`Cell`]: one cache of the lab: a policy at a size, with its counts of reads and writes.
 
 use headstack_cache::{Belady, CachePolicy, List, Nodes, Policy, Replacement, Task};
 
@@ -7,18 +7,18 @@ use super::references::{Ids, Reference};
 use super::report::Counts;
 use crate::analyze::table::mix;
 
-/// A request to the system behind a cache: neighbours from one id on.
+/// A request to the system behind a cache: consecutive ids from one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BackRequest {
     pub id: u32,
     pub count: u32,
     pub length_bytes: u32,
     pub is_write: bool,
-    /// Nobody waits for it.
+    /// Whether no request waits for it.
     pub is_destage: bool,
 }
 
-/// What the back end lacks, by age.
+/// Dirty ids by age.
 struct Dirty {
     nodes: Nodes,
     by_age: List,
@@ -27,27 +27,27 @@ struct Dirty {
     run_bytes: u64,
 }
 
-/// What a cache is asked to be, and what it holds and has counted.
+/// Options, contents and counters of a cache.
 pub(super) struct Ledger {
     capacity: u64,
     held: u64,
-    /// Seed of the random choices of policies.
+    /// Seed of the policies' random choices.
     seed: u64,
     unit: Unit,
     writes: Writes,
     admission: Admission,
-    /// What was asked for before, a bit an id; for admission on the second access.
+    /// Ids that were referenced before, one bit each; for admission on the second access.
     seen: Vec<u64>,
     misses: u64,
     dirty: Option<Dirty>,
     pub counts: Counts,
-    /// A read, or a write, of the system behind that the next reference may continue.
+    /// The read, and the write, of the system behind that the next reference may continue.
     open: [bool; 2],
-    /// Where somebody wants to know each of them.
+    /// Individual requests to the system behind, if needed.
     pub to_back: Option<Vec<BackRequest>>,
 }
 
-/// What a policy that counts by hashing knows an id by.
+/// The key of an id for policies that count by hashing.
 fn key(id: u32, seed: u64) -> u64 {
     u64::from(id) ^ seed << 32
 }
@@ -73,7 +73,7 @@ impl Cell {
         Cell { rule: Rule::Belady(Box::new(policy)), ledger: Ledger::new(capacity, options) }
     }
 
-    /// Uses what is referred to; the first of it is the reference of that number.
+    /// Processes references; the first one has the number `number`.
     pub fn run(&mut self, references: &[Reference], number: usize, ids: &Ids) {
         let run = Run { ledger: &mut self.ledger, references, number, ids };
         match &mut self.rule {
@@ -132,7 +132,7 @@ impl Ledger {
         }
     }
 
-    /// All that is referred to is taken in and weighs alike, and what is written goes through.
+    /// Whether everything is admitted with equal weight, and writes go through.
     fn is_plain(&self) -> bool {
         let unit_weights = matches!(self.unit, Unit::Blocks { .. } | Unit::Objects);
         unit_weights && self.writes == Writes::Through && self.admission == Admission::All && self.to_back.is_none()
@@ -158,7 +158,7 @@ impl Ledger {
                 }
                 policy.admit(id, 1, key(id, self.seed));
             }
-            // Requests are never cut where references are.
+            // Requests are never split between batches.
             let begins = is_first || !before_missed;
             before_missed = !hit && !is_write;
             let bytes = u64::from(self.unit.bytes_of(length_bytes));
@@ -237,7 +237,7 @@ impl Ledger {
         fits && match self.admission {
             Admission::All => true,
             Admission::UpTo { length_bytes } => reference.length_bytes <= length_bytes,
-            // The share of numbers below 2^53 that are less; which are, is the same in every cache.
+            // A fixed share of the numbers below 2^53 are less; which ones is the same in every cache.
             Admission::Share { share } => {
                 (mix(self.misses ^ self.seed << 40) >> 11) as f64 / (1u64 << 53) as f64 > 1.0 - share
             }
@@ -253,7 +253,7 @@ impl Ledger {
         }
     }
 
-    /// What is held is written: the back end lacks it now.
+    /// Processes a write of a cached id: it becomes dirty.
     fn write(&mut self, reference: &Reference, ids: &Ids) {
         let bytes = self.unit.bytes_of(reference.length_bytes);
         let weight = u64::from(self.unit.weight(reference.length_bytes));
@@ -270,7 +270,7 @@ impl Ledger {
         }
     }
 
-    /// Writes what the back end lacks, with neighbours that it lacks too. They stay in the cache.
+    /// Destages a dirty id with dirty neighbours. They stay in the cache.
     fn destage(&mut self, id: u32, ids: &Ids) {
         let Some(dirty) = &mut self.dirty else { return };
         let mut run = std::collections::VecDeque::from([id]);
@@ -301,7 +301,7 @@ impl Ledger {
         }
     }
 
-    /// It is read from the back end, or written to it; with the reference before, if that was too.
+    /// Reads from the back end, or writes to it; together with the previous reference if that did so too.
     fn pass_on(&mut self, reference: &Reference) {
         let kind = usize::from(reference.is_write);
         let continues = std::mem::replace(&mut self.open[kind], true);

@@ -1,31 +1,32 @@
-//! LRU at all sizes at once, where every reference is taken in: a reference hits in each cache that is larger than its stack
-//! distance (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970).
+//! LRU at all sizes at once, if every reference is admitted: a reference hits in each cache that is larger than its
+//! stack distance (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
+//! Journal 9(2), 1970).
 
 use super::options::Unit;
 use super::references::Reference;
 use super::report::{Counts, Traffic};
 use crate::analyze::stack::Stack;
 
-/// The last use of what was not used yet.
+/// Last use of an id that was not used yet.
 const COLD: u32 = u32::MAX;
-/// References between two looks at the room of the stack.
+/// References between two checks of the stack's room.
 const PIECE: usize = 1_024;
 
-/// How many references had which distance.
+/// Number of references by distance.
 #[derive(Clone, Default)]
 struct Distances {
-    /// By distance; of reads, and of writes.
+    /// By distance; for reads, and for writes.
     counts: [Vec<u64>; 2],
     cold: [u64; 2],
-    /// Bytes of reads by distance, and of those that hit nowhere, where not all references move as many.
+    /// Bytes of reads by distance, and of those that always miss, if references differ in length.
     read_bytes: Vec<u64>,
     cold_bytes: u64,
-    /// Reads from the back end at caches from one size to the next: how many more there are than at the size before. Those of
-    /// neighbours that miss together are one.
+    /// Reads from the back end, as differences between consecutive cache sizes. Neighbours that miss together count as
+    /// one.
     more_reads: Vec<i64>,
 }
 
-/// References that follow each other now and did so the last time: all have the same distance.
+/// Consecutive references that were also consecutive the last time: all have the same distance.
 #[derive(Clone, Copy)]
 struct Run {
     old: u32,
@@ -41,7 +42,7 @@ pub(super) struct Curve {
     stack: Stack,
     last_use: Vec<u32>,
     distances: Distances,
-    /// The distance of the reference before, of the same request; 0 where there is none: what is larger than it began to miss.
+    /// Distance of the previous reference of the same request; 0 if there is none.
     before: u64,
     write_operations: u64,
     write_bytes: u64,
@@ -117,7 +118,7 @@ impl Curve {
         self.stack.push(run.uses as usize);
     }
 
-    /// A read that misses in caches smaller than `needs`, where the reference before it did below `before`.
+    /// Counts a read that misses in caches smaller than `needs`, where the previous reference missed below `before`.
     #[inline]
     fn begin_to_miss(&mut self, run: Run, needs: u64) {
         let before = std::mem::replace(&mut self.before, needs);
@@ -139,7 +140,7 @@ impl Curve {
         more[size as usize] += by;
     }
 
-    /// What caches of these sizes do, each of so many blocks or objects.
+    /// Counts of caches of these sizes, in blocks or objects.
     pub fn counts(&self, sizes: &[u64]) -> Vec<Counts> {
         let Distances { counts, cold, read_bytes, cold_bytes, more_reads } = &self.distances;
         let counts = counts.each_ref().map(|counts| sums(counts));
@@ -169,7 +170,7 @@ impl Curve {
     }
 }
 
-/// Each with all before it.
+/// Cumulative sums.
 fn sums(counts: &[u64]) -> Vec<u64> {
     let mut sum = 0;
     let add = |count: &u64| {
@@ -179,7 +180,7 @@ fn sums(counts: &[u64]) -> Vec<u64> {
     counts.iter().map(add).collect()
 }
 
-/// The sum at a size; the last beyond.
+/// The sum at a size; the last one beyond.
 fn at(sums: &[u64], size: u64) -> u64 {
     usize::try_from(size).ok().and_then(|size| sums.get(size)).or(sums.last()).copied().unwrap_or(0)
 }

@@ -1,9 +1,10 @@
-//! The cache lab: what caches of many policies and sizes would have made of a trace, in one reading of it.
+//! The cache lab ([`Lab`]): evaluates caches of many policies and sizes on a trace in one pass.
 //!
-//! Every reference is turned into a small number once, for all caches. LRU at all sizes is one count of stack distances; Belady's
-//! policy needs all references at hand and runs at the end; of the others each cache runs by itself, batch by batch. A sample
-//! holds one in 2^k blocks and caches that are smaller by as much (Waldspurger, Saemundsson, Ahmad and Park, "Cache modeling and
-//! optimization using miniature simulations", USENIX ATC 2017); several independent ones tell how far they are off.
+//! Every reference is mapped to a small number once, for all caches. LRU at all sizes is one count of stack distances;
+//! Belady's policy needs all references and runs at the end; of the others each cache runs separately, batch by batch.
+//! A sample contains one in 2^k blocks, with caches scaled down accordingly (Waldspurger, Saemundsson, Ahmad and Park,
+//! "Cache modeling and optimization using miniature simulations", USENIX ATC 2017); several independent ones give the
+//! error.
 
 mod behind;
 mod cell;
@@ -30,28 +31,28 @@ use curve::Curve;
 use references::{ID_BYTES, Ids, Reference};
 use report::Counts;
 
-/// Bytes that a policy needs for an id: most have one node of 16 bytes, LIRS two, W-TinyLFU a key beside.
+/// Memory of a policy per id: most have one node of 16 bytes, LIRS two, W-TinyLFU a key in addition.
 const NODE_BYTES: u64 = 32;
-/// Bytes of counters that W-TinyLFU has at most for each id that it holds: two for each of 14.4, and they double.
+/// Upper limit of W-TinyLFU's counters per held id in bytes: two for each of 14.4, and they double.
 const COUNTERS_BYTES: u64 = 58;
-/// Bytes that Belady's policy needs for a reference, at its end: the reference, its id, and when the next comes.
+/// Memory of Belady's policy per reference at its end: the reference, its id, and its next use.
 const FUTURE_BYTES: u64 = 12 + 4 + 4;
 
-/// Caches of one sample, or of all there is.
+/// Caches of one sample, or of all references.
 struct Lane {
     ids: Ids,
     references: Vec<Reference>,
-    /// Policies by sizes; none where a curve or the future stands for them.
+    /// Policies by sizes; empty if a curve or Belady's policy replaces them.
     cells: Vec<Vec<Cell>>,
     curve: Option<Curve>,
-    /// All references so far, where Belady's policy is asked about.
+    /// All references so far, if Belady's policy is requested.
     past: Vec<Reference>,
     /// References of reads, and of writes, sampled or not.
     referred: [u64; 2],
     seen: usize,
 }
 
-/// Caches that a trace passes.
+/// Caches that process a trace.
 pub struct Lab {
     options: LabOptions,
     lanes: Vec<Lane>,
@@ -59,10 +60,10 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Begins with empty caches.
+    /// Creates empty caches.
     ///
     /// # Errors
-    /// Options out of range.
+    /// When options are out of range.
     pub fn new(options: LabOptions) -> Result<Lab, TraceError> {
         options.check()?;
         let samples = if options.rate < 1.0 { options.samples } else { 1 };
@@ -72,10 +73,10 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The next requests, in order of arrival.
+    /// Adds the next requests, in order of arrival.
     ///
     /// # Errors
-    /// More blocks, or references for Belady's policy, than the memory holds.
+    /// When the memory does not suffice for the blocks, or the references for Belady's policy.
     pub fn add(&mut self, records: &[Record]) -> Result<(), TraceError> {
         self.lanes.par_iter_mut().for_each(|lane| lane.add(records, &self.options));
         self.requests += records.iter().filter(|record| transfers(record.operation)).count() as u64;
@@ -97,7 +98,7 @@ impl Lab {
         Ok(())
     }
 
-    /// What the caches have done.
+    /// Returns the results of the caches.
     pub fn finish(mut self) -> LabReport {
         let options = &self.options;
         let by_lane: Vec<Vec<Counts>> = self.lanes.par_iter_mut().map(|lane| lane.finish(options)).collect();
@@ -213,13 +214,13 @@ impl Lane {
     }
 }
 
-/// All sizes of LRU follow from distances: whatever is referred to is taken in and weighs alike.
+/// Whether all sizes of LRU follow from distances: everything is admitted with equal weight.
 fn is_one_pass(options: &LabOptions) -> bool {
     let weigh_alike = matches!(options.unit, Unit::Blocks { .. } | Unit::Objects);
     weigh_alike && options.writes == Writes::Through && options.admission == Admission::All
 }
 
-/// A cache's size among what a sample holds.
+/// Size of a cache scaled to a sample.
 fn scaled(size: u64, rate: f64) -> u64 {
     ((size as f64 * rate).round() as u64).max(1)
 }

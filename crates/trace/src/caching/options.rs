@@ -1,17 +1,17 @@
-//! What caches are asked about.
+//! [`LabOptions`]: options of the cache lab.
 
 use headstack_cache::CachePolicy;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Place, TraceError};
 
-/// A policy of the lab: one that a cache can have, or the one that knows what will come.
+/// A policy of the lab: a real one, or Belady's, which knows the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PolicyName", into = "PolicyName")]
 pub enum LabPolicy {
-    /// One that a cache can have.
+    /// A policy for real caches.
     Online(CachePolicy),
-    /// What is used again latest goes.
+    /// Evicts the entry with the latest next use.
     Belady,
 }
 
@@ -46,23 +46,23 @@ impl From<LabPolicy> for PolicyName {
     }
 }
 
-/// What a cache holds and is measured by.
+/// What a cache holds, and the unit of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Unit {
-    /// Blocks of so many bytes, a power of two; a request refers to those it touches, in the order of their addresses.
+    /// Blocks of `bytes`, a power of two; a request refers to its blocks in address order.
     Blocks {
         /// Size of a block.
         bytes: u32,
     },
-    /// Whole requests, known by device and first byte, whatever their length; the cache holds so many.
+    /// Whole requests, identified by device and first byte, of any length; the size is their number.
     Objects,
-    /// The same; the cache holds so many bytes of them. An object has the length of the request that brought it in.
+    /// Whole requests; the size is their bytes. An object has the length of the request that brought it in.
     ObjectBytes,
 }
 
 impl Unit {
-    /// Requests are whole.
+    /// Whether requests are objects.
     pub(super) fn is_object(self) -> bool {
         match self {
             Unit::Blocks { .. } => false,
@@ -70,7 +70,7 @@ impl Unit {
         }
     }
 
-    /// Bytes that move for a reference of a request of that length.
+    /// Bytes that a reference of a request of that length moves.
     #[inline]
     pub(super) fn bytes_of(self, length_bytes: u32) -> u32 {
         match self {
@@ -79,7 +79,7 @@ impl Unit {
         }
     }
 
-    /// What it takes of the cache.
+    /// Space that it takes in the cache.
     #[inline]
     pub(super) fn weight(self, length_bytes: u32) -> u32 {
         match self {
@@ -89,41 +89,41 @@ impl Unit {
     }
 }
 
-/// How writes are treated.
+/// Write policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writes {
-    /// They are taken in, and go to the back end at once.
+    /// Admitted, and written to the back end at once.
     Through,
-    /// They are taken in, and go to the back end when they leave the cache or too much is dirty.
+    /// Admitted, and written to the back end on eviction, or if too much is dirty.
     Back,
-    /// They go to the back end. What the cache holds of them stays true, and is used; nothing is taken in for them.
+    /// Written to the back end. Cached data are updated and used; nothing is admitted.
     Around,
-    /// They go to the back end, and what the cache holds of them is thrown out.
+    /// Written to the back end, and invalidated in the cache.
     ReadOnly,
 }
 
-/// What is taken in of what is missing.
+/// Admission policy for misses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Admission {
-    /// All.
+    /// Everything.
     All,
-    /// What was missing before.
+    /// On the second miss.
     Second,
     /// Requests up to this length.
     UpTo {
         /// The length.
         length_bytes: u32,
     },
-    /// This share of it, by chance.
+    /// A random share.
     Share {
         /// From 0 to 1.
         share: f64,
     },
 }
 
-/// What is asked of the lab.
+/// Options of the lab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabOptions {
@@ -131,21 +131,21 @@ pub struct LabOptions {
     pub policies: Vec<LabPolicy>,
     /// Sizes of caches: blocks, objects or bytes of objects, above 0.
     pub sizes: Vec<u64>,
-    /// What they hold.
+    /// Unit of the caches.
     pub unit: Unit,
-    /// How writes are treated.
+    /// Write policy.
     pub writes: Writes,
-    /// What of a cache may be dirty, from 0 to 1, where writes are kept back.
+    /// Largest share of a cache that may be dirty, from 0 to 1, for write-back.
     pub dirty_share: f64,
-    /// The most bytes that are destaged at once.
+    /// Largest number of bytes that are destaged at once.
     pub destage_bytes: u32,
-    /// What is taken in.
+    /// Admission policy.
     pub admission: Admission,
-    /// Least share of the blocks or objects in a sample, above 0 and up to 1: the next greater power of a half is taken.
+    /// Smallest share of the blocks or objects in a sample, above 0 and up to 1: rounded up to a power of 1/2.
     pub rate: f64,
-    /// Independent samples, at least 2 where the rate is below 1.
+    /// Number of independent samples, at least 2 if the rate is below 1.
     pub samples: u32,
-    /// Which blocks the samples hold.
+    /// Seed of the samples.
     pub seed: u64,
     /// Memory for ids, policies and, for Belady's, references.
     pub memory_bytes: u64,

@@ -1,4 +1,4 @@
-//! What requests refer to: blocks or objects as small numbers, in their order.
+//! Maps requests to references: blocks or objects as small numbers, in order.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::analyze::sample::Sample;
 use crate::analyze::table::place;
 use crate::record::{Operation, Record};
 
-/// Sectors: what objects are sampled by, whose offsets are multiples of it.
+/// Objects are sampled by sector, since offsets are multiples of it.
 const SECTOR_SHIFT: u32 = 9;
 
-/// One use of a block or an object.
+/// A use of a block or an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
     pub id: u32,
     /// Length of the request.
     pub length_bytes: u32,
     pub is_write: bool,
-    /// It is the request's first.
+    /// Whether it is the first of its request.
     pub is_first: bool,
 }
 
-/// The ids of what was used so far. A sample knows only what it holds.
+/// Ids of everything used so far. A sample only knows its own.
 pub(super) struct Ids {
     unit: Unit,
     sample: Sample,
@@ -31,7 +31,7 @@ pub(super) struct Ids {
     places: Vec<(u32, u64)>,
 }
 
-/// Bytes that an id needs here: the place, and an entry of a table that is half full.
+/// Memory per id: its address, and an entry of a table that is half full.
 pub(super) const ID_BYTES: u64 = 16 + 2 * 25;
 
 impl Ids {
@@ -39,7 +39,7 @@ impl Ids {
         Ids { unit, sample, by_place: HashMap::default(), places: Vec::new() }
     }
 
-    /// How many there are.
+    /// Number of ids.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -53,7 +53,7 @@ impl Ids {
         self.places[id as usize]
     }
 
-    /// What has an id already.
+    /// The id of an address, if it has one.
     #[inline]
     pub fn find(&self, device: u32, value: u64) -> Option<u32> {
         self.by_place.get(&(device, value)).copied()
@@ -61,7 +61,7 @@ impl Ids {
 
     #[inline]
     fn id(&mut self, device: u32, value: u64, last: u32) -> u32 {
-        // Neighbours that were new together have ids in a row, and are mostly used together again.
+        // Neighbours that were new together have consecutive ids, and are mostly used together again.
         if let Some(&after) = self.places.get(last as usize + 1)
             && after == (device, value)
         {
@@ -75,8 +75,8 @@ impl Ids {
         id
     }
 
-    /// Adds what requests that transfer data refer to; returns how many references there are, sampled or not, of reads and of
-    /// writes. What a trace does not know the operation of counts as a read.
+    /// Adds the references of requests that transfer data; returns the number of references of reads and of writes,
+    /// sampled or not. An unknown operation counts as a read.
     pub fn refer(&mut self, records: &[Record], references: &mut Vec<Reference>) -> [u64; 2] {
         let (mut counts, mut last) = ([0; 2], 0);
         for record in records {

@@ -1,10 +1,10 @@
-//! What caches of the lab did.
+//! [`LabReport`]: results of the lab's caches.
 
 use serde::Serialize;
 
 use super::options::{LabOptions, LabPolicy, Unit};
 
-/// What goes to the system behind a cache.
+/// Traffic to the system behind a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
     pub read_operations: u64,
@@ -13,90 +13,90 @@ pub(super) struct Traffic {
     pub write_bytes: u64,
 }
 
-/// What one cache counts; reads first, then writes.
+/// Counters of one cache; reads first, then writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub references: [u64; 2],
     pub hits: [u64; 2],
     pub traffic: Traffic,
-    /// What the back end lacks in the end.
+    /// Dirty bytes at the end.
     pub dirty_bytes: u64,
 }
 
-/// A share, with its band where it is estimated.
+/// A share, with a band if it is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// From 0 to 1.
+    /// Value from 0 to 1.
     pub value: f64,
-    /// Lower end of the 95 % band; null where the count is exact.
+    /// Lower end of the 95 % band; null if the count is exact.
     pub low: Option<f64>,
-    /// Upper end of the 95 % band; null where the count is exact.
+    /// Upper end of the 95 % band; null if the count is exact.
     pub high: Option<f64>,
 }
 
 /// One policy at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CacheReport {
-    /// The policy's name.
+    /// Name of the policy.
     pub policy: String,
-    /// The size in blocks, objects or bytes of objects, as was asked.
+    /// Size in blocks, objects or bytes of objects, as requested.
     pub cache: u64,
-    /// The size in bytes; null where objects are counted.
+    /// Size in bytes; null if objects are counted.
     pub cache_bytes: Option<u64>,
-    /// References that miss, over all.
+    /// Miss ratio of all references.
     pub miss_ratio: Share,
     /// Miss ratio of reads; null without reads.
     pub read_miss_ratio: Option<Share>,
     /// Miss ratio of writes; null without writes.
     pub write_miss_ratio: Option<Share>,
-    /// Reads of the system behind, of which neighbours that miss together are one; null where a sample breaks neighbours up.
+    /// Reads of the system behind, where neighbours that miss together count as one; null if a sample separates
+    /// neighbours.
     pub back_reads: Option<u64>,
-    /// Bytes read from it.
+    /// Bytes read from the system behind.
     pub back_read_bytes: f64,
-    /// Writes to it: what goes through, and what is destaged; null as of reads.
+    /// Writes to the system behind, by write-through and destages; null as for reads.
     pub back_writes: Option<u64>,
-    /// Bytes written to it.
+    /// Bytes written to the system behind.
     pub back_write_bytes: f64,
-    /// Bytes that it lacks in the end.
+    /// Dirty bytes at the end.
     pub dirty_bytes: f64,
 }
 
-/// All of them.
+/// Results of all caches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LabReport {
-    /// What is counted: `blocks`, `objects` or `bytes` of objects.
+    /// Unit of sizes: `blocks`, `objects` or `bytes` of objects.
     pub unit: String,
-    /// Bytes of a block; null where requests are objects.
+    /// Block size in bytes; null if requests are objects.
     pub block_bytes: Option<u32>,
     /// References of reads, and of writes.
     pub references: [u64; 2],
-    /// Requests that transfer data and are counted.
+    /// Number of counted requests, which transfer data.
     pub requests: u64,
-    /// Different blocks or objects; an estimate where `sampled_rate` is below 1.
+    /// Number of distinct blocks or objects; an estimate if `sampled_rate` is below 1.
     pub distinct: f64,
-    /// Share of the blocks or objects in each sample; 1 where the count is exact.
+    /// Share of the blocks or objects in each sample; 1 if the count is exact.
     pub sampled_rate: f64,
-    /// Independent samples; 1 where the count is exact.
+    /// Number of independent samples; 1 if the count is exact.
     pub samples: u32,
-    /// Policies in the order asked for, each at sizes in that order.
+    /// Policies in the requested order, each at the sizes in the requested order.
     pub caches: Vec<CacheReport>,
 }
 
-/// Bands are so much wider than those of a normal law: a hot block that samples hold or lack makes figures skewed, and small
-/// caches of a sample miss a little more than theirs should. Without, 85 % of the figures of a trace with popular blocks lay in
-/// their bands of 95 %.
+/// Factor by which bands are wider than those of a normal distribution: a hot block inside or outside of a sample skews
+/// figures, and small caches of a sample miss a little more than they should. Without it, 85 % of the figures of a
+/// trace with popular blocks were in their 95 % bands.
 const WIDER: f64 = 2.0;
-/// And by this more to each side: the bias of small caches does not become less where samples agree. Without, 92 % of the
-/// figures of a real trace lay in their bands, which were 0.005 wide.
+/// Additional width to each side: the bias of small caches does not decrease when samples agree. Without it, 92 % of
+/// the figures of a real trace were in their bands, which were 0.005 wide.
 const BIAS: f64 = 0.002;
-/// Student's t for a band of 95 % from so many samples, by degrees of freedom from 1 on; beyond, the normal law's is less than
-/// 5 % smaller.
+/// Student's t for a 95 % band, by degrees of freedom from 1 on; beyond, the normal value is less than 5 % smaller.
 const T: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// What the samples, or the only count, say of one cache.
+/// Returns the result of one cache from its samples, or from the only count.
 pub(super) fn summarise(
     policy: LabPolicy,
     size: u64,
@@ -106,8 +106,8 @@ pub(super) fn summarise(
     lanes: &[Counts],
 ) -> CacheReport {
     let is_exact = lanes.len() == 1;
-    // Misses over the references that a sample of this rate should hold, not over those that it happens to hold: a hot block
-    // that it has or lacks is nearly all hits.
+    // Misses divided by the expected references of a sample of this rate, not by the actual ones: nearly all references
+    // to a hot block, which may be in or out, are hits.
     let misses = |counts: &Counts, kind: usize| (counts.references[kind] - counts.hits[kind]) as f64;
     let share = |kinds: &[usize]| {
         let all = kinds.iter().map(|&kind| referred[kind]).sum::<u64>() as f64;

@@ -1,4 +1,4 @@
-//! Whose a recording is: what the kernel was changed by, and what a killed process left behind.
+//! [`Claim`]: ownership of a capture: the changes made to the kernel, and cleanup after killed processes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,16 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::control::{Folder, failed, refused};
 use crate::error::TraceError;
 
-/// Says who has the kernel's block tracer, and what its control files said before: the owner, then `PATH VALUE` lines.
+/// File with the owner of the kernel's block tracer and the previous values of its control files: the owner, then `PATH
+/// VALUE` lines.
 const CLAIM: &str = "/run/headstack-capture";
-/// What names of our instances begin with; the owner follows.
+/// Prefix of the names of our instances; the owner follows.
 const INSTANCE: &str = "headstack-";
 
-/// A process, told from a later one of the same number by when it started.
+/// A process, distinguished from a later one with the same ID by its start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pid: u32,
-    /// In clock ticks since the machine started.
+    /// In clock ticks since boot.
     started: u64,
 }
 
@@ -33,46 +34,46 @@ impl Owner {
         started(self.pid) == Some(self.started)
     }
 
-    /// A name for an instance of this owner's, another at each call.
+    /// Returns a name for an instance of this owner, a different one at each call.
     pub(super) fn instance(self) -> String {
         format!("{INSTANCE}{}-{}-{}", self.pid, self.started, next_number())
     }
 
-    /// Whose instance that is, if ours.
+    /// The owner of an instance, if it is ours.
     fn of_instance(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix(INSTANCE)?.split('-');
         Some(Owner { pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
     }
 
-    /// Whose claim that is.
+    /// The owner of a claim.
     fn of_claim(text: &str) -> Option<Owner> {
         let (pid, started) = text.lines().next()?.split_once(' ')?;
         Some(Owner { pid: pid.parse().ok()?, started: started.parse().ok()? })
     }
 }
 
-/// The 22nd field of a process's `stat`; its name, the second, may hold blanks and brackets.
+/// The 22nd field of a process's `stat`; its name, the second, may contain blanks and brackets.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// The right to the kernel's one block tracer among processes of ours; given back when dropped.
+/// The exclusive right, among our processes, to the kernel's only block tracer; released when dropped.
 #[derive(Debug)]
 pub(super) struct Claim;
 
 impl Claim {
-    /// Takes it, and writes down what to set back.
+    /// Takes the claim, and stores the values to restore.
     ///
     /// # Errors
-    /// Another process has it.
+    /// When another process has it.
     pub(super) fn take(before: &[(PathBuf, String)]) -> Result<Claim, TraceError> {
         let owner = Owner::this()?;
         let mut text = format!("{} {}\n", owner.pid, owner.started);
         for (path, value) in before {
             text += &format!("{} {value}\n", path.display());
         }
-        // Whole or not at all, also for a process that looks at it now: written under another name, then linked.
+        // Complete or absent, also for concurrent readers: written under another name, then linked.
         let draft = draft();
         let write = |path: &Path| fs::File::create(path)?.write_all(text.as_bytes());
         let linked = write(&draft).and_then(|()| fs::hard_link(&draft, CLAIM));
@@ -91,12 +92,12 @@ impl Claim {
     }
 }
 
-/// A name beside [`CLAIM`] that nobody else uses.
+/// A unique name next to [`CLAIM`].
 fn draft() -> PathBuf {
     PathBuf::from(format!("{CLAIM}.{}.{}", std::process::id(), next_number()))
 }
 
-/// Another number at each call in this process.
+/// Returns a different number at each call in this process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -108,15 +109,15 @@ impl Drop for Claim {
     }
 }
 
-/// Sets control files back, the last one first.
+/// Restores control files, in reverse order.
 pub(super) fn set_back(before: &[(PathBuf, String)]) {
     for (path, value) in before.iter().rev() {
-        // A device may be gone by now, and there is nobody to tell.
+        // A device may be gone by now, and there is no one to report it to.
         let _ = fs::write(path, value);
     }
 }
 
-/// Sets back and removes what processes of ours left that are no more, and says so.
+/// Restores and removes leftovers of our dead processes; returns a description.
 pub(super) fn clean_up(tracefs: &Folder) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(pid) = clean_claim() {
@@ -145,7 +146,7 @@ fn clean_claim() -> Option<u32> {
     fs::rename(CLAIM, &mine).ok()?;
     let text = fs::read_to_string(&mine).ok()?;
     if Owner::of_claim(&text)?.is_alive() {
-        // The other one was faster, and has taken it anew.
+        // The other one was faster, and has already claimed it again.
         let _ = fs::rename(&mine, CLAIM);
         return None;
     }

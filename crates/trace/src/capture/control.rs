@@ -1,4 +1,4 @@
-//! The kernel's control files: found, read, set, and set back whatever happens.
+//! [`Folder`]: the kernel's control files: found, read, written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
-/// What control files say at a time at the most, unless they are lists.
+/// Longest text of a control file that is read at once, except for lists.
 const TEXT_BYTES: usize = 16 << 10;
 
-/// A folder of control files: tracefs itself, one of its instances, a device's.
+/// A folder of control files: tracefs itself, one of its instances, or that of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -22,10 +22,10 @@ impl Folder {
         Folder { path: path.into() }
     }
 
-    /// Tracefs, where it is mounted.
+    /// Tracefs, if it is mounted.
     ///
     /// # Errors
-    /// No root, no tracefs.
+    /// When this user is not root, or there is no tracefs.
     pub(super) fn tracefs() -> Result<Folder, TraceError> {
         let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
         for place in places {
@@ -45,7 +45,7 @@ impl Folder {
         Err(failed("needs a kernel with tracing, and this one has no /sys/kernel/tracing"))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -55,25 +55,26 @@ impl Folder {
         self.path.join(name).exists()
     }
 
-    /// What a file says, without the blanks around it.
+    /// Reads a file, without surrounding blanks.
     pub(super) fn read(&self, name: &str) -> Result<String, TraceError> {
         let path = self.path.join(name);
         Ok(read(&path)?.trim().to_owned())
     }
 
-    /// What a file is to say.
+    /// Writes a file.
     pub(super) fn write(&self, name: &str, value: &str) -> Result<(), TraceError> {
         write(&self.path.join(name), value)
     }
 
-    /// The buffers of the processors, one folder each.
+    /// The folders of the processors' buffers.
     pub(super) fn processors(&self) -> Result<Vec<Folder>, TraceError> {
         let path = self.path.join("per_cpu");
         let entries = fs::read_dir(&path).map_err(|error| refused(&path, "cannot be read", &error))?;
         Ok(entries.filter_map(|entry| Some(Folder::new(entry.ok()?.path()))).collect())
     }
 
-    /// Events that its buffers had no room for, since they were made or their clock was set, which empties them.
+    /// Number of events lost because buffers were full, since they were created or their clock was set, which empties
+    /// them.
     pub(super) fn lost(&self) -> Result<u64, TraceError> {
         let mut lost: u64 = 0;
         for processor in self.processors()? {
@@ -88,7 +89,7 @@ impl Folder {
         Ok(lost)
     }
 
-    /// What the clock of its records says now.
+    /// Current time of the clock of its records.
     pub(super) fn now_ns(&self) -> Option<u64> {
         let stats = self.read("per_cpu/cpu0/stats").ok()?;
         let now = stats.lines().find_map(|line| line.strip_prefix("now ts:"))?;
@@ -109,7 +110,7 @@ pub(super) fn refused(path: &Path, what: &str, error: &io::Error) -> TraceError 
     }
 }
 
-/// Opens a buffer to read from, which never waits for more.
+/// Opens a buffer for non-blocking reads.
 pub(super) fn open_pipe(path: &Path) -> Result<File, TraceError> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     opened.map_err(|error| match error.kind() {
@@ -119,7 +120,7 @@ pub(super) fn open_pipe(path: &Path) -> Result<File, TraceError> {
 }
 
 pub(super) fn read(path: &Path) -> Result<String, TraceError> {
-    // Some of the kernel's files give their text to the first read only, however short that is.
+    // Some of the kernel's files return their text only to the first read, however short that is.
     let mut text = String::with_capacity(TEXT_BYTES);
     let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| refused(path, "cannot be read", &error))?;

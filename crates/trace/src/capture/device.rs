@@ -1,4 +1,4 @@
-//! The block device to listen to: by path, name or number, whole or a partition.
+//! [`BlockDevice`]: the block device to capture: by path, name or number, whole or a partition.
 
 use std::fs;
 use std::ops::Range;
@@ -8,31 +8,31 @@ use std::path::{Path, PathBuf};
 use crate::error::TraceError;
 use crate::meta::DeviceMeta;
 
-/// Sectors of the kernel's counters and records are of this size, whatever the device's are.
+/// Sector size of the kernel's counters and records, for any device.
 const SECTOR_BYTES: u64 = 512;
 
 /// A block device of this machine.
 #[derive(Clone, Debug)]
 pub(super) struct BlockDevice {
-    /// The kernel's name: `sda`, `sda1`, `loop0`.
+    /// Kernel name: `sda`, `sda1`, `loop0`.
     pub(super) name: String,
-    /// Its number: major << 20 | minor.
+    /// Device number: major << 20 | minor.
     pub(super) number: u32,
-    /// Every number that requests to it carry: its own, its partitions', or that of the disk it is a partition of.
+    /// All numbers that its requests carry: its own, its partitions', or that of the disk it is a partition of.
     pub(super) numbers: Vec<u32>,
-    /// Where it lies on its disk, in sectors of 512 bytes; the kernel's records count from the start of the disk.
+    /// Range on its disk, in sectors of 512 bytes; the kernel's records count from the start of the disk.
     pub(super) sectors: Range<u64>,
-    /// It is a part of a disk.
+    /// Whether it is a partition.
     pub(super) is_partition: bool,
-    /// Its folder in sysfs.
+    /// Folder in sysfs.
     folder: PathBuf,
 }
 
 impl BlockDevice {
-    /// The device that a user means: `/dev/sda`, `sda`, `sda1`, `8:0`.
+    /// Finds the device of a user's text: `/dev/sda`, `sda`, `sda1`, `8:0`.
     ///
     /// # Errors
-    /// What is not a block device.
+    /// When it is not a block device.
     pub(super) fn find(text: &str) -> Result<BlockDevice, TraceError> {
         let refused = |message: &str| TraceError::of_file(text, message);
         let link = match number_of(text) {
@@ -75,12 +75,12 @@ impl BlockDevice {
         })
     }
 
-    /// The folder of its controls of the kernel's block tracer, where the kernel has one.
+    /// Folder of its block tracer controls, if the kernel has one.
     pub(super) fn trace_folder(&self) -> PathBuf {
         self.folder.join("trace")
     }
 
-    /// What the trace says of it.
+    /// Metadata of the device for the trace.
     pub(super) fn meta(&self) -> DeviceMeta {
         let disk = if self.is_partition { self.folder.parent().unwrap_or(&self.folder) } else { &self.folder };
         let length = self.sectors.end - self.sectors.start;
@@ -93,7 +93,7 @@ impl BlockDevice {
     }
 }
 
-/// `8:0` as its two numbers.
+/// Parses `8:0`.
 fn number_of(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

@@ -1,7 +1,7 @@
-//! Requests recorded on this machine as they happen, from the kernel's block layer.
+//! [`Capture`]: records requests on this machine as they happen, from the kernel's block layer.
 //!
-//! Two ways, one result: the kernel's block tracer, which one user at a time can have, or the block tracepoints in a
-//! tracing instance of our own. Whatever was changed in the kernel is set back when a [`Capture`] ends or is dropped.
+//! There are two methods with equal results: the kernel's block tracer, which one user at a time can have, or the block
+//! tracepoints in our own tracing instance. All changes to the kernel are undone when a [`Capture`] ends or is dropped.
 
 mod claim;
 mod control;
@@ -29,20 +29,19 @@ use window::Window;
 
 pub use options::{CaptureOptions, Method, Progress};
 
-/// How long [`Capture::poll`] waits for requests at most.
+/// Longest wait of [`Capture::poll`].
 const POLL: Duration = Duration::from_millis(100);
-/// How long it sleeps where there is nothing to read: a compromise between wakeups and what buffers must hold.
+/// Sleep while there is nothing to read: a compromise between wakeups and buffer size.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How often counters and names are read.
+/// Interval of reading counters and names.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long requests that were under way when enough had arrived are given to complete.
+/// Time for outstanding requests to complete after the limit is reached.
 const GRACE: Duration = Duration::from_secs(1);
-/// A request whose completion has not come by then will not have one: it was lost. The kernel's drivers give a device
-/// 30 s, more than once.
+/// Time after which an outstanding request counts as lost. The kernel's drivers give a device 30 s, more than once.
 const GIVEN_UP_NS: u64 = 120_000_000_000;
-/// What [`Meta::counts`] calls events that the kernel had no room for.
+/// Name of lost events in [`Meta::counts`].
 const LOST: &str = "lost events";
-/// Least buffer of a processor: some pages.
+/// Smallest buffer of a processor: some pages.
 const BUFFER_KIB_MIN: u64 = 16;
 
 enum Source {
@@ -66,9 +65,9 @@ impl Source {
     }
 }
 
-/// A recording of this machine's requests; dropping it ends it and sets the kernel back.
+/// A capture of this machine's requests; dropping it ends it and restores the kernel.
 pub struct Capture {
-    /// None when it is over.
+    /// `None` after the end.
     source: Option<Source>,
     method: Method,
     device: BlockDevice,
@@ -77,20 +76,21 @@ pub struct Capture {
     pairing: Pairing,
     out: Collector,
     started: Instant,
-    /// When enough requests had arrived.
+    /// When the requested number of requests had arrived.
     enough: Option<Instant>,
     is_stopped: bool,
     looked: Option<Instant>,
     progress: Progress,
-    /// Progress some second ago, from which rates are told.
+    /// Progress about a second ago, from which rates are computed.
     mark: Progress,
 }
 
 impl Capture {
-    /// Begins to record.
+    /// Starts a capture.
     ///
     /// # Errors
-    /// No such block device, no root, no tracing in this kernel, or somebody else who uses what the method needs.
+    /// When there is no such block device, this user is not root, the kernel has no tracing, or another user has the
+    /// method's resources.
     pub fn start(options: &CaptureOptions) -> Result<Capture, TraceError> {
         let device = BlockDevice::find(&options.device)?;
         let buffer_kib = options.buffer_bytes >> 10;
@@ -121,21 +121,21 @@ impl Capture {
         })
     }
 
-    /// How the kernel is listened to.
+    /// The method in use.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// What holds for the trace as a whole; all of it once the capture is over.
+    /// Metadata of the trace; complete once the capture is over.
     pub fn meta(&self) -> &Meta {
         &self.out.meta
     }
 
-    /// Replaces `batch` by the next requests, in order of arrival; waits for them a tenth of a second at most. To be
-    /// called until the capture is over; the last ones come with that.
+    /// Replaces `batch` by the next requests, in order of arrival; waits for at most 100 ms. Call it until the capture
+    /// is over; the last requests come with that.
     ///
     /// # Errors
-    /// What the kernel refuses meanwhile.
+    /// When the kernel refuses an operation.
     pub fn poll(&mut self, batch: &mut Vec<Record>) -> Result<Progress, TraceError> {
         batch.clear();
         let deadline = Instant::now() + POLL;
@@ -154,10 +154,10 @@ impl Capture {
         Ok(self.progress)
     }
 
-    /// Ends the recording. What was recorded until now is still handed out by [`Capture::poll`].
+    /// Ends the capture. Requests recorded until now are still returned by [`Capture::poll`].
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// When the kernel refuses an operation.
     pub fn stop(&mut self) -> Result<(), TraceError> {
         if let Some(source) = &mut self.source
             && !self.is_stopped
@@ -168,7 +168,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Reads once what the kernel has, and pairs it; true if that was nothing.
+    /// Reads and pairs the kernel's events once; returns true if there were none.
     fn round(&mut self) -> Result<bool, TraceError> {
         if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             self.look()?;
@@ -192,7 +192,7 @@ impl Capture {
         Ok(is_empty)
     }
 
-    /// Hands out the rest.
+    /// Returns the remaining requests.
     fn finish(&mut self) -> Result<(), TraceError> {
         self.end()?;
         for event in self.window.finish() {
@@ -202,7 +202,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Reads counters and names for the last time, and sets the kernel back.
+    /// Reads counters and names for the last time, and restores the kernel.
     fn end(&mut self) -> Result<(), TraceError> {
         self.look()?;
         self.source = None;
@@ -218,7 +218,7 @@ impl Capture {
         let Some(source) = &self.source else { return Ok(()) };
         self.looked = Some(Instant::now());
         let counted = source.folder().lost()?;
-        // The stream says it too, and may do so earlier.
+        // The stream reports it too, possibly earlier.
         let said = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
         self.progress.lost = self.progress.lost.max(counted).max(said);
         if let Source::Tracer(tracer) = source {
@@ -227,7 +227,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Ends the recording where it is to end by itself.
+    /// Ends the capture when a limit is reached.
     fn limit(&mut self, batch: &mut Vec<Record>) -> Result<(), TraceError> {
         let (duration, requests) = self.limits;
         if duration.is_some_and(|duration| self.started.elapsed() >= duration) {
@@ -266,7 +266,7 @@ impl Capture {
 }
 
 impl Source {
-    /// Begins to record by the method that is asked for, or by the first that works.
+    /// Starts the capture by the requested method, or by the first that works.
     fn start(
         tracefs: &Folder,
         device: &BlockDevice,
@@ -309,13 +309,13 @@ fn describe(tracefs: &Folder, buffers: &Folder, device: &BlockDevice, method: Me
     if let (Some(unix_ns), Some(now_ns)) = (unix_ns, buffers.now_ns()) {
         out.meta.zero_unix_ns = unix_ns.checked_sub(now_ns);
     }
-    // The pairing knows the device by its number, people by its name.
+    // The pairing knows the device by its number, users by its name.
     let index = out.device(&format!("{},{}", device.number >> 20, device.number & 0xf_ffff));
     out.meta.devices[index as usize] = device.meta();
     out.meta.note(format!("recorded by the {} under {}", method.name(), tracefs.path().display()));
 }
 
-/// Pairs an event, its sector counted from the start of the device.
+/// Pairs an event, with its sector counted from the start of the device.
 fn take(device: &BlockDevice, mut event: Event, pairing: &mut Pairing, out: &mut Collector) {
     event.device = device.number;
     let has_address =

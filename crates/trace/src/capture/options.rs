@@ -1,24 +1,24 @@
-//! What to record and how, and how far it is.
+//! [`CaptureOptions`] and [`Progress`] of a capture.
 
 use std::time::Duration;
 
 use crate::formats::Stage;
 
-/// How the kernel is listened to.
+/// Capture method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The block tracepoints in an instance of our own: several users, every request's process by name, and a third of the
-    /// tracer's cost or less.
+    /// The block tracepoints in our own instance: several concurrent users, the name of every request's process, and at
+    /// most 33 % of the tracer's cost.
     Tracepoints,
-    /// The block tracer: blktrace's records, one user in the system.
+    /// The block tracer: blktrace's records, one user per system.
     Tracer,
 }
 
 impl Method {
-    /// Every method, the preferred one first.
+    /// All methods, the preferred one first.
     pub const ALL: [Method; 2] = [Method::Tracepoints, Method::Tracer];
 
-    /// Its name in options and metadata.
+    /// Name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Method::Tracer => "tracer",
@@ -26,32 +26,33 @@ impl Method {
         }
     }
 
-    /// The method of that name.
+    /// Returns the method with that name.
     pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
-/// What to record.
+/// Options of a capture.
 #[derive(Clone, Debug)]
 pub struct CaptureOptions {
     /// The block device or partition: `/dev/NAME`, `NAME` or `MAJOR:MINOR`.
     pub device: String,
-    /// The method, where the first that works is not good enough.
+    /// The method; the first that works if absent.
     pub method: Option<Method>,
-    /// Where requests are counted: as programs queue them, or as the device is given them, which costs less.
+    /// Stage at which requests are counted: when programs queue them, or when the device receives them, which costs
+    /// less.
     pub stage: Stage,
-    /// Ends by itself after that time.
+    /// Time limit.
     pub duration: Option<Duration>,
-    /// Ends by itself after that many requests.
+    /// Limit of the number of requests.
     pub requests: Option<u64>,
-    /// What the kernel holds for each processor until it is read.
+    /// Size of the kernel's buffer per processor.
     pub buffer_bytes: u64,
 }
 
 impl CaptureOptions {
-    /// Requests to that device as they are queued, until stopped, with 16 MiB of buffer for each processor: at 60,000
-    /// requests a second on one of them, some 0.8 s.
+    /// Requests to that device as they are queued, until stopped, with 16 MiB of buffer per processor: at 60,000
+    /// requests a second on one of them, about 0.8 s.
     pub fn new(device: impl Into<String>) -> CaptureOptions {
         CaptureOptions {
             device: device.into(),
@@ -64,23 +65,23 @@ impl CaptureOptions {
     }
 }
 
-/// How far a capture is.
+/// Progress of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Requests that were handed out.
+    /// Number of returned requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Events that they were told from.
+    /// Number of their events.
     pub events: u64,
-    /// Events that the kernel had no room for.
+    /// Number of events lost because buffers were full.
     pub lost: u64,
-    /// Requests a second, in the last second or so.
+    /// Requests per second, over about the last second.
     pub rate_per_s: f64,
-    /// Bytes a second, likewise.
+    /// Bytes per second, over about the last second.
     pub bytes_per_s: f64,
     /// Time since the start.
     pub elapsed: Duration,
-    /// Nothing more follows.
+    /// Whether it is over.
     pub is_over: bool,
 }

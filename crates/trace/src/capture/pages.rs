@@ -1,5 +1,5 @@
-//! Binary pages of the kernel's ring buffer, and the places of an event's fields; both differ between kernels, which
-//! say what theirs are.
+//! Parses binary pages of the kernel's ring buffer and the fields of events; both layouts differ between kernels, which
+//! describe their own.
 
 use super::control::failed;
 use crate::error::TraceError;
@@ -12,13 +12,12 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Its bytes; none where the event is shorter.
+    /// Its bytes; empty if the event is shorter.
     pub(super) fn of(self, event: &[u8]) -> &[u8] {
         event.get(self.offset..self.offset.saturating_add(self.bytes)).unwrap_or_default()
     }
 
-    /// Its value as a whole number of the machine's byte order, negative ones extended by zeros; 0 where the event is
-    /// shorter.
+    /// Its value in the machine's byte order, sign-extended if negative; 0 if the event is shorter.
     #[inline]
     pub(super) fn number(self, event: &[u8]) -> u64 {
         match *self.of(event) {
@@ -37,16 +36,16 @@ impl Field {
     }
 }
 
-/// What a `format` or `header_page` file says of its fields.
+/// Fields described by a `format` or `header_page` file.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// The number by which records name the event; 0 for a page's header, which has none.
+    /// Number of the event in records; 0 for a page's header, which has none.
     pub(super) id: u64,
     fields: Vec<(String, Field)>,
 }
 
 impl Layout {
-    /// Reads lines such as `field:char comm[16]; offset:44; size:16; signed:0;`.
+    /// Parses lines such as `field:char comm[16]; offset:44; size:16; signed:0;`.
     pub(super) fn parse(text: &str) -> Layout {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok()).unwrap_or(0);
         let fields = text.lines().filter_map(|line| {
@@ -60,13 +59,13 @@ impl Layout {
         Layout { id, fields: fields.collect() }
     }
 
-    /// The field of that name.
+    /// The field with that name.
     pub(super) fn find(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(field, _)| field == name).map(|&(_, field)| field)
     }
 }
 
-/// How a page is laid out.
+/// Layout of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageLayout {
     timestamp: Field,
@@ -74,23 +73,23 @@ pub(super) struct PageLayout {
     data: Field,
 }
 
-/// The bits of the commit word that are the length of the data; above them are marks of lost events.
+/// Bits of the commit word with the length of the data; the bits above mark lost events.
 const COMMIT_LENGTH: u64 = 0xf_ffff;
-/// Bits of an event's delta of time, which with the type's 5 fill its first word.
+/// Bits of an event's time delta, which with the type's 5 fill its first word.
 const DELTA_BITS: u32 = 27;
-/// Absolute stamps have 59 bits; the page's own has the others.
+/// Bits of an absolute timestamp; the others come from the page's own.
 const STAMP_BITS: u32 = 59;
-/// Kinds of events that are no length.
+/// Types of events other than a length.
 const LONG: u32 = 0;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
 impl PageLayout {
-    /// What `events/header_page` says.
+    /// Parses `events/header_page`.
     ///
     /// # Errors
-    /// A header without a stamp, a length or data.
+    /// When the header has no timestamp, length or data.
     pub(super) fn parse(text: &str) -> Result<PageLayout, TraceError> {
         let layout = Layout::parse(text);
         let found = || {
@@ -103,12 +102,12 @@ impl PageLayout {
         found().ok_or_else(|| failed("events/header_page must describe timestamp, commit and data, and does not"))
     }
 
-    /// Length of a page.
+    /// Length of a page in bytes.
     pub(super) fn page_bytes(self) -> usize {
         self.data.offset.saturating_add(self.data.bytes)
     }
 
-    /// Calls `each` with the time and the bytes of every event of a page; a page that is damaged ends early.
+    /// Calls `each` with the time and the bytes of every event of a page; a damaged page ends early.
     pub(super) fn events(self, page: &[u8], mut each: impl FnMut(u64, &[u8])) {
         let length = (self.commit.number(page) & COMMIT_LENGTH) as usize;
         let mut time_ns = self.timestamp.number(page);
@@ -116,13 +115,13 @@ impl PageLayout {
         rest = &rest[..length.min(rest.len())];
         while let Some((word, after)) = split_word(rest) {
             let (kind, delta) = split_kind(word);
-            // Short events have their length, in words, in the place of a kind; all others have a second word.
+            // Short events have their length, in words, in place of a type; all others have a second word.
             let second = if matches!(kind, 1..=28) { Some((0, after)) } else { split_word(after) };
             let Some((second, after)) = second else { return };
             let stamp = u64::from(second) << DELTA_BITS | u64::from(delta);
             let bytes = match kind {
                 PADDING if delta == 0 => return,
-                // It counts its own four bytes too.
+                // The length includes its own four bytes.
                 LONG | PADDING => (second as usize).saturating_sub(4).next_multiple_of(4),
                 TIME_EXTEND | TIME_STAMP => 0,
                 words => words as usize * 4,
@@ -146,7 +145,7 @@ fn split_word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_ne_bytes(*word), rest))
 }
 
-/// A bit field of C: the first bits are the lowest of a little-endian machine, the highest of a big-endian one.
+/// A bit field of C: the first bits are the lowest on a little-endian machine, the highest on a big-endian one.
 fn split_kind(word: u32) -> (u32, u32) {
     if cfg!(target_endian = "little") {
         (word & 0x1f, word >> 5)
@@ -197,7 +196,7 @@ mod tests {
             12,
             0x22,
             0x33,
-            // An event that its filter threw away.
+            // An event discarded by its filter.
             delta(10, PADDING),
             8,
             0x44,

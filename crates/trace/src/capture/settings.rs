@@ -1,4 +1,4 @@
-//! Control files changed for a while.
+//! [`Settings`]: temporary changes of control files.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use super::claim::{self, Claim};
 use super::control::{read, write};
 use crate::error::TraceError;
 
-/// Control files that were changed; dropping it sets them back. What they said before also lies in a file meanwhile,
-/// for whoever finds them changed by a process that was killed.
+/// Changed control files; dropping it restores them. The previous values are also stored in a file meanwhile, for
+/// cleanup after a killed process.
 #[derive(Debug)]
 pub(super) struct Settings {
     before: Vec<(PathBuf, String)>,
@@ -15,10 +15,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Sets each file of `changes` to its value, in that order. They are set back in the reverse order.
+    /// Sets each file of `changes` to its value, in that order. They are restored in reverse order.
     ///
     /// # Errors
-    /// Another process of ours has them; a file that is missing or refuses its value, after the others were set back.
+    /// When another of our processes has them, or a file is missing or refuses its value; then the others are restored
+    /// first.
     pub(super) fn change(changes: &[(PathBuf, &str)]) -> Result<Settings, TraceError> {
         let mut before = Vec::with_capacity(changes.len());
         for (path, _) in changes {
@@ -39,8 +40,8 @@ impl Drop for Settings {
     }
 }
 
-/// The value in what a control file says: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows
-/// the smaller figure until the buffer is first used, and uses the other one from then on.
+/// The value in a control file's text: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows the
+/// smaller number until the buffer is first used, and uses the other one from then on.
 fn setting(text: &str) -> &str {
     let between = |from, to| Some(text.split_once(from)?.1.split_once(to)?.0);
     between("[", "]").or_else(|| between("(expanded: ", ")")).unwrap_or(text).trim()

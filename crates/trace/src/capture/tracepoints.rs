@@ -1,4 +1,5 @@
-//! The block tracepoints in a private tracing instance: several users at once, names of processes, no interference.
+//! [`Tracepoints`]: capture by block tracepoints in a private tracing instance: several concurrent users, names of
+//! processes, no interference.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -16,23 +17,23 @@ use crate::formats::blktrace::events::{Event, SECTOR_BYTES, What, category, flag
 use crate::formats::blktrace::pairing::Pairing;
 use crate::record::Flags;
 
-/// Pages that are read from one processor before it is another's turn.
+/// Number of pages read from one processor before the next one's turn.
 const PAGES_A_TURN: usize = 512;
 
-/// What the kernel says where there is none.
+/// Value of the kernel for a missing sector.
 const NO_SECTOR: u64 = u64::MAX;
 
-/// The tracepoints of each moment in a request's way.
+/// The tracepoints of each stage of a request.
 const TRACEPOINTS: [(&str, What); 6] = [
     ("block_rq_issue", What::Issue),
     ("block_rq_complete", What::Complete),
     ("block_rq_requeue", What::Requeue),
     ("block_bio_queue", What::Queue),
     ("block_split", What::Split),
-    // Of devices without a queue of their own, such as those of the device mapper.
+    // For devices without their own queue, such as those of the device mapper.
     ("block_bio_complete", What::Complete),
 ];
-/// Those of them that tell what a device is given and does.
+/// Number of those that show when the device receives and completes requests.
 const ISSUE_TRACEPOINTS: usize = 3;
 
 /// A tracepoint of this kernel.
@@ -42,15 +43,15 @@ struct Tracepoint {
     pid: Field,
     sector: Field,
     rwbs: Field,
-    /// Length in bytes, which not all tracepoints give.
+    /// Length in bytes, which some tracepoints lack.
     bytes: Option<Field>,
     /// Length in sectors.
     sectors: Option<Field>,
-    /// Where the second part of a split begins.
+    /// Start of the second part of a split.
     second_sector: Option<Field>,
     /// 0, or a negative number.
     error: Option<Field>,
-    /// The name of the process.
+    /// Name of the process.
     comm: Option<Field>,
 }
 
@@ -71,10 +72,10 @@ impl Tracepoint {
         })
     }
 
-    /// The event that a record of this tracepoint tells of.
+    /// Returns the event of a record of this tracepoint.
     ///
     /// # Errors
-    /// Letters or a sector that no request has.
+    /// When the letters or the sector are invalid.
     fn event(&self, at_ns: u64, device: u32, record: &[u8]) -> Result<Event, Problem> {
         let sector = self.sector.number(record);
         let second_sector = self.second_sector.map_or(0, |field| field.number(record));
@@ -84,7 +85,7 @@ impl Tracepoint {
         };
         let length = self.bytes.map(|field| field.number(record));
         let mut categories = categories(self.rwbs.text(record))?;
-        // A command of a program has no sectors, and ends at none.
+        // A pass-through command has no sectors, also on completion.
         let is_command = sector == NO_SECTOR || sectors == 0 && length.is_some_and(|bytes| bytes > 0);
         if is_command && categories & category::FLUSH == 0 {
             categories |= category::PASS_THROUGH;
@@ -108,7 +109,7 @@ impl Tracepoint {
     }
 }
 
-/// A tracing instance of ours; removed when dropped.
+/// Our tracing instance; removed when dropped.
 struct Instance {
     folder: Folder,
 }
@@ -123,7 +124,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Its events end with it. The kernel keeps it while one of its files is open, so that those go first.
+        // Its events end with it. The kernel keeps it while one of its files is open, so these are closed first.
         let _ = fs::remove_dir(self.folder.path());
     }
 }
@@ -131,11 +132,11 @@ impl Drop for Instance {
 /// The pages of one processor.
 struct Pipe {
     file: File,
-    /// The time of the last event that was read.
+    /// Time of the last event that was read.
     read_to_ns: u64,
 }
 
-/// A recording by tracepoints.
+/// A capture by tracepoints.
 pub(super) struct Tracepoints {
     pipes: Vec<Pipe>,
     instance: Instance,
@@ -147,10 +148,10 @@ pub(super) struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// Begins to record.
+    /// Starts the capture.
     ///
     /// # Errors
-    /// A kernel without these tracepoints, or one that does not let us.
+    /// When the kernel has no such tracepoints, or refuses them.
     pub(super) fn start(
         tracefs: &Folder,
         device: &BlockDevice,
@@ -162,7 +163,7 @@ impl Tracepoints {
         }
         let instance = Instance::create(tracefs)?;
         let folder = &instance.folder;
-        // To switch a tracepoint on takes milliseconds; what is recorded begins for all of them at one moment.
+        // Switching a tracepoint on takes milliseconds; recording starts for all of them at the same time.
         folder.write("tracing_on", "0")?;
         folder.write("trace_clock", "mono")?;
         folder.write("buffer_size_kb", &buffer_kib.to_string())?;
@@ -203,13 +204,13 @@ impl Tracepoints {
         &self.instance.folder
     }
 
-    /// Ends the recording; what is in the buffers stays there.
+    /// Ends the capture; the buffers keep their contents.
     pub(super) fn stop(&mut self) -> Result<(), TraceError> {
         self.instance.folder.write("tracing_on", "0")
     }
 
-    /// Reads what is there, or a good part of it. Says up to which time it was read, which is the end of time where all
-    /// was.
+    /// Reads all or many of the available events. Returns the time up to which events were read; the maximum if all
+    /// were.
     pub(super) fn read(
         &mut self,
         window: &mut Window,
@@ -225,7 +226,7 @@ impl Tracepoints {
         Ok(read_to_ns)
     }
 
-    /// Whether all was read that this processor had.
+    /// Returns whether all of this processor's events were read.
     fn read_processor(
         &mut self,
         place: usize,
@@ -277,8 +278,8 @@ fn id(record: &[u8]) -> u64 {
     record.first_chunk().map_or(0, |bytes| u64::from(u16::from_ne_bytes(*bytes)))
 }
 
-/// The requests of a device. Requests to a partition carry its number while they are queued, and the disk's from then
-/// on; they count sectors from the start of the disk. Sector 0 is also that of a flush.
+/// Filter for the requests of a device. Requests to a partition carry its number while they are queued, and the disk's
+/// from then on; they count sectors from the start of the disk. A flush has sector 0 too.
 fn filter(device: &BlockDevice) -> String {
     let numbers: Vec<String> = device.numbers.iter().map(|number| format!("dev=={number}")).collect();
     let numbers = numbers.join("||");
@@ -331,7 +332,7 @@ mod tests {
         assert_eq!(event(&issue, 0, 0, 36, "N"), (0, 0, Operation::Other, Flags::PASS_THROUGH));
         assert_eq!(event(&issue, 0, 0, 36, "N"), event(FORMAT, NO_SECTOR, 0, 0, "N"));
         assert_eq!(event(&issue, 0, 0, 4096, "N"), event(FORMAT, NO_SECTOR, 8, 0, "N"));
-        // The letter is also that of zeroes to be written, which have an address.
+        // The letter also marks write-zeroes requests, which have an address.
         assert_eq!(event(FORMAT, 80, 8, 0, "N"), (80, 4096, Operation::Other, none));
     }
 

@@ -1,5 +1,5 @@
-//! The kernel's block tracer in binary mode: the records of blktrace, of one user at a time, without the files that
-//! locked kernels forbid.
+//! [`Tracer`]: capture by the kernel's block tracer in binary mode: blktrace's records, for one user at a time, without
+//! the debugfs files that locked-down kernels forbid.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -18,16 +18,16 @@ use crate::formats::blktrace::pairing::Pairing;
 
 /// The merged stream of all processors.
 const PIPE: &str = "trace_pipe";
-/// Bytes that are asked for at a time; the kernel gives up to two pages.
+/// Bytes requested at a time; the kernel returns up to two pages.
 const READ_BYTES: usize = 8 << 10;
-/// Reads before it is the pairing's turn.
+/// Number of reads before pairing.
 const READS_A_TURN: usize = 512;
-/// Names that the kernel is to remember, at the least.
+/// Smallest number of names that the kernel is to remember.
 const NAMES_KEPT: u64 = 4096;
 
-/// A recording by the block tracer.
+/// A capture by the block tracer.
 pub(super) struct Tracer {
-    // The kernel sets the tracer back only when its pipe is closed, which is why it comes first.
+    // The kernel resets the tracer only when its pipe is closed, which is why it comes first.
     pipe: File,
     tracefs: Folder,
     device: Folder,
@@ -37,10 +37,10 @@ pub(super) struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to record.
+    /// Starts the capture.
     ///
     /// # Errors
-    /// Somebody else uses the tracer, or the kernel has none, or does not let us.
+    /// When another user has the tracer, or the kernel lacks or refuses it.
     pub(super) fn start(
         tracefs: &Folder,
         device: &BlockDevice,
@@ -62,7 +62,7 @@ impl Tracer {
         }
         changes.push((file("tracing_on"), "1"));
         changes.push((file("current_tracer"), "blk"));
-        // Text in blktrace's manner would come before the binary form.
+        // Otherwise text in blktrace's format would precede the binary data.
         if tracefs.has("options/blk_classic") {
             changes.push((file("options/blk_classic"), "0"));
         }
@@ -71,7 +71,7 @@ impl Tracer {
         changes.push((controls.path().join("enable"), "1"));
         let settings = Settings::change(&changes)?;
         let mask = match stage {
-            // What is asked for is found by any of its bits, and a split has none but those of its direction.
+            // A request matches by any of its bits, and a split only has those of its direction.
             Stage::Queue => "read,write,queue,requeue,issue,complete",
             Stage::Issue => "requeue,issue,complete",
         };
@@ -92,14 +92,14 @@ impl Tracer {
         &self.tracefs
     }
 
-    /// Ends the recording; what is in the buffers stays there.
+    /// Ends the capture; the buffers keep their contents.
     pub(super) fn stop(&mut self) -> Result<(), TraceError> {
         // A device that is gone is not traced any more.
         if self.device.has("enable") { self.device.write("enable", "0") } else { Ok(()) }
     }
 
-    /// Reads what is there, or a good part of it. Says up to which time it was read, which is the end of time where all
-    /// was.
+    /// Reads all or many of the available events. Returns the time up to which events were read; the maximum if all
+    /// were.
     pub(super) fn read(
         &mut self,
         window: &mut Window,
@@ -131,12 +131,12 @@ impl Tracer {
         Ok(if is_all { u64::MAX } else { window.newest_ns() })
     }
 
-    /// Names of processes, as far as the kernel remembers them.
+    /// Reads names of processes, as far as the kernel remembers them.
     pub(super) fn name(&self, pairing: &mut Pairing, out: &mut Collector) -> Result<(), TraceError> {
         for line in self.tracefs.read("saved_cmdlines")?.lines() {
             if let Some((pid, name)) = line.trim_start().split_once(' ')
                 && let Ok(pid) = pid.parse()
-                // Said where the name is forgotten.
+                // The kernel's text for a forgotten name.
                 && name != "<...>"
             {
                 pairing.name(pid, name, out);
@@ -146,7 +146,7 @@ impl Tracer {
     }
 }
 
-/// Refuses what is somebody else's.
+/// Refuses to take over another user's tracer.
 fn refuse_others(tracefs: &Folder, controls: &Folder, device: &BlockDevice) -> Result<(), TraceError> {
     let tracers = tracefs.read("available_tracers")?;
     if !controls.has("enable") || !tracers.split_whitespace().any(|tracer| tracer == "blk") {
@@ -173,7 +173,7 @@ fn refuse_others(tracefs: &Folder, controls: &Folder, device: &BlockDevice) -> R
     Ok(())
 }
 
-/// The file of the size of all buffers; where they differ, one file each.
+/// The file with the size of all buffers; one file per buffer if they differ.
 fn buffer_sizes(tracefs: &Folder) -> Result<Vec<PathBuf>, TraceError> {
     const SIZE: &str = "buffer_size_kb";
     if tracefs.read(SIZE)? != "X" {

@@ -1,25 +1,25 @@
-//! Events put in order of time before they are paired.
+//! [`Window`]: orders events by time before they are paired.
 
 use crate::formats::blktrace::events::Event;
 
-/// Events that were read, of which some that are not yet read may be older.
+/// Events that were read, of which some not yet read may be older.
 ///
-/// Buffers of different processors are read one after the other, and an event's place in its buffer is taken before it
-/// is written: for a moment a newer one can be read and an older one not. After all buffers were read to their ends
-/// once more, what is as old as the newest event of the time before is complete.
+/// Buffers of different processors are read one after another, and an event's place in its buffer is reserved before it
+/// is written: for a moment a newer one can be read while an older one cannot. After all buffers have been read to
+/// their ends once more, events up to the newest of the previous round are complete.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     held: Vec<Event>,
-    /// Events so far.
+    /// Number of events so far.
     count: u64,
-    /// The newest of them.
+    /// Time of the newest one.
     newest_ns: u64,
-    /// The newest event when the round before ended.
+    /// Newest event at the end of the previous round.
     settled_ns: u64,
 }
 
 impl Window {
-    /// Another event.
+    /// Adds an event.
     #[inline]
     pub(super) fn push(&mut self, event: Event) {
         self.newest_ns = self.newest_ns.max(event.at_ns);
@@ -27,17 +27,17 @@ impl Window {
         self.held.push(event);
     }
 
-    /// Events that were put in so far.
+    /// Number of events added so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The time of the newest of them.
+    /// Time of the newest event.
     pub(super) fn newest_ns(&self) -> u64 {
         self.newest_ns
     }
 
-    /// A round of reading is over, in which all that is older than `read_to_ns` was read: takes out what nothing older
+    /// Ends a round of reading in which everything older than `read_to_ns` was read: takes the events that no older one
     /// can follow, in order.
     pub(super) fn settle(&mut self, read_to_ns: u64) -> impl Iterator<Item = Event> + '_ {
         let until_ns = self.settled_ns.min(read_to_ns);
@@ -47,7 +47,7 @@ impl Window {
         self.held.drain(..count)
     }
 
-    /// Nothing follows: takes out all, in order.
+    /// Takes all events in order, at the end.
     pub(super) fn finish(&mut self) -> impl Iterator<Item = Event> + '_ {
         self.settled_ns = u64::MAX;
         self.settle(u64::MAX)

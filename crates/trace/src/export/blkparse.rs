@@ -1,4 +1,4 @@
-//! blkparse's text: an event a line, in order of time.
+//! blkparse's text: one event per line, in order of time.
 
 use std::io::{self, Write};
 
@@ -9,13 +9,13 @@ use crate::record::{Flags, Operation, Record};
 
 /// Writes a trace as blkparse would, had the requests run on this machine.
 ///
-/// Times count from the first request, unless they count from the start of the recording already. A device without
-/// `major,minor` becomes `0,` and its place.
+/// Times count from the first request, unless they already count from the start of the recording. A device without
+/// `major,minor` becomes `0,` and its index.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     events: Events,
-    /// Arrival that is time 0.
+    /// Arrival that becomes time 0.
     zero_ns: Option<u64>,
     lines: u64,
 }
@@ -26,10 +26,10 @@ impl<W: Write> Writer<W> {
         Writer { out, events: Events::default(), zero_ns: None, lines: 0 }
     }
 
-    /// Writes the next requests, which come in order of arrival.
+    /// Writes the next requests, in order of arrival.
     ///
     /// # Errors
-    /// Of writing.
+    /// Those of writing.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         for record in records {
             if self.zero_ns.is_none() {
@@ -45,17 +45,17 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the events that are left, and says what was lost.
+    /// Writes the remaining events, and returns the losses.
     ///
     /// # Errors
-    /// Of writing.
+    /// Those of writing.
     pub fn finish(mut self) -> io::Result<Losses> {
         self.write_until(u64::MAX)?;
         self.out.flush()?;
         Ok(self.events.losses)
     }
 
-    /// Writes what happens up to then.
+    /// Writes the events up to a time.
     fn write_until(&mut self, until_ns: u64) -> io::Result<()> {
         while let Some(Event { at_ns, action, subject, .. }) = self.events.next_until(until_ns) {
             self.lines += 1;
@@ -88,7 +88,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What a request is, in blkparse's letters. `N` moves no data that the text could name a direction of.
+/// blkparse's letters for a request. `N` moves no data whose direction the text could name.
 fn letters(subject: &Subject) -> String {
     let has = |flag| subject.flags.contains(flag);
     let mut letters = String::new();

@@ -1,4 +1,4 @@
-//! Linux' block trace, binary, version 7: what blktrace writes of one CPU, for blkparse, btt, btreplay and fio.
+//! Linux' binary block trace, version 7: blktrace's output of one CPU, for blkparse, btt, btreplay and fio.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::meta::{Clock, Meta};
 use crate::record::{Flags, Operation, Record};
 
 const MAGIC: u32 = 0x6561_7407;
-/// Categories that say which stage an event is of, and that a file system asked for it.
+/// Categories of an event's stage, and of file system requests.
 const QUEUE: u64 = 1 << 4;
 const ISSUE: u64 = 1 << 6;
 const COMPLETE: u64 = 1 << 7;
@@ -19,26 +19,26 @@ const FILE_SYSTEM: u64 = 1 << 8;
 /// Events of a notify record.
 const NOTE_PROCESS: u64 = 0;
 const NOTE_WALL_CLOCK: u64 = 1;
-/// A name of the kernel's, with the 0 at its end.
+/// Length of a kernel name, including the terminating 0.
 const NAME_BYTES: usize = 16;
 
 /// Writes a trace as blktrace would, had the requests run on one CPU of this machine.
 ///
-/// Dates count from the first request, and a note says when that was; other times stay. A device without `major,minor` becomes
-/// `0,` and its place.
+/// Dates count from the first request, and a note has its date; other times are unchanged. A device without
+/// `major,minor` becomes `0,` and its index.
 #[derive(Debug)]
 pub(super) struct Writer<W: Write> {
     out: W,
     events: Events,
-    /// Arrival that is time 0.
+    /// Arrival that becomes time 0.
     zero_ns: Option<u64>,
-    /// Records that were written: blkparse misses those whose numbers are left out.
+    /// Number of written records: blkparse reports gaps in the numbering.
     sequence: u32,
-    /// What each process was called last.
+    /// Latest name of each process.
     names: FxHashMap<u32, String>,
 }
 
-/// What stands in a record beside its number and magic.
+/// Fields of a record besides its number and magic.
 struct Raw<'a> {
     at_ns: u64,
     sector: u64,
@@ -56,7 +56,7 @@ impl<W: Write> Writer<W> {
         Writer { out, events: Events::default(), zero_ns: None, sequence: 0, names: FxHashMap::default() }
     }
 
-    /// Writes the next requests, which come in order of arrival.
+    /// Writes the next requests, in order of arrival.
     pub(super) fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         for record in records {
             if self.zero_ns.is_none() {
@@ -69,14 +69,14 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the events that are left, and says what was lost.
+    /// Writes the remaining events, and returns the losses.
     pub(super) fn finish(mut self) -> io::Result<Losses> {
         self.write_until(u64::MAX)?;
         self.out.flush()?;
         Ok(self.events.losses)
     }
 
-    /// Says what time of day it is at time 0, where the trace knows.
+    /// Writes the time of day at time 0, if the trace has it.
     fn begin(&mut self, first: &Record, meta: &Meta) -> io::Result<()> {
         let zero_ns = if meta.clock == Clock::Unix { first.arrival_ns } else { 0 };
         self.zero_ns = Some(zero_ns);
@@ -91,7 +91,7 @@ impl<W: Write> Writer<W> {
         self.note(0, NOTE_WALL_CLOCK, 0, 0, &pdu)
     }
 
-    /// Writes what happens up to then.
+    /// Writes the events up to a time.
     fn write_until(&mut self, until_ns: u64) -> io::Result<()> {
         while let Some(Event { at_ns, action, subject, .. }) = self.events.next_until(until_ns) {
             let device = subject.device.0 << 20 | subject.device.1;
@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
             };
             let by = if subject.command_bytes.is_some() { 0 } else { FILE_SYSTEM };
             let error = if action == Action::Complete && subject.is_error() { ERROR } else { 0 };
-            // Whom an interrupt hits says nothing.
+            // The process that an interrupt hits means nothing.
             let pid = if action == Action::Complete { 0 } else { subject.pid };
             let action = (categories(&subject, action) | stage | by) << 16 | number;
             self.record(&Raw { at_ns, sector: subject.sector, bytes, action, pid, device, error, pdu: &[] })?;
@@ -120,7 +120,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Says what a process is called, where that is new.
+    /// Writes the name of a process if it is new.
     fn name(&mut self, at_ns: u64, device: u32, subject: &Subject) -> io::Result<()> {
         if subject.name.is_empty() || self.names.get(&subject.pid).is_some_and(|known| *known == subject.name) {
             return Ok(());
@@ -166,7 +166,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What kind of request it is. The kernel queues a flush as a write of nothing, and issues it as a read of nothing.
+/// Category bits of a request. The kernel queues a flush as an empty write, and issues it as an empty read.
 fn categories(subject: &Subject, action: Action) -> u64 {
     use category::{DISCARD, FLUSH, FUA, METADATA, PASS_THROUGH, READ, READ_AHEAD, SYNC, WRITE};
     let kind = match subject.operation {
@@ -175,7 +175,7 @@ fn categories(subject: &Subject, action: Action) -> u64 {
         Operation::Trim => WRITE | DISCARD,
         Operation::Flush if action == Action::Queue => WRITE | FLUSH,
         Operation::Flush => READ | FLUSH,
-        // blkparse's N: it is not known to move data.
+        // blkparse's N: not known to move data.
         Operation::Other | Operation::Unknown => 0,
     };
     let carried = [

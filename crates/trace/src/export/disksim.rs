@@ -1,6 +1,7 @@
-//! DiskSim's ascii trace: `time_ms device block blocks flags`, with all nanoseconds of the times.
+//! DiskSim's ascii trace: `time_ms device block blocks flags`, with times to the nanosecond.
 //!
-//! Times that do not count from the start of the recording count from the first request, as DiskSim keeps them in a double.
+//! Times that do not count from the start of the recording count from the first request, since DiskSim stores them in a
+//! double.
 
 use std::io::{self, Write};
 
@@ -12,9 +13,9 @@ use crate::meta::{Clock, Meta};
 use crate::record::{Flags, NOT_RECORDED, Record};
 
 const NS_PER_MS: u64 = 1_000_000;
-/// Blocks of the longest request that a reader takes.
+/// Blocks of the longest request that a reader accepts.
 const BLOCKS_MAX: u64 = (u32::MAX / BLOCK_BYTES) as u64;
-/// DiskSim 4.0 keeps addresses in an `int`.
+/// DiskSim 4.0 stores addresses in an `int`.
 const BLOCK_END: u64 = 1 << 31;
 
 /// A trace being written.
@@ -24,23 +25,23 @@ pub struct Writer<W: Write> {
     /// Numbers of the devices that have appeared, by index.
     numbers: Vec<u32>,
     taken: FxHashSet<u32>,
-    /// The moment that is written as 0.
+    /// Time that is written as 0.
     zero_ns: Option<u64>,
     last_ns: u64,
     losses: Losses,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace in `out`.
+    /// Starts a trace in `out`.
     pub fn new(out: W) -> Writer<W> {
         let (numbers, taken) = (Vec::new(), FxHashSet::default());
         Writer { out, numbers, taken, zero_ns: None, last_ns: 0, losses: Losses::new() }
     }
 
-    /// Writes requests, which are in order of arrival; `meta` names their devices.
+    /// Writes requests in order of arrival; `meta` has the names of their devices.
     ///
     /// # Errors
-    /// Those of writing; requests that arrive before the one before them.
+    /// Those of writing; when a request arrives before the previous one.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         for record in records {
             let is_read = match reads(record.operation) {
@@ -69,7 +70,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace and says what it does not hold.
+    /// Ends the trace and returns the losses.
     ///
     /// # Errors
     /// Those of writing.
@@ -94,7 +95,7 @@ impl<W: Write> Writer<W> {
         zero_ns
     }
 
-    /// The blocks that a request touches.
+    /// Blocks that a request touches.
     fn blocks(&mut self, record: &Record) -> (u64, u64) {
         let block_bytes = u64::from(BLOCK_BYTES);
         let block = record.offset_bytes / block_bytes;
@@ -123,7 +124,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A device's number: its name where that is one, else its index or, where that is taken, the next.
+    /// Number of a device: its name if that is a number, else its index or, if that is taken, the next free one.
     fn number(&mut self, device: u32, meta: &Meta) -> u32 {
         while self.numbers.len() <= device as usize {
             let index = self.numbers.len();
@@ -131,7 +132,7 @@ impl<W: Write> Writer<W> {
             let own = name.parse::<u32>().ok().filter(|number| number.to_string() == name);
             let number = own.filter(|number| !self.taken.contains(number)).unwrap_or_else(|| {
                 self.lose("names of devices");
-                // Names that come later must stay free.
+                // Names that come later must remain free.
                 let named: FxHashSet<u32> = meta.devices.iter().filter_map(|device| device.name.parse().ok()).collect();
                 let mut free = (index as u32..=u32::MAX).chain(0..index as u32);
                 free.find(|number| !self.taken.contains(number) && !named.contains(number)).unwrap_or_default()

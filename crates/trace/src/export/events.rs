@@ -1,5 +1,5 @@
-//! The events of a trace's requests in order of time, as Linux' block layer would have told them: a request is queued, got,
-//! inserted, issued, completed, as far as the trace says.
+//! [`Events`]: the events of a trace's requests in order of time, as Linux' block layer would report them: a request is
+//! queued, allocated, inserted, issued, completed, as far as the trace records it.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -9,10 +9,10 @@ use crate::meta::{Meta, ResponseSpan};
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
 pub(super) const SECTOR_BYTES: u64 = 512;
-/// EIO: what a failed request completes with, of which a trace knows no more.
+/// EIO: the error of a failed request, since a trace has no more detail.
 pub(super) const ERROR: i16 = -5;
 
-/// What happened.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
     Queue,
@@ -22,13 +22,13 @@ pub(super) enum Action {
     Complete,
 }
 
-/// What the events of a request have in common.
+/// Common data of a request's events.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    /// Major number and minor.
+    /// Major and minor number.
     pub(super) device: (u32, u32),
     pub(super) pid: u32,
-    /// Empty where the trace does not say.
+    /// Empty if the trace has no name.
     pub(super) name: String,
     pub(super) operation: Operation,
     pub(super) flags: Flags,
@@ -44,7 +44,7 @@ impl Subject {
     }
 }
 
-/// An event; the order of events is that of their times, and of the requests and their ways where these are the same.
+/// An event; events are ordered by time, then by request and stage.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) at_ns: u64,
@@ -79,7 +79,7 @@ impl Ord for Event {
     }
 }
 
-/// Events to come, of requests that were queued or issued.
+/// Pending events of requests that were queued or issued.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pending: BinaryHeap<Reverse<Event>>,
@@ -88,10 +88,10 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The events of a request that arrives then, which is not before those that came before.
+    /// Adds the events of a request that arrives at `arrival_ns`, which is not before earlier arrivals.
     pub(super) fn add(&mut self, record: &Record, arrival_ns: u64, meta: &Meta) {
         let subject = self.subject(record, meta);
-        // Pass-through commands are never queued as the requests of file systems are.
+        // Pass-through commands are never queued as file system requests are.
         let is_queued = meta.response != Some(ResponseSpan::IssueToCompletion) && subject.command_bytes.is_none();
         let has_wait = record.wait_ns != NOT_RECORDED;
         let has_response = record.response_ns != NOT_RECORDED;
@@ -121,7 +121,7 @@ impl Events {
         push(0, if is_queued { Action::Queue } else { Action::Issue }, subject);
     }
 
-    /// The next event that happens up to then.
+    /// Returns the next event up to a time.
     pub(super) fn next_until(&mut self, until_ns: u64) -> Option<Event> {
         if self.pending.peek().is_none_or(|Reverse(event)| event.at_ns > until_ns) {
             return None;

@@ -1,5 +1,5 @@
 //! fio's iolog, version 3, which fio replays from 3.31 on. Trims are written, as fio itself does, but fio 3.33 does not
-//! replay them: it says `bad ddir: 2` for each.
+//! replay them: it reports `bad ddir: 2` for each.
 
 use std::io::{self, Write};
 
@@ -11,14 +11,14 @@ use crate::meta::Meta;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
 const NS_PER_US: u64 = 1_000;
-/// The first request's time: fio loses the gap after a time of 0.
+/// Time of the first request: fio loses the gap after a time of 0.
 const FIRST_US: u64 = 1;
 
 /// An iolog being written.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    /// What the devices that have appeared are called, by index.
+    /// Names of the devices that have appeared, by index.
     names: Vec<Option<String>>,
     taken: FxHashSet<String>,
     has_begun: bool,
@@ -29,13 +29,13 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a log in `out`.
+    /// Starts a log in `out`.
     pub fn new(out: W) -> Writer<W> {
         let (names, taken) = (Vec::new(), FxHashSet::default());
         Writer { out, names, taken, has_begun: false, start_ns: None, now_us: FIRST_US, losses: Losses::new() }
     }
 
-    /// Writes requests, which are in order of arrival; `meta` names their devices.
+    /// Writes requests in order of arrival; `meta` has the names of their devices.
     ///
     /// # Errors
     /// Those of writing.
@@ -77,7 +77,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Closes the devices and says what the log does not hold.
+    /// Closes the devices and returns the losses.
     ///
     /// # Errors
     /// Those of writing.
@@ -102,7 +102,7 @@ impl<W: Write> Writer<W> {
         *self.losses.entry(what).or_default() += 1;
     }
 
-    /// Counts what of a request cannot be written.
+    /// Counts data of a request that cannot be written.
     fn count(&mut self, record: &Record) {
         let start_ns = self.start_ns.unwrap_or(record.arrival_ns);
         let losses = [
@@ -138,7 +138,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// `given` as fio can read it: one word, not too long, and no other device's.
+    /// Converts `given` to a name that fio can read: one word, not too long, and unique.
     fn free_name(&self, given: &str) -> String {
         let word: String = given.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect();
         let word = if word.is_empty() { "device" } else { &word };
@@ -278,7 +278,7 @@ mod tests {
                 assert_eq!(job[name]["io_bytes"], bytes(operation), "{name}");
             }
         }
-        // 500 ms of requests: a log whose times fio reads otherwise takes longer or shorter.
+        // 500 ms of requests: a log whose times fio misreads takes longer or shorter.
         let runtime_ms = job["job_runtime"].as_u64().unwrap();
         assert!((490..2_000).contains(&runtime_ms), "{runtime_ms} ms");
     }

@@ -11,7 +11,7 @@ use crate::meta::{Clock, Meta};
 use crate::record::{Flags, NOT_RECORDED, Record};
 use crate::time::{NEWEST_UNIX_S, NS_PER_S, NS_PER_TICK, OLDEST_UNIX_S, UNIX_EPOCH_TICKS};
 
-/// 2000-01-01 UTC in ns since 1970: a round date that readers of the format believe.
+/// 2000-01-01 UTC in ns since 1970: a plausible date for readers of the format.
 const DATELESS_UNIX_NS: u64 = 946_684_800 * NS_PER_S;
 
 /// A trace being written.
@@ -25,12 +25,12 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace in `out`.
+    /// Starts a trace in `out`.
     pub fn new(out: W) -> Writer<W> {
         Writer { out, disks: Vec::new(), taken: FxHashSet::default(), losses: Losses::new() }
     }
 
-    /// Writes requests; `meta` names their devices and says what times count from.
+    /// Writes requests; `meta` has the names of their devices and the base of times.
     ///
     /// # Errors
     /// Those of writing.
@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace and says what it does not hold.
+    /// Ends the trace and returns the losses.
     ///
     /// # Errors
     /// Those of writing.
@@ -101,7 +101,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// The place in `disks` of a device, which is its index.
+    /// Index in `disks` of a device.
     fn disk(&mut self, device: u32, meta: &Meta) -> usize {
         while self.disks.len() <= device as usize {
             let index = self.disks.len();
@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The two columns of a name such as `hm.0`, if they say it.
+/// The two columns of a name such as `hm.0`, if it has that form.
 fn host_and_disk(name: &str) -> Option<String> {
     let (host, disk) = name.rsplit_once('.')?;
     let is_plain = !host.is_empty() && host.trim_ascii() == host && !host.contains([',', '\n', '\r']);

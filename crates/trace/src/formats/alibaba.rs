@@ -13,7 +13,7 @@ use crate::record::{Operation, Record};
 use crate::text::{fields, length_bytes, offset_bytes, whole};
 use crate::time::{Calendar, TimeUnit};
 
-/// What headers of copies call the columns, in lower case, letters and digits alone.
+/// Header columns of copies, in lower case, only letters and digits.
 pub(crate) const NAMES: [&[&str]; 5] = [
     &["deviceid", "device", "dev", "diskid", "disk", "volumeid", "volume"],
     &["type", "iotype", "optype", "op", "operation", "opcode", "rw"],

@@ -1,4 +1,4 @@
-//! Formats of binary records, one after the other.
+//! Formats of consecutive binary records ([`BinaryFormat`]).
 
 use std::io::Read;
 
@@ -8,10 +8,10 @@ use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
 use crate::record::Record;
 
-/// Bytes that are parsed at a time.
+/// Bytes parsed at a time.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// Which of them, with what is known of the file that is being read.
+/// The format, with the state of the current file.
 #[derive(Debug)]
 pub(crate) enum BinaryFormat {
     Srt(srt::Srt),
@@ -21,7 +21,7 @@ pub(crate) enum BinaryFormat {
 }
 
 impl BinaryFormat {
-    /// Reads what stands before the records of a file.
+    /// Reads the data before the records of a file.
     fn begin(&mut self, input: &mut Input, out: &mut Collector) -> Result<(), TraceError> {
         match self {
             BinaryFormat::Srt(srt) => srt.begin(input, out),
@@ -31,7 +31,7 @@ impl BinaryFormat {
         }
     }
 
-    /// How long the record is that `bytes` begins with; nothing if too little of it is there.
+    /// Length of the record at the start of `bytes`; `None` if more bytes are needed.
     #[inline]
     fn record_bytes(&self, bytes: &[u8]) -> Result<Option<usize>, Problem> {
         match self {
@@ -42,7 +42,7 @@ impl BinaryFormat {
         }
     }
 
-    /// The request of a record; nothing for a record that is none.
+    /// Parses a record; `None` if it contains no request.
     #[inline]
     fn parse(&mut self, record: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         match self {
@@ -54,14 +54,14 @@ impl BinaryFormat {
     }
 }
 
-/// Records of several inputs, one after the other.
+/// Records of several inputs, one after another.
 pub(crate) struct Binary {
     inputs: std::vec::IntoIter<Input>,
     current: Option<Input>,
     has_begun: bool,
     format: BinaryFormat,
     chunk: Vec<u8>,
-    /// Records of the current input that were parsed.
+    /// Number of parsed records of the current input.
     record: u64,
 }
 
@@ -72,7 +72,7 @@ impl Binary {
         Binary { inputs, current, has_begun: false, format, chunk: Vec::new(), record: 0 }
     }
 
-    /// Reads a chunk; false at the end.
+    /// Reads a chunk; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         let Some(input) = &mut self.current else {
             return Ok(false);
@@ -81,7 +81,7 @@ impl Binary {
             self.format.begin(input, out)?;
             self.has_begun = true;
         }
-        // What is left of the chunk before is less than a record, and so less than a chunk.
+        // The rest of the previous chunk is less than a record, and so less than a chunk.
         let wanted = (CHUNK_BYTES - self.chunk.len()) as u64;
         let read = input.by_ref().take(wanted).read_to_end(&mut self.chunk);
         let read = read.map_err(|error| input.error(&error))?;
@@ -93,7 +93,7 @@ impl Binary {
                 Ok(Some(bytes)) if bytes <= rest.len() => bytes,
                 Ok(_) => break,
                 Err(problem) => {
-                    // Where the next record begins is not known either.
+                    // The start of the next record is then unknown too.
                     out.reject(&input.name, Place::Record(self.record + 1), problem)?;
                     is_lost = true;
                     break;

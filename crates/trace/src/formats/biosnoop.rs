@@ -1,7 +1,7 @@
-//! bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`, with that header
-//! or, as grep and tail leave it, without.
+//! bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`, with that header or, after grep or
+//! tail, without.
 //!
-//! TIME is when the request *completed*, so that it arrived LAT, and with QUE also QUE, before. COMM may contain blanks:
+//! TIME is the *completion* of the request, so it arrived LAT (and QUE, if present) earlier. COMM may contain blanks:
 //! columns are counted from the right. Sectors are of 512 bytes. Requests without an address have sector -1.
 //!
 //! biosnoop.bt of bpftrace has neither offset nor length nor direction, and is refused.
@@ -18,21 +18,21 @@ use crate::text::{length_bytes, offset_bytes, whole};
 use crate::time::TimeUnit;
 
 const SECTOR_BYTES: u32 = 512;
-/// Columns that one line has at most beside the words of its COMM.
+/// Largest number of columns of a line, without the words of its COMM.
 const COLUMNS_MAX: usize = 16;
-/// How requests without an address are printed, the second by versions that print without sign.
+/// Sector of requests without an address; some versions print it unsigned.
 const NO_SECTOR: [&[u8]; 2] = [b"-1", b"18446744073709551615"];
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
     header(head).is_some() || Layout::of_lines(head).is_some()
 }
 
-/// Columns of a file whose header is lost, without COMM: with what they may have between BYTES and LAT.
+/// Columns between BYTES and LAT of a file without a header.
 const BETWEEN: [&[&[u8]]; 4] = [&[], &[b"QUE(ms)"], &[b"P"], &[b"P", b"QUE(ms)"]];
-/// What may be before COMM.
+/// Columns that may precede COMM.
 const BEFORE: [&[&[u8]]; 2] = [&[b"TIME(s)"], &[b"TIME", b"TIME(s)"]];
 
-/// The header's words; bpftrace's version says something before it.
+/// The header's words; bpftrace's version has a line before it.
 fn header(head: Head<'_>) -> Option<(Vec<&[u8]>, u64)> {
     let mut lines = head.lines().zip(1..).take(10);
     lines.find_map(|(line, number)| {
@@ -46,16 +46,16 @@ fn split(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Which columns there are.
+/// The columns of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
-    /// The line with the header.
+    /// The header line.
     line: Vec<Vec<u8>>,
-    /// The file has none: columns are taken for those.
+    /// Whether the file has no header, so that the columns are assumed.
     is_assumed: bool,
-    /// Words before COMM: TIME(s), or a time of day and TIME(s).
+    /// Number of words before COMM: TIME(s), or a time of day and TIME(s).
     before: usize,
-    /// Places of the columns behind COMM, from the right.
+    /// Positions of the columns after COMM, from the right.
     latency: usize,
     queue: Option<usize>,
     bytes: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Layout {
     kind: usize,
     disk: usize,
     pid: usize,
-    /// By how much times are moved, so that the requests that began before the recording have one.
+    /// Shift of all times, so that requests that began before the recording have non-negative ones.
     shift_ns: u64,
     step_ns: u64,
 }
@@ -72,7 +72,7 @@ impl Layout {
     /// Reads the header of `input`.
     ///
     /// # Errors
-    /// bpftrace's version, and headers without the columns that a request needs.
+    /// For bpftrace's version, and headers without the columns that a request needs.
     pub(crate) fn open(input: &Input) -> Result<Layout, TraceError> {
         let refuse = |place: Place, message: &str| TraceError {
             file: input.name.clone(),
@@ -97,7 +97,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The layout of that header.
+    /// Returns the layout of a header.
     fn of_words(words: &[&[u8]]) -> Result<Layout, String> {
         let from_right = |name: &[u8]| words.iter().rev().position(|&word| word == name);
         let needed = |name: &str| {
@@ -126,7 +126,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The layout that most lines of a file without a header are of.
+    /// Returns the layout that most lines of a file without a header fit.
     fn of_lines(head: Head<'_>) -> Option<Layout> {
         let all = BEFORE.iter().flat_map(|before| BETWEEN.iter().map(move |between| (before, between)));
         all.map(|(before, between)| {
@@ -139,7 +139,7 @@ impl Layout {
         .map(|layout| Layout { is_assumed: true, ..layout })
     }
 
-    /// A line has in each column what belongs there, times with digits behind their points.
+    /// Whether a line has valid values in each column, with decimal places in times.
     fn is_like(&self, line: &[u8]) -> bool {
         let column = |place: usize| split(line).rev().nth(place).unwrap_or_default();
         let has_point = |text: &[u8]| text.contains(&b'.');
@@ -154,7 +154,7 @@ impl Layout {
             && column(self.disk).first().is_some_and(u8::is_ascii_alphabetic)
     }
 
-    /// Finds out when the earliest request arrived, and how fine times are, from the lines of the head.
+    /// Determines the earliest arrival and the resolution of times from the lines of the head.
     fn look_ahead(&mut self, head: Head<'_>) {
         let digits = |text: &[u8]| text.iter().rev().position(|&byte| byte == b'.').unwrap_or(0);
         let (mut time_digits, mut latency_digits) = (0, 0);
@@ -167,7 +167,7 @@ impl Layout {
         self.step_ns = TimeUnit::Seconds.step_ns(time_digits).max(TimeUnit::Milliseconds.step_ns(latency_digits));
     }
 
-    /// Says in `out` what holds for all requests.
+    /// Stores the metadata of all requests in `out`.
     pub(crate) fn describe(&self, out: &mut Collector) {
         out.meta.clock = Clock::Recording;
         out.meta.resolution_ns = self.step_ns;
@@ -189,7 +189,7 @@ impl Layout {
         }
     }
 
-    /// The request of a line; nothing for headers and for requests without an address.
+    /// Parses a line; `None` for headers and for requests without an address.
     pub(crate) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
         if split(line).eq(self.line.iter().map(Vec::as_slice)) {
             return Ok(None);
@@ -200,7 +200,7 @@ impl Layout {
             .ok_or_else(|| refused("T", column(self.kind), "letters such as R, W, WS, D or F"))?;
         let length = length_bytes("BYTES", column(self.bytes), 1)?;
         if length == 0 && flags.contains(Flags::PRE_FLUSH) {
-            // Its data, which there are none of, are what makes a flush a write.
+            // It has no data, which is what makes the write a flush.
             operation = Operation::Flush;
         }
         let offset = match column(self.sector) {
@@ -221,10 +221,11 @@ impl Layout {
         Ok(Some(record))
     }
 
-    /// When it completed, counted as in the file; from arrival to completion; and from arrival to issue, where that is known.
+    /// Returns the completion time as in the file, the time from arrival to completion, and from arrival to issue if
+    /// known.
     fn times(&self, line: &[u8]) -> Result<(u64, u64, u64), Problem> {
         let count = split(line).count();
-        // Requests without an address are without a disk too.
+        // Requests without an address have no disk either.
         let sector = split(line).rev().nth(self.sector).unwrap_or_default();
         if count < self.line.len() - usize::from(NO_SECTOR.contains(&sector)) {
             return Err(("", format!("{count} columns; the header has {}", self.line.len())));
@@ -245,7 +246,7 @@ impl Layout {
         })
     }
 
-    /// The process: everything between what is left and what is right of it.
+    /// The process: everything between the columns on the left and those on the right.
     fn process(&self, line: &[u8], part: &mut Part) -> Result<u32, Problem> {
         let pid = split(line).rev().nth(self.pid).unwrap_or_default();
         if whole(pid).is_none_or(|pid| pid > u64::from(u32::MAX)) {
@@ -259,7 +260,7 @@ impl Layout {
     }
 }
 
-/// What letters as blktrace's say; bcc prints R and W only.
+/// Operation and flags of blktrace's letters; bcc only prints R and W.
 fn operation(letters: &[u8]) -> Option<(Operation, Flags)> {
     let (is_flush, letters) = letters.strip_prefix(b"F").map_or((false, letters), |rest| (true, rest));
     let (operation, rest) = match letters.split_first() {

@@ -1,6 +1,6 @@
-//! blkparse's text, in its default format: an event a line, in order of time, and totals at the end.
+//! blkparse's text in its default format: one event per line, in order of time, and totals at the end.
 //!
-//! `maj,min cpu sequence s.ns pid action rwbs …`; what follows depends on the action. Sectors are of 512 bytes.
+//! `maj,min cpu sequence s.ns pid action rwbs …`; the rest depends on the action. Sectors are of 512 bytes.
 
 use super::Stage;
 use super::blktrace::events::{Event, SECTOR_BYTES, What, category, flags, operation};
@@ -13,37 +13,37 @@ use crate::meta::Clock;
 use crate::record::Flags;
 use crate::text::{decimal, whole, words};
 
-/// Lines that detection looks at.
+/// Number of lines used for detection.
 const LINES_LOOKED_AT: usize = 100;
 const COLUMNS: &str = "blkparse's default format: `maj,min cpu sequence s.ns pid action rwbs …`";
-/// What blkparse prints for a process of which it was told no name.
+/// blkparse's text for a process without a known name.
 const NO_NAME: &str = "(null)";
-/// Every action of blkparse; a message is an `m`.
+/// All actions of blkparse; a message is an `m`.
 const ACTIONS: [&[u8]; 18] =
     [b"Q", b"M", b"F", b"G", b"S", b"R", b"D", b"C", b"P", b"U", b"UT", b"I", b"X", b"B", b"A", b"m", b"Z", b"?"];
 
-/// All of the first lines are events.
+/// Whether all of the first lines are events.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     let lines = head.lines().filter(|line| !line.trim_ascii().is_empty()).take(LINES_LOOKED_AT);
     let mut lines = lines.take_while(|line| !is_total(line)).peekable();
     lines.peek().is_some() && lines.all(|line| columns(line).is_ok())
 }
 
-/// The totals begin: `CPU0 (8,0):`, or `Total (8,0):`.
+/// Whether a line begins the totals: `CPU0 (8,0):`, or `Total (8,0):`.
 fn is_total(line: &[u8]) -> bool {
     let Some((first, rest)) = line.split_at_checked(3) else { return false };
     line.starts_with(b"Total (") || first == b"CPU" && rest.first().is_some_and(u8::is_ascii_digit)
 }
 
-/// A text being read, or several, each with a time and requests of its own.
+/// A parser of one or several texts, each with its own times and requests.
 pub(crate) struct Blkparse {
     cutter: Cutter,
     text: Text,
     stage: Option<Stage>,
     pairing: Pairing,
-    /// Lines of the current input that were read.
+    /// Number of lines read from the current input.
     line: u64,
-    /// Events that were read, and that the totals count.
+    /// Number of events read, which the totals count too.
     events: u64,
     total: Option<u64>,
 }
@@ -56,7 +56,7 @@ impl Blkparse {
         Blkparse { cutter, text: Text::default(), stage, pairing, line: 0, events: 0, total: None }
     }
 
-    /// Reads a chunk; false at the end.
+    /// Reads a chunk; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         if !self.cutter.fill(&mut self.text)? {
             return Ok(false);
@@ -97,21 +97,21 @@ impl Blkparse {
     }
 }
 
-/// The events of a device, of the line `Events (7,0): 71,814 entries`; 0 of others.
+/// Number of a device's events, from the line `Events (7,0): 71,814 entries`; 0 for other lines.
 fn events_of_total(line: &[u8]) -> u64 {
     let ([first, _, number], _) = words::<3>(line);
     let digits: Vec<u8> = number.iter().copied().filter(|&byte| byte != b',').collect();
     if first == b"Events" { whole(&digits).unwrap_or(0) } else { 0 }
 }
 
-/// What every line of an event has.
+/// Columns of every event line.
 struct Columns<'a> {
     device: u32,
     at_ns: u64,
     pid: u32,
     action: &'a [u8],
     rwbs: &'a [u8],
-    /// What comes after them.
+    /// The rest of the line.
     rest: &'a [u8],
 }
 
@@ -146,18 +146,18 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     Ok(Columns { device: major << 20 | minor, at_ns, pid, action, rwbs, rest })
 }
 
-/// The event of a line; nothing if it tells nothing of a request's way.
+/// Parses a line; `None` if it is not about a stage of a request.
 fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Option<Event>, Problem> {
     let Columns { device, at_ns, pid, action, rwbs, rest } = columns(line)?;
     let Some(what) = What::from_letter(action) else { return Ok(None) };
-    // A name may hold blanks and brackets; numbers hold none.
+    // A name may contain blanks and brackets; numbers do not.
     let open = rest.iter().position(|&byte| byte == b'[');
     let close = rest.iter().rposition(|&byte| byte == b']');
     let (Some(open), Some(close)) = (open, close.filter(|&close| Some(close) > open)) else {
         return Err(refused("action", rest, "followed by a `[name]` or an `[error]`"));
     };
     let (before, bracket) = (&rest[..open], &rest[open + 1..close]);
-    // What is in parentheses is the time that it took, or what a command's bytes are.
+    // Parentheses contain the time taken, or the bytes of a command.
     let numbers = before.split(|&byte| byte == b'(').next().unwrap_or_default();
     let mut categories = categories(rwbs)?;
     let place = address(numbers, what)?;
@@ -171,7 +171,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
             flags = flags.with(Flags::ERROR);
         }
     } else if matches!(what, What::Queue | What::Issue) {
-        // Of a requeue, it is an error.
+        // For a requeue, it is an error.
         let name = String::from_utf8_lossy(bracket);
         if name != NO_NAME {
             pairing.name(pid, &name, out);
@@ -182,7 +182,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
     Event { at_ns, sector, second_sector, bytes, device, pid, flags, operation, what }.checked().map(Some)
 }
 
-/// Which part of the device an event is of.
+/// Address of an event on the device.
 struct Address {
     sector: u64,
     second_sector: u64,
@@ -190,8 +190,8 @@ struct Address {
     is_pass_through: bool,
 }
 
-/// `sector + sectors`, `sector / second sector` of a split; nothing, of no bytes; the sector alone, of a completion of none;
-/// bytes alone, of a pass-through command, of whose completion nothing is said.
+/// Parses `sector + sectors`, or `sector / second sector` of a split; nothing for an event without bytes; only the
+/// sector for a completion of none; only bytes for a pass-through command, whose completion has neither.
 fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
     let ([first, sign, second], count) = words::<3>(numbers);
     let number = |text: &[u8]| whole(text).ok_or_else(|| refused("sector", text, "a whole number"));
@@ -212,7 +212,7 @@ fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
         }
         (3, b"/", What::Split) => {
             (address.sector, address.second_sector) = (number(first)?, number(second)?);
-            // A split is of a request that has bytes; how many, the text does not say.
+            // A split is of a request with data; the text does not say how many bytes.
             address.bytes = 1;
         }
         _ => return Err(refused("sector", numbers, "`sector + sectors`")),
@@ -220,10 +220,11 @@ fn address(numbers: &[u8], what: What) -> Result<Address, Problem> {
     Ok(address)
 }
 
-/// What the letters say: a flush before it, what it is, and what else it carries. An F is a flush in front and FUA behind.
+/// Category bits of the letters: a flush before it, the operation, and other flags. An F at the front is a flush, one
+/// at the end FUA.
 ///
-/// Until Linux 2.6.37 a write could be a barrier, B: the drive's cache was flushed before it, and it was on the media when
-/// it was done, which is what F in front and behind say now.
+/// Until Linux 2.6.37 a write could be a barrier, B: the drive's cache was flushed before it, and it was on the media
+/// when it completed, which is now written as F at the front and the end.
 pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
     use category::*;
     const ALLOWED: &str = "F, then one of D, DE, W, R, N and Z with a letter, then of F, A, B, S, M, U";
@@ -238,7 +239,7 @@ pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
         [b'W', rest @ ..] => (WRITE, rest),
         [b'R', rest @ ..] => (READ, rest),
         [b'N', rest @ ..] => (0, rest),
-        // Kernels name a flush of their own by a second F, or by nothing.
+        // Kernels name a separate flush by a second F, or by nothing.
         [b'F', rest @ ..] if categories == FLUSH => (0, rest),
         [] if categories == FLUSH => (0, kind),
         _ => return Err(refused("rwbs", rwbs, ALLOWED)),

@@ -1,4 +1,5 @@
-//! Linux' block trace: binary records of blktrace and of the kernel's `blk` tracer, in versions 7 and 8, in either byte order.
+//! Linux' binary block trace: records of blktrace and of the kernel's `blk` tracer, versions 7 and 8, in either byte
+//! order.
 //!
 //! A record is an event: a request is queued, issued, completed. There is a file for each CPU, or one for all of them.
 
@@ -18,7 +19,7 @@ use decode::Stream;
 use events::Event;
 use pairing::{Pairing, Stage};
 
-/// Bytes that are decoded at a time; their events fit the processor's cache.
+/// Bytes decoded at a time; their events fit the processor's cache.
 const CHUNK_BYTES: u64 = 256 << 10;
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
@@ -39,7 +40,7 @@ pub(crate) struct Blktrace {
 struct Source {
     input: Input,
     stream: Stream,
-    /// Events that were decoded, the first `taken` of them paired.
+    /// Decoded events, the first `taken` of them paired.
     events: Vec<Event>,
     taken: usize,
     is_at_end: bool,
@@ -58,7 +59,7 @@ impl Blktrace {
         Blktrace { sources: inputs.into_iter().map(source).collect(), pairing: Pairing::new(stage, out) }
     }
 
-    /// Reads on, until the events of one of the files are used up; false at the end.
+    /// Reads until the events of one of the files are used up; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         for source in &mut self.sources {
             source.fill(&mut self.pairing, out)?;
@@ -74,7 +75,8 @@ impl Blktrace {
         Ok(true)
     }
 
-    /// Takes events of the file that comes first in time, until another one does; false if it must be read on.
+    /// Takes events of the file with the earliest ones, until another file has earlier ones; returns false if more must
+    /// be read first.
     fn take_run(&mut self, out: &mut Collector) -> bool {
         let nexts = self.sources.iter().enumerate().filter_map(|(index, source)| Some((source.next_ns()?, index)));
         let Some((_, first)) = nexts.clone().min() else { return false };
@@ -98,7 +100,7 @@ impl Source {
         self.events.get(self.taken).map(|event| event.at_ns)
     }
 
-    /// Sees to it that there is an event, unless there are no more.
+    /// Decodes events if there is none, unless the end is reached.
     fn fill(&mut self, pairing: &mut Pairing, out: &mut Collector) -> Result<(), TraceError> {
         while self.is_empty() && !self.is_at_end {
             self.events.clear();
@@ -142,7 +144,7 @@ mod tests {
         (records, reader.meta().clone())
     }
 
-    /// Mean, median, 99th percentile and greatest of times in us.
+    /// Mean, median, 99th percentile and maximum of times in us.
     fn figures(times_ns: impl Iterator<Item = u64>) -> [f64; 4] {
         let mut sorted: Vec<u64> = times_ns.collect();
         sorted.sort_unstable();

@@ -1,6 +1,6 @@
 //! CloudPhysics as CSV: `version,time,op,size,lbn`, with that header.
 //!
-//! Times are whole seconds from a moment that is not known. The operation is SCSI's code in hexadecimal, the size is bytes,
+//! Times are whole seconds from an unknown moment. The operation is the SCSI code in hexadecimal, the size is bytes,
 //! the address counts sectors of 512 bytes. A file is one virtual disk.
 
 use super::{Part, WHOLE_SECONDS, scsi};

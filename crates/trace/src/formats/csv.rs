@@ -1,4 +1,4 @@
-//! Any table with one request a line, whose columns, units and words somebody declares: who reads it, or a file of
+//! Any table with one request per line, whose columns, units and words are declared by the user or by a file of
 //! `formats/`.
 
 mod declaration;
@@ -24,24 +24,24 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 use crate::text::{BYTES_END, fields, length_bytes, offset_bytes, whole, words};
 use crate::time::{Calendar, NS_PER_S, NS_PER_TICK, TIME_NS_END, TimeUnit, plausible};
 
-/// No recording is longer than 10 years: its unit would be wrong.
+/// Longest recording, 10 years: anything longer indicates a wrong unit.
 const SPAN_NS_MAX: u64 = 10 * 366 * 24 * 3_600 * 1_000_000_000;
-/// No request takes longer than a day.
+/// Longest response time, a day.
 const RESPONSE_NS_MAX: u64 = 24 * 3_600 * 1_000_000_000;
-/// So many requests are never all outstanding at once.
+/// Number of outstanding requests that never occurs.
 const REQUESTS_TOGETHER: usize = 1_000;
-/// Requests that a line stands for at most, so that a line cannot fill the memory.
+/// Largest number of requests that a line represents, so that a line cannot fill the memory.
 const REPEATS_MAX: u64 = 100;
-/// Lines that the first good one is looked for in.
+/// Number of lines that are searched for the first valid one.
 const LINES_LOOKED_AT: usize = 300;
 
-/// A declaration, applied to a file.
+/// A declaration applied to a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     declared: CsvColumns,
-    /// Columns from 0 and the slots that they fill, the first column first.
+    /// Columns from 0 and the slots that they fill, in column order.
     wanted: Vec<(usize, usize)>,
-    /// How many columns a line has.
+    /// Number of columns of a line.
     columns: (usize, usize),
     header: Option<Vec<u8>>,
     leading_lines: u64,
@@ -51,15 +51,15 @@ pub(crate) struct Layout {
     step_ns: u64,
     /// Added to times of completion.
     shift_ns: u64,
-    /// The bytes of a block, where somebody said so.
+    /// Bytes of a block, if given.
     sector_bytes: Option<u32>,
 }
 
 impl Layout {
-    /// Looks at the first lines of `input`: the header, the columns, what times count from.
+    /// Examines the first lines of `input`: the header, the columns, the base of times.
     ///
     /// # Errors
-    /// Without a declaration, or one that the file does not fit.
+    /// Without a declaration, or with one that the file does not fit.
     pub(crate) fn open(
         input: &Input,
         declared: Option<&CsvColumns>,
@@ -83,7 +83,7 @@ impl Layout {
         })
     }
 
-    /// The same; an error says in which line, if in one.
+    /// Like [`open`](Self::open) on a head; an error includes the line, if it concerns one.
     fn of_head(
         head: Head<'_>,
         declared: &CsvColumns,
@@ -119,18 +119,18 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Finds out by the first lines, of which `first` has a number, what the declaration leaves open.
+    /// Determines from the first lines, of which `first` has a number, what the declaration leaves open.
     fn look(&mut self, head: Head<'_>, first: &[u8], number: u64) -> Result<(), (Option<u64>, Problem)> {
         let begin = usize::try_from(self.leading_lines).unwrap_or(usize::MAX);
         let lines = head.lines().zip(1..).skip(begin).filter(|(line, _)| !line.trim_ascii().is_empty());
-        // Where a file says how many columns there are, a bad first line is one of those that are named in reading.
+        // If a file defines its number of columns, a bad first line is reported during reading.
         let is_told = self.declared.count.is_some() || self.header.is_some();
         let is_good = |line: &[u8]| !self.is_header(line) && (!is_told || self.slots(line).is_ok());
         let good: Vec<(&[u8], u64)> = lines.filter(|(line, _)| is_good(line)).take(LINES_LOOKED_AT).collect();
         let (first, number) = good.first().copied().unwrap_or((first, number));
         let at = |problem| (Some(number), problem);
         let slots = self.slots(first).map_err(at)?;
-        // Where files have more or fewer, each has as many from its first line to its last.
+        // If files differ in their number of columns, each has as many throughout as in its first line.
         let count = self.declared.separator.split(first).count();
         self.columns = (count, count);
         if let Clockwork::Since(_, unit) = self.clockwork {
@@ -154,7 +154,7 @@ impl Layout {
         self.check_response_times(head).map_err(at)
     }
 
-    /// By how much times of completion are moved, so that the requests that began before the clock have one.
+    /// Shift of times of completion, so that requests that began before the clock have non-negative ones.
     fn shift_ns(&self, good: &[(&[u8], u64)]) -> u64 {
         let (&Some((_, unit)), true) = (&self.declared.response, self.declared.is_at_completion) else { return 0 };
         let before = |line: &[u8]| {
@@ -165,7 +165,7 @@ impl Layout {
         good.iter().filter_map(|(line, _)| before(line)).max().unwrap_or(0)
     }
 
-    /// Says in `out` what holds for all requests.
+    /// Stores the metadata of all requests in `out`.
     pub(crate) fn describe(&self, out: &mut Collector) {
         (out.meta.clock, out.meta.resolution_ns) = match (self.clockwork, self.base) {
             (Clockwork::Order, _) => (Clock::Order, 1),
@@ -199,17 +199,17 @@ impl Layout {
         self.declared.notes.iter().for_each(|note| out.meta.note(note.as_str()));
     }
 
-    /// Requests have no times, and are numbered in the order of their lines.
+    /// Whether requests have no times, and are numbered in line order.
     pub(crate) fn is_untimed(&self) -> bool {
         self.clockwork == Clockwork::Order
     }
 
-    /// Lines before the first request, which are none themselves.
+    /// Number of lines before the first request.
     pub(crate) fn leading_lines(&self) -> u64 {
         self.leading_lines
     }
 
-    /// A header, at the top or that of a file that was joined to it.
+    /// Whether a line is a header, at the top or of a concatenated file.
     pub(crate) fn is_header(&self, line: &[u8]) -> bool {
         if self.header.as_deref() == Some(line.trim_ascii()) {
             return true;
@@ -217,7 +217,7 @@ impl Layout {
         !self.declared.header.is_empty() && names_columns(line, &self.declared.header)
     }
 
-    /// The request of a line; nothing for a header that comes again.
+    /// Parses a line; `None` for a repeated header.
     #[inline]
     pub(crate) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
         if self.header.as_deref() == Some(line.trim_ascii()) {
@@ -248,7 +248,7 @@ impl Layout {
         Ok(Some(record))
     }
 
-    /// The request of those fields, but for its device.
+    /// Builds the request from the fields, without its device.
     #[inline]
     fn record(&self, slots: &[&[u8]; SLOTS]) -> Result<Record, Problem> {
         let arrival_ns = self.arrival_ns(slots[TIME])?;
@@ -284,7 +284,7 @@ impl Layout {
         Ok(record)
     }
 
-    /// Where a request begins: at its address, or that of its key, or so far behind it.
+    /// Start of a request: its address, the address of its key, or an offset from the latter.
     #[inline]
     fn offset_bytes(&self, slots: &[&[u8]; SLOTS]) -> Result<u64, Problem> {
         let within = match &self.declared.offset {
@@ -303,7 +303,7 @@ impl Layout {
         offset.ok_or_else(|| refused("offset", slots[OFFSET], "a whole number of bytes below 2^62"))
     }
 
-    /// The fields that a request is made of.
+    /// The fields of a request.
     #[inline]
     fn slots<'a>(&self, line: &'a [u8]) -> Result<[&'a [u8]; SLOTS], Problem> {
         let mut slots = [&b""[..]; SLOTS];
@@ -340,7 +340,7 @@ impl Layout {
         Err(("", format!("{count} columns; expected {expected}")))
     }
 
-    /// What the times of a file count from, by its first.
+    /// Base of the times of a file, by its first one.
     fn base_of(&self, first: &[u8], unit: TimeUnit) -> Result<Base, Problem> {
         if let Clockwork::Since(Some(base), _) = self.clockwork {
             return Ok(base);
@@ -377,7 +377,7 @@ impl Layout {
             .ok_or_else(|| refused("time", text, &format!("a number of {} below 2^63 ns", unit.name())))
     }
 
-    /// Requests that follow each other prove another unit than that of the declaration.
+    /// Fails if requests that follow each other prove another unit than the declared one.
     fn check_addresses(&self, head: Head<'_>) -> Result<(), Problem> {
         let (Some((_, unit)), None, Some(_)) = (&self.declared.offset, &self.declared.key, &self.declared.length)
         else {
@@ -406,7 +406,8 @@ impl Layout {
         }
     }
 
-    /// Response times that keep a thousand requests outstanding at once are of another unit than arrivals.
+    /// Fails if response times imply a thousand outstanding requests, since their unit must then differ from that of
+    /// arrivals.
     fn check_response_times(&self, head: Head<'_>) -> Result<(), Problem> {
         let Some((_, unit)) = self.declared.response else {
             return Ok(());
@@ -428,7 +429,7 @@ impl Layout {
             return Ok(());
         }
         let mean_ns = sum_ns / count as u128;
-        // Requests with one stamp arrived within the step of stamps.
+        // Requests with equal timestamps arrived within their resolution.
         let span_ns = u128::from(greatest_ns - least_ns) + u128::from(self.step_ns);
         if mean_ns <= span_ns {
             return Ok(());
@@ -443,13 +444,13 @@ impl Layout {
     }
 }
 
-/// How many requests a line stands for.
+/// Number of requests that a line represents.
 fn repeats(text: &[u8]) -> Result<u64, Problem> {
     let repeats = whole(text).filter(|&count| count > 0);
     repeats.ok_or_else(|| refused("count", text, "a whole number above 0"))
 }
 
-/// A response time; blank or `nan` where there is none.
+/// A response time; blank or `nan` if there is none.
 fn response_ns(text: &[u8], unit: TimeUnit) -> Result<u64, Problem> {
     if text.is_empty() || text.eq_ignore_ascii_case(b"nan") {
         return Ok(NOT_RECORDED);
@@ -458,7 +459,7 @@ fn response_ns(text: &[u8], unit: TimeUnit) -> Result<u64, Problem> {
     ns.ok_or_else(|| refused("response", text, &format!("a number of {}, at most a day, or blank", unit.name())))
 }
 
-/// A time in ns; data frames print short ones as `5e-05`, which is read through a double.
+/// A time in ns; data frames print short ones as `5e-05`, which is parsed as a double.
 fn floating_ns(text: &[u8], unit: TimeUnit) -> Option<u64> {
     if !text.iter().any(|byte| matches!(byte, b'e' | b'E')) {
         return unit.ns(text);

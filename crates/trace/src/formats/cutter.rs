@@ -1,42 +1,42 @@
-//! Text of one or several inputs, cut into chunks of whole lines.
+//! [`Cutter`]: cuts the text of one or several inputs into chunks of whole lines.
 
 use std::io::Read;
 
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
 
-/// Bytes that are parsed at a time: some ten thousand lines, whose records stay in a core's cache.
+/// Bytes parsed at a time: some ten thousand lines, whose records fit a core's cache.
 #[cfg(not(test))]
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
-/// Small, so that the tests' files are of several chunks.
+/// Small, so that the files of tests have several chunks.
 #[cfg(test)]
 pub(super) const CHUNK_BYTES: usize = 2 * LINE_BYTES_MAX;
-/// No line of any format is longer.
+/// Longest line of any format.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Reads inputs, one after the other.
+/// Reads inputs, one after another.
 pub(super) struct Cutter {
     inputs: Vec<Input>,
-    /// The input that is read.
+    /// The current input.
     current: usize,
     is_begun: bool,
-    /// The beginning of a line whose end was not yet read.
+    /// Start of an incomplete line.
     carried: Vec<u8>,
 }
 
-/// Some whole lines of an input. Its memory is used again for later ones.
+/// Some whole lines of an input. Its memory is reused for later ones.
 #[derive(Default)]
 pub(super) struct Text {
-    /// Longer than what is used of it, so that it is cleared once only.
+    /// Longer than its used part, so that it is cleared only once.
     bytes: Vec<u8>,
     used: usize,
-    /// The number of the input, from 0.
+    /// Index of the input.
     pub(super) input: usize,
-    /// Nothing of its input is before it.
+    /// Whether it is the start of its input.
     pub(super) is_first: bool,
-    /// Nothing of its input is behind it.
+    /// Whether it is the end of its input.
     pub(super) is_last: bool,
-    /// There is no line end in it, and it is longer than a line may be.
+    /// Whether it has no line end, and is longer than the longest line.
     is_endless: bool,
 }
 
@@ -45,19 +45,19 @@ impl Cutter {
         Cutter { inputs, current: 0, is_begun: false, carried: Vec::new() }
     }
 
-    /// An input by its number.
+    /// The input with that index.
     pub(super) fn input(&self, number: usize) -> &Input {
         &self.inputs[number]
     }
 
-    /// Puts the next lines into `text`; false behind the last input.
+    /// Reads the next lines into `text`; returns false after the last input.
     ///
     /// # Errors
-    /// Inputs that cannot be read.
+    /// When an input cannot be read.
     pub(super) fn fill(&mut self, text: &mut Text) -> Result<bool, TraceError> {
         let Some(input) = self.inputs.get_mut(self.current) else { return Ok(false) };
         if text.bytes.is_empty() {
-            // Zeroed by the kernel where it is touched, which of a small file is not far.
+            // The kernel zeroes pages when they are touched, which a small file does only in part.
             text.bytes = vec![0; CHUNK_BYTES];
         }
         (text.input, text.is_first, text.is_last, text.is_endless) = (self.current, !self.is_begun, false, false);
@@ -105,10 +105,10 @@ impl Text {
         })
     }
 
-    /// What comes behind line `line` of `file` is text.
+    /// Fails if the data after line `line` of `file` are not text.
     ///
     /// # Errors
-    /// A line that does not end, which no skipping of bad lines helps.
+    /// When a line does not end, which cannot be skipped.
     pub(super) fn check(&self, file: &str, line: u64) -> Result<(), TraceError> {
         if !self.is_endless {
             return Ok(());

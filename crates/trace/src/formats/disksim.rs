@@ -1,7 +1,7 @@
 //! DiskSim's ascii trace: `time_ms device block blocks flags`, separated by blanks or tabs.
 //!
-//! Times are milliseconds from the start and never go back: DiskSim itself stops there. Blocks are of 512 bytes. Flags are
-//! hexadecimal, without `0x`.
+//! Times are milliseconds from the start and never decrease: DiskSim itself stops at such a time. Blocks are of 512
+//! bytes. Flags are hexadecimal, without `0x`.
 
 use super::Part;
 use super::first_lines::{finest_step_ns, first_lines, most_lines};
@@ -13,16 +13,17 @@ use crate::record::{Flags, Operation, Record};
 use crate::text::{hexadecimal, length_bytes, offset_bytes, whole, words};
 use crate::time::TimeUnit;
 
-/// The size of a block.
+/// Block size in bytes.
 pub(crate) const BLOCK_BYTES: u32 = 512;
-/// A request that reads.
+/// Flag of a read.
 pub(crate) const READ: u64 = 0x1;
-/// A request that somebody waits for.
+/// Flag of a request that a process waits for.
 pub(crate) const SYNCHRONOUS: u64 = 0x80;
-/// Every flag: read, time-critical, time-limited, synchronous, asynchronous, local, sequential.
+/// All flags: read, time-critical, time-limited, synchronous, asynchronous, local, sequential.
 const KNOWN: u64 = READ | 0x2 | 0x4 | SYNCHRONOUS | 0x100 | 0x2000_0000 | 0x4000_0000;
 
-/// Has five words, a decimal number first. Only a point tells milliseconds from MQSim's nanoseconds.
+/// Whether lines have five words, a decimal number first. Only the point distinguishes milliseconds from MQSim's
+/// nanoseconds.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, is_like) && first_lines(head).any(|line| is_like(line) && words::<1>(line).0[0].contains(&b'.'))
 }
@@ -33,7 +34,7 @@ fn is_like(line: &[u8]) -> bool {
     count == 5 && TimeUnit::Milliseconds.ns(word[0]).is_some() && are_numbers
 }
 
-/// Device, address and length of a line, in the unit of both.
+/// Device, address and length of a line, the latter two in the same unit.
 pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
     let (word, _) = words::<5>(line);
     is_like(line).then(|| Some((whole(word[1])?, whole(word[2])?, whole(word[3])?)))?

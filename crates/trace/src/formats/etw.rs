@@ -1,8 +1,8 @@
-//! Windows' event trace of disks as xperf prints it (Microsoft Enterprise and Production, SNIA IOTTA): `BeginHeader`, a line for
-//! each kind of event with the names of its columns, `EndHeader`, then an event a line.
+//! Windows' event trace of disks as xperf prints it (Microsoft Enterprise and Production, SNIA IOTTA): `BeginHeader`, a
+//! line with the column names of each kind of event, `EndHeader`, then one event per line.
 //!
-//! `DiskRead` and `DiskWrite` are written when a request is complete, so that it arrived ElapsedTime before. Times are us from
-//! the start, offset and size are hexadecimal bytes. Other events that the header declares are passed over.
+//! `DiskRead` and `DiskWrite` are written on completion, so the request arrived ElapsedTime before. Times are us from
+//! the start, offset and size are hexadecimal bytes. Other events that the header declares are skipped.
 
 use rustc_hash::FxHashSet;
 
@@ -16,24 +16,24 @@ use crate::record::{Operation, Record};
 use crate::text::{BYTES_END, fields, hexadecimal, whole};
 use crate::time::TIME_NS_END;
 
-/// More columns than a line of a disk event has.
+/// Upper limit of the columns of a disk event.
 const COLUMNS_MAX: usize = 24;
 const NS_PER_US: u64 = 1_000;
-/// Lines of the file as a whole, which no header declares.
+/// Lines about the whole file, which no header declares.
 const OF_THE_FILE: [&[u8]; 2] = [b"FirstReliable", b"OS Version"];
 
-/// What is read of a request, by the names of its columns.
+/// Column names of the used fields.
 const NAMES: [&str; 6] = ["timestamp", "processnamepid", "byteoffset", "iosize", "elapsedtime", "disknum"];
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
     head.lines().find(|line| !line.trim_ascii().is_empty()).is_some_and(|line| line.trim_ascii() == b"BeginHeader")
 }
 
-/// What the header declares.
+/// Declarations of the header.
 #[derive(Debug)]
 pub(crate) struct Layout {
     events: FxHashSet<Vec<u8>>,
-    /// How many columns there are at least, and those of `NAMES`, of reads and of writes.
+    /// Smallest number of columns, and those of `NAMES`, for reads and for writes.
     columns: [(usize, [usize; 6]); 2],
     leading_lines: u64,
 }
@@ -42,7 +42,7 @@ impl Layout {
     /// Reads the header.
     ///
     /// # Errors
-    /// A file without one, or one that declares no reads or writes.
+    /// When the file has none, or one that declares no reads or writes.
     pub(crate) fn open(input: &Input) -> Result<Layout, TraceError> {
         let lines = input.head().lines().zip(1..);
         let header = lines.take_while(|(line, _)| line.trim_ascii() != b"EndHeader");
@@ -81,7 +81,7 @@ impl Layout {
         self.leading_lines
     }
 
-    /// The request of a line; nothing for another event.
+    /// Parses a line; `None` for other events.
     pub(crate) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
         let (field, count) = fields::<COLUMNS_MAX>(line, b',');
         let ((least, columns), operation) = match field[0] {
@@ -93,7 +93,7 @@ impl Layout {
             }
             event => return Err(refused("event", event, "one that the header declares")),
         };
-        // The last is the name of a file, which may have commas.
+        // The last is a file name, which may contain commas.
         if count < least {
             return Err(("", format!("{count} columns; expected {least} as in the header")));
         }

@@ -1,8 +1,10 @@
-//! Linux' tracepoints of the block layer as text: what ftrace's `trace` and `trace_pipe`, trace-cmd report and perf script print.
+//! Linux' tracepoints of the block layer as text: the output of ftrace's `trace` and `trace_pipe`, trace-cmd report and
+//! perf script.
 //!
-//! `name-pid [cpu] flags s.us: block_rq_issue: 8,0 R 4096 () 2048 + 8 [name]`; perf has a blank before the pid, and `block:` before
-//! the event. Sectors are of 512 bytes. Requests are paired as those of blktrace: `block_bio_queue` is its Q, `block_rq_issue` D,
-//! `block_rq_complete` and, of devices without requests, `block_bio_complete` C, `block_rq_requeue` R, `block_split` X.
+//! `name-pid [cpu] flags s.us: block_rq_issue: 8,0 R 4096 () 2048 + 8 [name]`; perf has a blank before the pid, and
+//! `block:` before the event. Sectors are of 512 bytes. Requests are paired like those of blktrace: `block_bio_queue`
+//! is its Q, `block_rq_issue` D, `block_rq_complete` and, for devices without requests, `block_bio_complete` C,
+//! `block_rq_requeue` R, `block_split` X.
 
 use super::Stage;
 use super::blkparse::categories;
@@ -20,13 +22,13 @@ use crate::time::TimeUnit;
 
 const SHAPE: &str = "`name-pid [cpu] s.us: event: …`";
 
-/// Most of the first lines are events, and one of them of the block layer.
+/// Whether most of the first lines are events, and one of them of the block layer.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     let is_of_blocks = |line| columns(line).is_ok_and(|columns| columns.event.starts_with(b"block_"));
     first_lines(head).any(is_of_blocks) && most_lines(head, |line| is_remark(line) || columns(line).is_ok())
 }
 
-/// Comments, and what trace-cmd says of the file.
+/// Whether a line is a comment, or trace-cmd's information about the file.
 fn is_remark(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.starts_with(b"#")
@@ -35,19 +37,19 @@ fn is_remark(line: &[u8]) -> bool {
         || line.ends_with(b" is empty")
 }
 
-/// The number of lost events, of `CPU:1 [LOST 1716 EVENTS]`.
+/// The number of lost events in `CPU:1 [LOST 1716 EVENTS]`.
 fn lost(line: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(line.trim_ascii()).ok()?.strip_prefix("CPU:")?;
     text.split_once(" [LOST ")?.1.strip_suffix(" EVENTS]")?.parse().ok()
 }
 
-/// A text being read, or several, each with a time and requests of its own.
+/// A parser of one or several texts, each with its own times and requests.
 pub(crate) struct Ftrace {
     cutter: Cutter,
     text: Text,
     stage: Option<Stage>,
     pairing: Pairing,
-    /// Lines of the current input that were read.
+    /// Number of lines read from the current input.
     line: u64,
 }
 
@@ -61,7 +63,7 @@ impl Ftrace {
         Ftrace { cutter, text: Text::default(), stage, pairing, line: 0 }
     }
 
-    /// Reads a chunk; false at the end.
+    /// Reads a chunk; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         if !self.cutter.fill(&mut self.text)? {
             return Ok(false);
@@ -95,17 +97,17 @@ impl Ftrace {
     }
 }
 
-/// What every line of an event has.
+/// Columns of every event line.
 struct Columns<'a> {
     task: &'a [u8],
     pid: u32,
     time: &'a [u8],
     event: &'a [u8],
-    /// What comes after them.
+    /// The rest of the line.
     rest: &'a [u8],
 }
 
-/// Takes a line apart at its time, the first word of digits and a point with a colon behind.
+/// Splits a line at its time, the first word of digits and a point followed by a colon.
 fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     let refused = || refused("", line, SHAPE);
     let is_time = |word: &[u8]| {
@@ -118,7 +120,7 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
     let event = rest[..end].strip_suffix(b":").ok_or_else(refused)?;
     let event = event.strip_prefix(b"block:").unwrap_or(event);
-    // The processor in brackets is behind the task; the group of threads in parentheses may be between.
+    // The processor in brackets follows the task; the thread group in parentheses may be in between.
     let before = &line[..at];
     let task = before.iter().rposition(|&byte| byte == b'[').map_or(before, |open| &before[..open]).trim_ascii();
     let task = match task.strip_suffix(b")") {
@@ -127,19 +129,19 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     };
     let (task, pid) = task.split_at(without_digits(task).len());
     let pid = whole(pid).and_then(|pid| u32::try_from(pid).ok()).ok_or_else(refused)?;
-    // Of `pid/tid`, which perf prints when asked to, the thread is the one that blktrace tells.
+    // In perf's optional `pid/tid`, the thread is the one that blktrace records.
     let task = task.strip_suffix(b"/").map_or(task, without_digits);
     let task = task.strip_suffix(b"-").unwrap_or(task).trim_ascii();
     Ok(Columns { task, pid, time: &time[..time.len() - 1], event, rest: rest[end..].trim_ascii() })
 }
 
-/// Without the digits at its end.
+/// Removes the digits at the end.
 fn without_digits(text: &[u8]) -> &[u8] {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     &text[..text.len() - digits]
 }
 
-/// What an event of the block layer tells of a request's way.
+/// Type of a block layer event.
 fn what(event: &[u8]) -> Option<What> {
     match event {
         b"block_bio_queue" => Some(What::Queue),
@@ -151,7 +153,7 @@ fn what(event: &[u8]) -> Option<What> {
     }
 }
 
-/// The event of a line; nothing if it tells nothing of a request's way.
+/// Parses a line; `None` if it is not about a stage of a request.
 fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Option<Event>, Problem> {
     let Columns { task, pid, time, event, rest } = columns(line)?;
     let at_ns = decimal(time, 9).ok_or_else(|| refused("time", time, "seconds below 2^63 ns"))?;
@@ -160,7 +162,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
     let device = number(device)?;
     let behind = rest.iter().position(|&byte| byte == b'[').unwrap_or(rest.len());
     let after = rest[..behind].splitn(3, u8::is_ascii_whitespace).nth(2).unwrap_or_default().trim_ascii();
-    // Bytes and a command in parentheses are only of requests.
+    // Only requests have bytes and a command in parentheses.
     let (before, command, address) = match after.iter().position(|&byte| byte == b'(') {
         Some(open) => {
             let close = after.iter().position(|&byte| byte == b')').filter(|&close| close > open);
@@ -209,7 +211,7 @@ fn number(device: &[u8]) -> Result<u32, Problem> {
     device_number.ok_or_else(|| refused("device", device, "`major,minor`"))
 }
 
-/// Whether the `[error]` of a completion says that it failed.
+/// Whether the `[error]` of a completion is a failure.
 fn error(bracket: &[u8]) -> Result<bool, Problem> {
     let inside = bracket.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
     let digits = inside.map(|text| text.strip_prefix(b"-").unwrap_or(text));

@@ -1,13 +1,14 @@
 //! hfplayer: NetApp controller dumps as CSV, with a header of typed columns: `#…,ELAPSED_USECS.D,…,LBA.I,NBLKS.I,…`.
 //!
-//! Columns are found by name; `.I`, `.D`, `.S` and `.N` say integer, decimal, text and signed. Blocks are of 512 bytes.
+//! Columns are found by name; `.I`, `.D`, `.S` and `.N` mean integer, decimal, text and signed. Blocks are of 512
+//! bytes.
 //!
-//! A dump is of one of two kinds. In the one a request is a line, with its response time. In the other, the raw one, it
-//! has a line when it came, whose response time is still 0, and one when it was done, `RD_OUT` or `WR_OUT`, of the same
-//! sequence number, which has it. So a response of 0 is one that was not recorded.
+//! There are two kinds of dumps. In the first, a request is a line with its response time. In the second, raw one, it
+//! has a line on arrival, whose response time is still 0, and one on completion, `RD_OUT` or `WR_OUT`, with the same
+//! sequence number and the response time. So a response time of 0 means not recorded.
 //!
-//! Times are taken from the columns in microseconds: those in ticks may disagree. Only where the first line says 0 and
-//! the ticks say that the recording began long before, the ticks between the first two lines tell when the first came.
+//! Times are from the columns in microseconds: those in ticks may disagree. Only if the first line has 0 and the ticks
+//! show that the recording began long before, the ticks between the first two lines determine the first arrival.
 
 use rustc_hash::FxHashMap;
 
@@ -21,7 +22,7 @@ use crate::text::{length_bytes, offset_bytes, whole};
 use crate::time::{Calendar, TimeUnit};
 
 const BLOCK_BYTES: u32 = 512;
-/// A dump has 16 columns; more are added by its tools.
+/// A dump has 16 columns; its tools add more.
 const COLUMNS_MAX: usize = 64;
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
@@ -33,7 +34,7 @@ fn has_needed(header: &[u8]) -> bool {
     ["ELAPSED_USECS", "LBA", "NBLKS"].iter().all(|name| column(header, name).is_some())
 }
 
-/// The place of a column, from 0.
+/// Index of a column.
 fn column(header: &[u8], wanted: &str) -> Option<usize> {
     header.strip_prefix(b"#")?.split(|&byte| byte == b',').position(|column| {
         let name = column.trim_ascii();
@@ -42,7 +43,7 @@ fn column(header: &[u8], wanted: &str) -> Option<usize> {
     })
 }
 
-/// Where the columns are.
+/// Indices of the columns.
 #[derive(Clone, Debug, PartialEq)]
 struct Layout {
     header: Vec<u8>,
@@ -61,7 +62,7 @@ struct Layout {
 
 type Fields<'a> = [&'a [u8]; COLUMNS_MAX];
 
-/// A line is a request's, or its completion's.
+/// Whether a line is a request or its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     In(Operation),
@@ -72,7 +73,7 @@ impl Layout {
     /// Reads the header of `input`.
     ///
     /// # Errors
-    /// Without a header, or one without the columns that a request needs.
+    /// Without a header, or with one that lacks the columns that a request needs.
     fn open(input: &Input) -> Result<Layout, TraceError> {
         let lines = input.head();
         let mut lines = lines.lines().zip(1..).map(|(line, number)| (line.trim_ascii(), number));
@@ -115,7 +116,7 @@ impl Layout {
     /// The fields of a line.
     ///
     /// # Errors
-    /// More or fewer of them than the header has.
+    /// When their number differs from that of the header.
     fn fields<'a>(&self, line: &'a [u8]) -> Result<Fields<'a>, Problem> {
         let mut fields = [&b""[..]; COLUMNS_MAX];
         let mut count = 0;
@@ -136,7 +137,7 @@ impl Layout {
         TimeUnit::Microseconds.ns(elapsed).ok_or_else(|| refused("ELAPSED_USECS", elapsed, "microseconds"))
     }
 
-    /// The response time of a line; `NOT_RECORDED` where it says none, or 0.
+    /// Response time of a line; `NOT_RECORDED` if it has none, or 0.
     fn response_ns(&self, fields: &Fields<'_>) -> Result<u64, Problem> {
         match self.latency.map(|column| fields[column]) {
             None | Some(b"") => Ok(NOT_RECORDED),
@@ -148,7 +149,7 @@ impl Layout {
         }
     }
 
-    /// Which line of a request this is.
+    /// Phase of a line.
     fn phase(&self, fields: &Fields<'_>) -> Result<Phase, Problem> {
         let by_name = self.command.map(|column| match fields[column] {
             b"RD" | b"RD_IN" => Ok(Phase::In(Operation::Read)),
@@ -156,7 +157,7 @@ impl Layout {
             b"RD_OUT" | b"WR_OUT" => Ok(Phase::Out),
             text => Err(refused("CMD", text, "RD, WR, or these with _IN or _OUT")),
         });
-        // A completion is a request's number plus 2.
+        // A completion has the request's number plus 2.
         let by_number = self.operation.map(|column| match fields[column] {
             b"0" => Ok(Phase::In(Operation::Read)),
             b"1" => Ok(Phase::In(Operation::Write)),
@@ -170,16 +171,16 @@ impl Layout {
         }
     }
 
-    /// The lines of `head` that have all their columns, cut into fields.
+    /// The lines of `head` with all columns, split into fields.
     fn rows<'a>(&'a self, head: Head<'a>) -> impl Iterator<Item = Fields<'a>> + 'a {
         head.lines()
             .filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))
             .flat_map(|line| self.fields(line))
     }
 
-    /// When the first line came, where its 0 is not the 0 that the other lines count from.
+    /// Arrival of the first line, if its 0 differs from the 0 of the other lines.
     ///
-    /// The ticks of the second and third line, and of all others of the head, say how many make a microsecond.
+    /// The ticks of the second and third line, and of all others of the head, give the number of ticks per microsecond.
     fn first_elapsed_ns(&self, head: Head<'_>) -> Option<u64> {
         let ticks = self.ticks?;
         let mut rows = self.rows(head).map_while(|row| Some((self.elapsed_ns(&row).ok()?, whole(row[ticks])?)));
@@ -190,28 +191,28 @@ impl Layout {
         }
         let ns_a_tick = (last.0 - second.0) as f64 / (last.1 - second.1) as f64;
         let gap_ns = ((second.1 - first.1) as f64 * ns_a_tick).round() as u64;
-        // Where the 0 is right, the two agree to the digits that are written.
+        // If the 0 is right, the two agree to the written digits.
         (gap_ns < second.0 / 2).then(|| second.0 - gap_ns)
     }
 }
 
-/// A dump being read.
+/// A parser of a dump.
 #[derive(Debug)]
 pub(crate) struct Hfplayer {
     layout: Layout,
-    /// The arrival of the first line, where that line itself is wrong about it.
+    /// Arrival of the first line, if that line itself is wrong.
     first_elapsed_ns: Option<u64>,
-    /// Requests have a second line when they are done.
+    /// Whether requests have a second line on completion.
     has_completions: bool,
-    /// Requests that wait for it, by their sequence number.
+    /// Requests that wait for it, by sequence number.
     pending: FxHashMap<u64, Record>,
 }
 
 impl Hfplayer {
-    /// Reads the header of `input`, and says in `out` what holds for all requests.
+    /// Reads the header of `input`, and stores the metadata of all requests in `out`.
     ///
     /// # Errors
-    /// Without a header, or one without the columns that a request needs.
+    /// Without a header, or with one that lacks the columns that a request needs.
     pub(crate) fn open(input: &Input, out: &mut Collector) -> Result<Hfplayer, TraceError> {
         let layout = Layout::open(input)?;
         let head = input.head();
@@ -230,7 +231,7 @@ impl Hfplayer {
         if first_elapsed_ns.is_some() {
             out.meta.note("ELAPSED_USECS of the first request is 0 while the others count from long before: its arrival is from ELAPSED_TICKS");
         }
-        // The date is of the first line, whose elapsed time is known.
+        // The date is that of the first line, whose elapsed time is known.
         if let (Some(column), Some(row)) = (layout.absolute_s, layout.rows(head).next())
             && let Some(date_ns) = Calendar::Unix(TimeUnit::Seconds).date_ns(row[column])
             && let Some(elapsed_ns) = first_elapsed_ns.or_else(|| layout.elapsed_ns(&row).ok())
@@ -240,11 +241,12 @@ impl Hfplayer {
         Ok(Hfplayer { layout, first_elapsed_ns, has_completions, pending: FxHashMap::default() })
     }
 
-    /// The request that a line completes or is; nothing for headers, and for requests that wait for their completion.
+    /// Returns the request that a line completes or is; `None` for headers, and for requests that wait for their
+    /// completion.
     pub(crate) fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         let layout = &self.layout;
         if line.starts_with(b"#") {
-            // Dumps that follow each other bring their headers along.
+            // Concatenated dumps include their headers.
             return if line == layout.header {
                 Ok(None)
             } else {
@@ -286,12 +288,13 @@ impl Hfplayer {
         if record.response_ns != NOT_RECORDED || !self.has_completions {
             return Ok(Some(record));
         }
-        // A number that comes again before its completion is of another request.
+        // A number that recurs before its completion belongs to another request.
         let before = sequence.and_then(|sequence| self.pending.insert(sequence, record));
         Ok(before)
     }
 
-    /// What was never completed has no response time. In order of arrival, so that the same file gives the same records.
+    /// Returns requests that were never completed, without a response time, in order of arrival so that the output is
+    /// reproducible.
     pub(crate) fn end(&mut self, out: &mut Collector) {
         let mut left: Vec<(u64, Record)> = self.pending.drain().collect();
         left.sort_unstable_by_key(|&(sequence, record)| (record.arrival_ns, sequence));

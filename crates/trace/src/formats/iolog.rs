@@ -1,12 +1,12 @@
 //! fio's iolog, versions 2 and 3.
 //!
-//! The first line is `fio version N iolog`. Then `FILE add|open|close|unlink`, and `FILE ACTION OFFSET LENGTH` in bytes,
-//! where the action is `read`, `write`, `trim`, `sync` or `datasync`; the offset of a sync means nothing. Version 3 puts a
-//! time in microseconds since the start before each line. Version 2 has lines `FILE wait T 0`: what follows is issued
-//! when T *milliseconds* since the start have passed, whatever fio's manual says.
+//! The first line is `fio version N iolog`. Then `FILE add|open|close|unlink`, and `FILE ACTION OFFSET LENGTH` in
+//! bytes, where the action is `read`, `write`, `trim`, `sync` or `datasync`; the offset of a sync means nothing.
+//! Version 3 has a time in microseconds since the start before each line. Version 2 has lines `FILE wait T 0`: the
+//! following requests are issued T *milliseconds* after the start, contrary to fio's manual.
 //!
-//! fio appends to a log that exists, so that a second header and times from 0 may stand in the middle. That is refused
-//! with its line; where bad lines are skipped, the second log follows where the first ended.
+//! fio appends to an existing log, so a second header and times from 0 may occur in the middle. That is refused with
+//! its line; if bad lines are skipped, the second log continues where the first ended.
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     head.lines().next().is_some_and(|line| version(line).is_some())
 }
 
-/// What the header says, if `line` is one.
+/// Parses the header, if `line` is one.
 fn version(line: &[u8]) -> Option<&[u8]> {
     match words::<4>(line) {
         ([b"fio", b"version", version, b"iolog"], 4) => Some(version),
@@ -55,14 +55,14 @@ struct File {
     is_open: bool,
 }
 
-/// A log being read.
+/// A parser of a log.
 #[derive(Debug, Default)]
 pub(crate) struct Iolog {
     version: Option<Version>,
     files: FxHashMap<Vec<u8>, File>,
-    /// What times of the log count from: the end of the log that it was appended to.
+    /// Base of the log's times: the end of the log to which it was appended.
     start_ns: u64,
-    /// The arrival of the latest request, or the time to which the log waited.
+    /// Arrival of the latest request, or the end of the latest wait.
     now_ns: u64,
 }
 
@@ -86,7 +86,7 @@ impl Iolog {
                 self.request(self.now_ns, file, action, [offset, length]).map(Some)
             }
             (Some(Version::V3), [us, file, action, ..]) if count == 3 => {
-                // fio logs these before it begins, some without a time of their own: it need not be in order.
+                // fio logs these before it begins, some without their own time: it need not be in order.
                 whole(us).ok_or_else(|| refused("time", us, "whole"))?;
                 self.file_action(file, action, out)
             }
@@ -141,7 +141,7 @@ impl Iolog {
         Ok(None)
     }
 
-    /// The time that `text` says, which may not go back.
+    /// Parses a time, which must not decrease.
     fn time_ns(&self, text: &[u8], unit_ns: u64) -> Result<u64, Problem> {
         let time_ns = whole(text).and_then(|time| time.checked_mul(unit_ns)?.checked_add(self.start_ns));
         let time_ns =
@@ -298,7 +298,7 @@ mod tests {
         let error = |text| read(&[text], false).unwrap_err().to_string();
         assert_eq!(error("fio version 4 iolog\n"), "log:1: version: must be 2 or 3, not `4`");
         assert!(error("0, 4096, 4096\n").contains("version 1 has none"));
-        // By content it is an iolog all the same, so that the reason is the one above.
+        // By content it is still an iolog, so the reported reason is the one above.
         assert!(fits(Head { bytes: b"fio version 4 iolog\n", is_whole: true }));
         assert!(!fits(Head { bytes: b"fio version 4\n", is_whole: true }));
     }
@@ -311,7 +311,7 @@ mod tests {
         let (records, meta) = read(&[&log.repeat(2)], true).unwrap();
         assert_eq!(short(&records), [(10, Operation::Read, 0, 512, 0), (20, Operation::Read, 0, 512, 0)]);
         assert_eq!((meta.rejected, meta.devices.len()), (1, 1));
-        // Several logs are jobs that ran side by side.
+        // Several logs are jobs that ran concurrently.
         assert_eq!(short(&read(&[log, log], false).unwrap().0), [(10, Operation::Read, 0, 512, 0); 2]);
     }
 }

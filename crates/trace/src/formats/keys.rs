@@ -1,8 +1,8 @@
-//! Addresses of objects that are known by a key: a hash of the key, so that every file and every machine gives the same, no
+//! Addresses of objects identified by a key: a hash of the key, so every file and every machine yields the same, no
 //! table of keys is needed, and lines can be parsed in parallel.
 //!
-//! An object begins at one of 2^50 places, 4,096 bytes apart: of a million objects, two share a place with a probability of
-//! 1 in 2,252, of a hundred million, about four pairs do. What lies side by side has nothing to do with each other.
+//! An object begins at one of 2^50 places, 4,096 bytes apart: among a million objects, two share a place with a
+//! probability of 1 in 2,252, among a hundred million, about four pairs do. Adjacent objects are unrelated.
 
 use super::units::{Stated, proven_unit};
 use crate::error::{Problem, refused};
@@ -12,11 +12,12 @@ use crate::meta::{AddressSpace, Meta};
 const PLACE_BYTES: u64 = 4_096;
 const PLACES: u64 = 1 << 50;
 
-/// First byte of the object of that key.
+/// Address of the object with that key.
 #[inline]
 pub(crate) fn address(key: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-    // Each step is one to one in what came before and in the next eight bytes, so that only keys that differ twice can meet.
+    // Each step is a bijection of the state and of the next eight bytes, so only keys that differ in two words can
+    // collide.
     let step = |hash: u64, word: u64| {
         let hash = (hash ^ word).wrapping_mul(MULTIPLIER);
         hash ^ hash >> 32
@@ -25,24 +26,24 @@ pub(crate) fn address(key: &[u8]) -> u64 {
     let hash = words.iter().fold(key.len() as u64, |hash, word| step(hash, u64::from_le_bytes(*word)));
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    // The finish of MurmurHash3: every bit of what went in changes half of what comes out.
+    // The finalizer of MurmurHash3: every input bit changes half of the output bits.
     let mut hash = step(hash, u64::from_le_bytes(last));
     hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     ((hash ^ hash >> 33) % PLACES) * PLACE_BYTES
 }
 
-/// The numbers by which a cache trace names what is read.
+/// Interpretation of the numbers by which a cache trace identifies data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Blocks of so many bytes, one after the other.
+    /// Consecutive blocks of `bytes`.
     Blocks { bytes: u32 },
-    /// Objects of any length: each has the address of a key, so that none lies over another.
+    /// Objects of any length: each has the address of a key, so that none overlaps another.
     Objects,
 }
 
 impl Numbers {
-    /// Blocks of so many bytes where somebody says so or `requests` prove it, else objects.
+    /// Blocks of a given size, or one that `requests` prove; else objects.
     pub(crate) fn of(said_bytes: Option<u32>, requests: &[Stated], meta: &mut Meta) -> Numbers {
         if let Some(bytes) = said_bytes {
             return Numbers::Blocks { bytes };
@@ -70,10 +71,10 @@ impl Numbers {
         }
     }
 
-    /// First byte of what has that number. A block that would lie at or above 2^62 is an object.
+    /// Address of a number. A block at or above 2^62 is an object.
     ///
     /// # Errors
-    /// The number of no object: all bits, of which files that are broken have many.
+    /// For the number with all bits set, which is no object and frequent in broken files.
     #[inline]
     pub(crate) fn address(self, number: u64) -> Result<u64, Problem> {
         if number == u64::MAX {
@@ -88,7 +89,7 @@ impl Numbers {
     }
 }
 
-/// Refuses what cannot be a key, so that a list of them is not any text.
+/// Refuses invalid keys, so that not every text is accepted as a list of keys.
 #[inline]
 pub(crate) fn check(key: &[u8]) -> Result<(), Problem> {
     let is_good = |&byte: &u8| byte > b' ' && byte != 0x7f && !matches!(byte, b',' | b';' | b'"' | b'{' | b'}');
@@ -110,12 +111,12 @@ mod tests {
         let places: FxHashSet<u64> = (0..200_000).map(|number| address(key(number).as_bytes())).collect();
         assert_eq!(places.len(), 200_000);
         assert!(places.iter().all(|place| place % PLACE_BYTES == 0 && *place < 1 << 62));
-        // Spread evenly: of 200,000 in 16 parts, each has 12,500 +- 5 standard deviations.
+        // Evenly distributed: of 200,000 in 16 parts, each has 12,500 +- 5 standard deviations.
         for part in 0..16 {
             let count = places.iter().filter(|place| *place >> 58 == part).count();
             assert!(count.abs_diff(12_500) < 550, "{part}: {count}");
         }
-        // Also where keys differ in one byte, or in length alone.
+        // Also for keys that differ in one byte, or only in length.
         let zeros = [0; 40];
         let lengths: FxHashSet<u64> = (0..=40).map(|length| address(&zeros[..length])).collect();
         assert_eq!(lengths.len(), 41);
@@ -131,6 +132,6 @@ mod tests {
         assert!(blocks.address(u64::MAX).is_err() && Numbers::Objects.address(u64::MAX).is_err());
     }
 
-    /// Stored traces hold it.
+    /// Stored traces contain it.
     const ADDRESS: u64 = 4_463_914_399_973_576_704;
 }

@@ -23,22 +23,22 @@ const HEADER_BYTES: [usize; 2] = [8_192, 1_024];
 const RECORD_BYTES: [usize; 8] = [24, 28, 36, 40, 44, 52, 68, 100];
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The header is there, whatever its version.
+/// Whether the header is there, in any version.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     header_bytes(head.bytes).is_some()
 }
 
-/// How long the header is: it ends with the magic that it begins with.
+/// Length of the header: it ends with the same magic as it begins.
 fn header_bytes(bytes: &[u8]) -> Option<usize> {
     let is_magic = |at: usize| bytes.len() >= at + 8 && little_endian::<8>(bytes, at) == MAGIC;
     HEADER_BYTES.into_iter().find(|&length| is_magic(0) && is_magic(length - 8))
 }
 
-/// A file being read.
+/// A parser of a file.
 #[derive(Debug)]
 pub(crate) struct Lcs {
     version: u64,
-    /// Bytes that object numbers count in, where somebody said so.
+    /// Unit of object numbers in bytes, if given.
     said_bytes: Option<u32>,
     numbers: Numbers,
     device: u32,

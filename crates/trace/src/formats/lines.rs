@@ -1,6 +1,7 @@
-//! Formats of one request a line: chunks are cut at line ends, parsed in parallel, and handed over in their order.
+//! [`Lines`]: formats with one request per line. Chunks are cut at line ends, parsed in parallel, and returned in
+//! order.
 //!
-//! What comes out depends on the lines alone, never on the number of cores or on where chunks end.
+//! The output depends only on the lines, never on the number of cores or on where chunks end.
 
 mod format;
 mod part;
@@ -22,31 +23,31 @@ use crate::time::TIME_NS_END;
 use format::LineFormat;
 pub(crate) use part::Part;
 
-/// Lines of several inputs, one after the other.
+/// Lines of several inputs, one after another.
 pub(crate) struct Lines {
     cutter: Cutter,
-    /// What went wrong in cutting, to be said when the lines before it are parsed.
+    /// Error in cutting, reported after the lines before it are parsed.
     failure: Option<TraceError>,
-    /// The format of each input, with what its header says.
+    /// Format of each input, with its header's information.
     formats: Vec<LineFormat>,
     names: Vec<String>,
     order: Order,
     skip_bad: bool,
     /// Cut, and not yet parsed.
     cut: Vec<Chunk>,
-    /// Parsed, and not yet handed over.
+    /// Parsed, and not yet returned.
     parsed: VecDeque<Chunk>,
-    /// Handed over: their memory is used again.
+    /// Returned: their memory is reused.
     spare: Vec<Chunk>,
-    /// The input whose lines are counted, and how many of them were handed over.
+    /// The current input, and the number of its returned lines.
     at: (usize, u64),
-    /// The arrival of the last request that was handed over.
+    /// Arrival of the last returned request.
     last_ns: Option<u64>,
-    /// Requests without times that were handed over: the number of the next one.
+    /// Number of the next request without a time.
     numbered: u64,
 }
 
-/// Some whole lines of an input, and what they yield.
+/// Some whole lines of an input, and their requests.
 #[derive(Default)]
 struct Chunk {
     text: Text,
@@ -54,10 +55,10 @@ struct Chunk {
 }
 
 impl Lines {
-    /// Begins to read `inputs`, which are of that format, and says in `out` what is known from the start.
+    /// Opens `inputs` of that format, and stores metadata known from the start in `out`.
     ///
     /// # Errors
-    /// Headers that cannot be accepted, and options that the format has no use for.
+    /// When headers cannot be accepted, or options do not apply to the format.
     pub(crate) fn open(
         format: Format,
         inputs: Vec<Input>,
@@ -85,10 +86,10 @@ impl Lines {
         })
     }
 
-    /// Hands over the requests of a chunk; false at the end.
+    /// Returns the requests of a chunk; false at the end.
     ///
     /// # Errors
-    /// The first line that cannot be accepted, unless these are to be skipped; inputs that cannot be read.
+    /// The first line that cannot be accepted, unless such lines are skipped; inputs that cannot be read.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         if self.parsed.is_empty() {
             self.parse_on();
@@ -104,7 +105,7 @@ impl Lines {
         if self.order == Order::Arrival {
             let first_ns = chunk.part.records.first().map(|record| record.arrival_ns);
             if first_ns.is_some_and(|first_ns| Some(first_ns) < self.last_ns) {
-                // The chunk was parsed without knowing what came before it.
+                // The chunk was parsed without its predecessor.
                 chunk.parse(&self.formats, self.order, self.skip_bad, self.last_ns);
             }
             self.last_ns = chunk.part.records.last().map(|record| record.arrival_ns).or(self.last_ns);
@@ -122,7 +123,7 @@ impl Lines {
         Ok(true)
     }
 
-    /// Parses the chunks that are cut, and cuts the next ones meanwhile.
+    /// Parses the cut chunks, and cuts the next ones meanwhile.
     fn parse_on(&mut self) {
         let wanted = 2 * rayon::current_num_threads();
         if self.cut.is_empty() {
@@ -139,7 +140,7 @@ impl Lines {
         self.parsed.extend(chunks);
     }
 
-    /// Cuts at most `wanted` chunks; fewer at the end, none behind it.
+    /// Cuts at most `wanted` chunks; fewer at the end, none after it.
     fn cut_on(&mut self, wanted: usize) {
         while self.cut.len() < wanted && self.failure.is_none() {
             let mut chunk = self.spare.pop().unwrap_or_default();
@@ -156,7 +157,7 @@ impl Lines {
 }
 
 impl Chunk {
-    /// Parses the lines; those of a format in order of arrival must not be before `last_ns`.
+    /// Parses the lines; for a format in order of arrival none may be before `last_ns`.
     fn parse(&mut self, formats: &[LineFormat], order: Order, skip_bad: bool, mut last_ns: Option<u64>) {
         let part = &mut self.part;
         part.clear();
@@ -188,7 +189,7 @@ impl Chunk {
     }
 }
 
-/// What holds for the requests of all formats.
+/// Checks that apply to the requests of all formats.
 #[inline]
 fn check(record: &Record, order: Order, last_ns: Option<u64>) -> Result<(), Problem> {
     if record.offset_bytes >= BYTES_END - u64::from(record.length_bytes) {

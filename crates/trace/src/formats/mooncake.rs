@@ -1,12 +1,12 @@
-//! Requests to language models: a JSON object a line, with `timestamp` and `hash_ids`, the blocks of tokens that the input is
-//! made of. Each block is a request to a cache of them.
+//! Requests to language models: one JSON object per line, with `timestamp` and `hash_ids`, the blocks of tokens of the
+//! input. Each block is a request to a cache of them.
 //!
-//! Mooncake, Dynamo and AIPerf write `timestamp` in ms, and blocks of any number of tokens (Mooncake 512). Qwen-Bailian names
-//! the conversation (`chat_id`), writes seconds, and has blocks of 16. How many tokens a block has follows from the length of
-//! the input: `hash_ids` are as many as the blocks that it fills, the last one in part.
+//! Mooncake, Dynamo and AIPerf write `timestamp` in ms, and blocks of any number of tokens (Mooncake 512). Qwen-Bailian
+//! names the conversation (`chat_id`), writes seconds, and has blocks of 16. The number of tokens per block follows
+//! from the length of the input: `hash_ids` has one entry per block, of which the last may be partial.
 //!
-//! Ids are numbers from 0 on, or texts, which are keys. How many bytes a block has depends on the model: it is a byte a token,
-//! unless somebody says so.
+//! Ids are numbers from 0 on, or texts, which are keys. The bytes of a block depend on the model: one byte per token
+//! unless given.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ use crate::meta::{AddressSpace, Clock};
 use crate::record::{Operation, Record};
 use crate::time::{TIME_NS_END, TimeUnit};
 
-/// Tokens of a block of Qwen-Bailian's traces.
+/// Tokens per block of Qwen-Bailian's traces.
 const BAILIAN_TOKENS: u64 = 16;
 
 /// The fields of a request that describe its time and its blocks.
@@ -33,9 +33,9 @@ struct Row {
     hash_ids: Vec<Id>,
     #[serde(alias = "input_tokens")]
     input_length: Option<u64>,
-    /// The conversation, of Qwen-Bailian's traces.
+    /// The conversation, in Qwen-Bailian's traces.
     chat_id: Option<IgnoredAny>,
-    /// The model, of traces that state no unit.
+    /// The model, in traces that state no unit.
     model: Option<IgnoredAny>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     })
 }
 
-/// Tokens that a block may have so that each row fills as many as it names; none where rows disagree.
+/// Range of tokens per block for which each row has the right number of blocks; empty if rows disagree.
 fn block_tokens(rows: &[Row]) -> RangeInclusive<u64> {
     let (mut least, mut most) = (1, u64::MAX);
     for row in rows {
@@ -66,7 +66,7 @@ fn block_tokens(rows: &[Row]) -> RangeInclusive<u64> {
     least..=most
 }
 
-/// The number of tokens of a block, where rows leave one. Engines have powers of two.
+/// Tokens per block, if only one number is possible. Engines use powers of two.
 fn proven_tokens(possible: &RangeInclusive<u64>, is_bailian: bool) -> Option<u64> {
     if possible.start() == possible.end() {
         return Some(*possible.start());
@@ -78,7 +78,7 @@ fn proven_tokens(possible: &RangeInclusive<u64>, is_bailian: bool) -> Option<u64
     powers.next().filter(|_| powers.next().is_none())
 }
 
-/// A file being read.
+/// A parser of a file.
 #[derive(Debug)]
 pub(crate) struct Mooncake {
     unit: TimeUnit,
@@ -139,7 +139,7 @@ impl Mooncake {
         Ok(Mooncake { unit, block_bytes })
     }
 
-    /// Hands the reads of a line to `out`.
+    /// Adds the reads of a line to `out`.
     pub(crate) fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<(), Problem> {
         let row: Row = serde_json::from_slice(line).map_err(|error| {
             let message = error.to_string();

@@ -1,7 +1,7 @@
 //! MQSim: `time device lba sectors type`, five whole numbers separated by blanks.
 //!
-//! Times are nanoseconds unless the simulation that belongs to the trace says us or ps. Sectors are of 512 bytes. The type
-//! is 1 for a read and 0 for a write.
+//! Times are nanoseconds unless the trace's simulation uses us or ps. Sectors are of 512 bytes. The type is 1 for a
+//! read and 0 for a write.
 
 use rustc_hash::FxHashSet;
 
@@ -15,12 +15,12 @@ use crate::record::{Operation, Record};
 use crate::text::{length_bytes, offset_bytes, whole, words};
 use crate::time::{NS_PER_S, TimeUnit};
 
-/// No device serves requests faster: a PCIe 5 SSD of 2025 does 3.3 million reads a second.
+/// Upper limit of a device's rate: a PCIe 5 SSD of 2025 does 3.3 million reads per second.
 const REQUESTS_PER_S_MAX: u64 = 4_000_000;
-/// Requests whose rate proves something.
+/// Number of requests whose rate is conclusive.
 const REQUESTS_MIN: u64 = 20;
 
-/// Has five whole numbers, and no point in the first: that would be DiskSim's.
+/// Whether lines have five whole numbers; a point in the first would be DiskSim's.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, is_like) && !first_lines(head).any(|line| words::<1>(line).0[0].contains(&b'.'))
 }
@@ -30,16 +30,16 @@ fn is_like(line: &[u8]) -> bool {
     count == 5 && word.iter().all(|text| whole(text).is_some()) && matches!(word[4], b"0" | b"1")
 }
 
-/// Device, address and length of a line, in the unit of both.
+/// Device, address and length of a line, the latter two in the same unit.
 pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
     let (word, _) = words::<5>(line);
     is_like(line).then(|| Some((whole(word[1])?, whole(word[2])?, whole(word[3])?)))?
 }
 
-/// The unit of times: what is asked for, or ns.
+/// The unit of times: the given one, or ns.
 ///
 /// # Errors
-/// Requests that would come faster than a device can serve them, where nobody says the unit.
+/// When no unit is given and requests would arrive faster than a device can serve them.
 pub(crate) fn unit(input: &Input, said: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
     if let Some(unit) = said {
         return Ok(unit);

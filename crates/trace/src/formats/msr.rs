@@ -1,8 +1,8 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The data set has no header; copies of it may.
+//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The data set has no header; copies of
+//! it may.
 //!
-//! Times are Windows' file times, 100 ns since 1601-01-01 UTC, and so are response times. Offsets are bytes of the logical
-//! disk. A disk is known by host and number. A blank response time is one that
-//! was not recorded.
+//! Times are Windows file times, 100 ns since 1601-01-01 UTC, and so are response times. Offsets are bytes of the
+//! logical disk. A disk is identified by host and number. A blank response time means not recorded.
 
 use super::Part;
 use super::first_lines::{most_lines, names_columns};
@@ -16,7 +16,7 @@ use crate::time::{Calendar, NS_PER_TICK, TIME_NS_END};
 
 const COLUMNS: &str = "`timestamp,host,disk,Read|Write,offset,size,response`";
 
-/// What headers of copies call the columns, in lower case, letters and digits alone.
+/// Header columns of copies, in lower case, only letters and digits.
 pub(crate) const NAMES: [&[&str]; 7] = [
     &["timestamp", "time", "ts", "timestamps"],
     &["hostname", "host", "server", "servername"],

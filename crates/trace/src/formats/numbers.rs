@@ -18,7 +18,7 @@ pub(crate) fn big_endian(record: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
-/// First byte of a request that begins at `block`, where it ends below 2^63.
+/// Offset in bytes of a request that begins at `block`, if it ends below 2^63.
 pub(crate) fn offset_bytes(block: u64, block_bytes: u32, length_bytes: u32) -> Option<u64> {
     let offset = block.checked_mul(u64::from(block_bytes))?;
     (offset.checked_add(u64::from(length_bytes))? < BYTES_END).then_some(offset)

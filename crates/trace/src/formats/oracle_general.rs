@@ -1,11 +1,11 @@
 //! libCacheSim's oracleGeneral: accesses to objects, each with the number of the object's next access. Little-endian,
 //! packed, no header.
 //!
-//! 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant with operations, oracleGeneralOpNS,
-//! has 27: an operation u8 and a name space u16 before the last field. Accesses are numbered from 1; -1 or the greatest
-//! i64 says that there is no other. For traces of block devices the object is the number of the first 512-byte block, and
-//! its size is that of the first access to it; of others it is a number of its own, or a hash. The file does not say which:
-//! numbers are addresses where requests that follow each other prove it.
+//! 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant with operations,
+//! oracleGeneralOpNS, has 27: an operation u8 and a name space u16 before the last field. Accesses are numbered from 1;
+//! -1 or the largest i64 means no further access. For traces of block devices the object is the number of the first
+//! 512-byte block, and its size is that of the first access to it; for others it is an arbitrary number, or a hash. The
+//! file does not say which: numbers are addresses if requests that follow each other prove it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,11 +18,11 @@ use crate::input::{Head, Input};
 use crate::record::{Operation, Record};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Records that must fit for a file to be of this format.
+/// Number of records that must fit for detection.
 const RECORDS_MIN: usize = 2;
-/// Records that must fit where links lead out of what is looked at, and none stays in it.
+/// Number of records that must fit if all links lead out of the examined part.
 const UNCONFIRMED_MIN: usize = 64;
-/// No trace has as many: its file would be of 26 terabytes.
+/// Upper limit of the number of accesses: such a file would have 26 terabytes.
 const ACCESSES_MAX: u64 = 1 << 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Layout {
         little_endian::<8>(record, 4)
     }
 
-    /// The number of the object's next access, from 1; nothing if there is none.
+    /// Number of the object's next access, from 1; `None` if there is none.
     fn next_access(self, record: &[u8]) -> Option<u64> {
         let next = little_endian::<8>(record, self.record_bytes() - 8);
         (next != u64::MAX && next != i64::MAX as u64).then_some(next)
@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// The links between the accesses of `head` are right, all of them, and none is missing.
+    /// Whether all links between the accesses of `head` are right, and none is missing.
     fn links(self, head: Head<'_>) -> bool {
         let records: Vec<&[u8]> = head.bytes.chunks_exact(self.record_bytes()).collect();
         let mut latest: FxHashMap<u64, usize> = FxHashMap::default();
@@ -87,7 +87,7 @@ impl Layout {
         are_confirmed || self.is_likely(&records)
     }
 
-    /// `records` whose links confirm nothing, since no object appears twice, look like accesses all the same.
+    /// Whether `records` look like accesses although no link confirms them, since no object recurs.
     fn is_likely(self, records: &[&[u8]]) -> bool {
         let (seconds, size) = (|record: &&[u8]| little_endian::<4>(record, 0), |record| little_endian::<4>(record, 12));
         let is_last = records.iter().all(|record| self.next_access(record).is_none());
@@ -97,7 +97,7 @@ impl Layout {
     }
 }
 
-/// An access of a trace of one device, whose unit of addresses is looked for.
+/// An access of a trace of one device, whose unit of addresses is to be determined.
 pub(super) fn stated(address: u64, length_bytes: u64) -> Stated {
     Stated { device: 0, address, length_bytes }
 }
@@ -115,7 +115,7 @@ pub(super) fn operation(code: u8) -> Operation {
     }
 }
 
-/// The layouts whose links are right.
+/// The layouts with correct links.
 fn fitting(head: Head<'_>) -> Vec<Layout> {
     Layout::ALL.into_iter().filter(|layout| layout.links(head)).collect()
 }
@@ -124,15 +124,15 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     fitting(head).len() == 1
 }
 
-/// A file being read.
+/// A parser of a file.
 #[derive(Debug)]
 pub(crate) struct OracleGeneral {
     layout: Layout,
-    /// Bytes that object numbers count in, where somebody said so.
+    /// Unit of object numbers in bytes, if given.
     said_bytes: Option<u32>,
     numbers: Numbers,
     device: u32,
-    /// Accesses of the file that were read.
+    /// Number of accesses read from the file.
     accesses: u64,
     latest_s: u64,
 }

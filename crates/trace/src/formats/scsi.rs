@@ -1,8 +1,8 @@
-//! SCSI's operation codes, as block traces hold them.
+//! SCSI operation codes in block traces.
 
 use crate::record::Operation;
 
-/// What a command does, by its operation code (SBC-3, table 10; the 6, 10, 12 and 16-byte forms).
+/// Operation of a command's code (SBC-3, table 10; the 6, 10, 12 and 16-byte forms).
 pub(super) fn operation(opcode: u8) -> Operation {
     match opcode {
         0x08 | 0x28 | 0xa8 | 0x88 => Operation::Read,
@@ -16,12 +16,13 @@ pub(super) fn operation(opcode: u8) -> Operation {
     }
 }
 
-/// Whether the command transfers one block and fills many with it, so that its recorded length is not what it wrote.
+/// Whether the command transfers one block and fills many with it, so that its recorded length is not the length
+/// written.
 pub(super) fn is_write_same(opcode: u8) -> bool {
     matches!(opcode, WRITE_SAME_10 | WRITE_SAME_16)
 }
 
-/// What commands of which [`is_write_same`] holds are counted under.
+/// Name under which commands with [`is_write_same`] are counted.
 pub(super) const WRITE_SAME: &str = "write same";
 pub(super) const WRITE_SAME_NOTE: &str =
     "a write same is recorded with the bytes it transferred, not with those it filled";

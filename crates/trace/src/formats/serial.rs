@@ -1,4 +1,4 @@
-//! Text whose lines mean nothing without those before them.
+//! Text formats whose lines depend on earlier ones ([`SerialFormat`]).
 
 use super::cutter::{Cutter, Text, check_length};
 use super::{hfplayer, iolog, mooncake, validate};
@@ -7,7 +7,7 @@ use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
 use crate::record::Record;
 
-/// Which of them, with what is known of the file that is being read.
+/// The format, with the state of the current file.
 #[derive(Debug)]
 pub(crate) enum SerialFormat {
     Hfplayer(Option<Box<hfplayer::Hfplayer>>),
@@ -17,10 +17,10 @@ pub(crate) enum SerialFormat {
 }
 
 impl SerialFormat {
-    /// A file begins.
+    /// Starts a file.
     ///
     /// # Errors
-    /// Headers that cannot be accepted.
+    /// When the header cannot be accepted.
     fn begin(&mut self, input: &Input, out: &mut Collector) -> Result<(), TraceError> {
         match self {
             SerialFormat::Hfplayer(hfplayer) => *hfplayer = Some(Box::new(hfplayer::Hfplayer::open(input, out)?)),
@@ -31,7 +31,7 @@ impl SerialFormat {
         Ok(())
     }
 
-    /// A file ends: what still waits for a later line is handed over.
+    /// Ends a file: returns everything that waits for a later line.
     fn end(&mut self, out: &mut Collector) {
         match self {
             SerialFormat::Hfplayer(hfplayer) => hfplayer.iter_mut().for_each(|hfplayer| hfplayer.end(out)),
@@ -47,7 +47,7 @@ impl SerialFormat {
         }
     }
 
-    /// The request of a line; nothing for a line that is none, such as a header, or whose requests were handed over.
+    /// Parses a line; `None` if it is no request, such as a header, or its requests were already returned.
     #[inline]
     fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         match self {
@@ -61,12 +61,12 @@ impl SerialFormat {
     }
 }
 
-/// Lines of several inputs, one after the other.
+/// Lines of several inputs, one after another.
 pub(crate) struct Serial {
     cutter: Cutter,
     text: Text,
     format: SerialFormat,
-    /// Lines of the current input that were parsed.
+    /// Number of parsed lines of the current input.
     line: u64,
 }
 
@@ -75,7 +75,7 @@ impl Serial {
         Serial { cutter: Cutter::new(inputs), text: Text::default(), format, line: 0 }
     }
 
-    /// Reads a chunk; false at the end.
+    /// Reads a chunk; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         if !self.cutter.fill(&mut self.text)? {
             return Ok(false);

@@ -1,6 +1,7 @@
-//! SPC traces (UMass Financial and WebSearch), specification 1.0.1: `ASU,LBA,Size,Opcode,Timestamp`, then optional fields.
+//! SPC traces (UMass Financial and WebSearch), specification 1.0.1: `ASU,LBA,Size,Opcode,Timestamp`, then optional
+//! fields.
 //!
-//! An application storage unit is an address space of its own. LBA counts blocks whose size the description of the trace
+//! An application storage unit is a separate address space. LBA counts blocks whose size the description of the trace
 //! states, Size counts bytes and may be 0. The timestamp is in seconds from the start, with digits on both sides of its
 //! point, and never decreases.
 
@@ -22,22 +23,22 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     })
 }
 
-/// The size of a block, and how it is known.
+/// The block size, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// Somebody says so.
+    /// Given by the user.
     Said(u32),
-    /// Requests that follow each other prove it.
+    /// Proved by requests that follow each other.
     Proven(u32),
-    /// The form of all published traces.
+    /// That of all published traces.
     Usual,
 }
 
 impl Block {
-    /// What is asked for, else what requests prove.
+    /// The given size, or the one that requests prove.
     ///
     /// # Errors
-    /// Sizes that no drive has.
+    /// For sizes that no drive has.
     pub(crate) fn of(input: &Input, said: Option<u32>) -> Result<Block, TraceError> {
         if let Some(bytes) = said {
             return units::check_unit(input, bytes).map(Block::Said);

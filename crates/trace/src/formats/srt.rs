@@ -1,10 +1,10 @@
 //! HP's SRT (cello and others): a text header that describes the disks, then big-endian records of 32-bit words.
 //!
-//! A record begins with its own size in bytes and an id, whose upper half is the version, 1 to 4, and whose lower half is
-//! the type: 1 an I/O, 4 an I/O whose times are suspect. Then time of enqueuing in seconds and microseconds since the
+//! A record begins with its own size in bytes and an id, whose upper half is the version, 1 to 4, and whose lower half
+//! is the type: 1 an I/O, 4 an I/O with doubtful times. Then time of enqueuing in seconds and microseconds since the
 //! header's `tracedate`, start and stop in microseconds after that, bytes, sector, device, driver, cylinder, flags,
-//! information, from version 4 on the queue's length, and of type 4 one word of error flags. Sectors are the drive's own,
-//! of 256 bytes on some, and count from the start of the disk, not of the section.
+//! information, from version 4 on the queue length, and for type 4 one word of error flags. Sectors are the drive's
+//! own, of 256 bytes on some, and count from the start of the disk, not of the section.
 
 mod header;
 
@@ -20,13 +20,13 @@ use crate::record::{Flags, Operation, Record};
 use crate::time::TIME_NS_END;
 
 const MAGIC: &[u8] = b"$$TR_";
-/// What the header ends with.
+/// Character at the end of the header.
 const FORM_FEED: u8 = 0x0c;
-/// No header is as long.
+/// Upper limit of the header's length.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
-/// Size and id: every record has them.
+/// Size and id, which every record has.
 const RECORD_BYTES_MIN: u32 = 8;
-/// No record is longer; the longest are texts.
+/// Longest record; the longest are texts.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
 const VERSION_MAX: u32 = 4;
 const SHORT_IO: u32 = 1;
@@ -34,7 +34,7 @@ const SUSPECT_IO: u32 = 4;
 const NS_PER_US: u64 = 1_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The bits of a record's flags: HP-UX 8's, which files of later systems keep.
+/// Flag bits of a record: HP-UX 8's, which files of later systems keep.
 mod flag {
     pub(super) const READ: u32 = 0x1;
     pub(super) const ASYNCHRONOUS: u32 = 0x100;
@@ -60,20 +60,20 @@ pub(crate) fn record_bytes(bytes: &[u8]) -> Result<Option<usize>, Problem> {
     Ok(Some(size as usize))
 }
 
-/// Where requests to a device number go.
+/// Target of requests to a device number.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     device: u32,
     sector_bytes: u32,
 }
 
-/// A file being read.
+/// A parser of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Srt {
     header: Header,
-    /// What is added to the times of this file: it may begin later than the first.
+    /// Added to the times of this file, which may begin later than the first one.
     start_ns: u64,
-    /// The devices that were met in this file.
+    /// Devices that have occurred in this file.
     targets: Vec<(u32, Target)>,
 }
 
@@ -148,12 +148,12 @@ impl Srt {
         let mut request = Record::new(arrival_ns, operation, offset, length);
         (request.wait_ns, request.response_ns) = (u64::from(start_us) * NS_PER_US, u64::from(stop_us) * NS_PER_US);
         request.device = target.device;
-        // Whoever does not ask for less waits for the request.
+        // A request that is not marked otherwise is synchronous.
         if is(flag::SYNCHRONOUS) || !is(flag::ASYNCHRONOUS | flag::DELAYED_WRITE | flag::ORDERED) {
             request.flags = request.flags.with(Flags::SYNC);
         }
         if kind == SUSPECT_IO {
-            // The last word: what went wrong, where it did.
+            // The last word: the error flags.
             if word(record.len() / 4 - 1) != 0 {
                 request.flags = request.flags.with(Flags::ERROR);
             }
@@ -184,7 +184,7 @@ impl Srt {
     }
 }
 
-/// What stands before the form feed, without it.
+/// Reads the text before the form feed.
 fn header_text(input: &mut Input) -> Result<String, TraceError> {
     let mut bytes = Vec::new();
     let read = std::io::Read::take(&mut *input, HEADER_BYTES_MAX).read_until(FORM_FEED, &mut bytes);

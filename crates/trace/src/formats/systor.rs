@@ -1,8 +1,8 @@
 //! SYSTOR '17: `Timestamp,Response,IOType,LUN,Offset,Size`, with that header.
 //!
-//! Requests of virtual desktops, captured at the monitor port of a switch. Dates and response times are seconds with nine
-//! digits, of which the last three are always 0. A request whose response was not seen has a blank kind or response. Lines
-//! are in order of completion.
+//! Requests of virtual desktops, captured at the monitor port of a switch. Dates and response times are seconds with
+//! nine digits, of which the last three are always 0. A request whose response was not seen has a blank kind or
+//! response. Lines are in order of completion.
 
 use super::Part;
 use crate::collect::Collector;
@@ -31,7 +31,7 @@ pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Option<Record>, Prob
     if count != 6 {
         return Err(("", format!("{count} columns; expected the six of `Timestamp,Response,IOType,LUN,Offset,Size`")));
     }
-    // Files that follow each other in an archive bring their headers along.
+    // Concatenated files of an archive include their headers.
     if field == HEADER {
         return Ok(None);
     }

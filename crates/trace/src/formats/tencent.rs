@@ -1,7 +1,8 @@
-//! Tencent's cloud block storage, 2018: `Timestamp,Offset,Size,IOType,VolumeID`. The data set has no header; copies of it may.
+//! Tencent's cloud block storage, 2018: `Timestamp,Offset,Size,IOType,VolumeID`. The data set has no header; copies of
+//! it may.
 //!
 //! Dates are whole seconds since 1970, shared by tens of thousands of requests, and not in order. Offset and size count
-//! sectors of 512 bytes. The kind is 0 for a read and 1 for a write, unlike in most formats.
+//! sectors of 512 bytes. The type is 0 for a read and 1 for a write, unlike in most formats.
 
 use super::first_lines::{most_lines, names_columns};
 use super::{Part, WHOLE_SECONDS};
@@ -15,7 +16,7 @@ use crate::time::{Calendar, TimeUnit};
 
 const SECTOR_BYTES: u32 = 512;
 
-/// What headers of copies call the columns, in lower case, letters and digits alone.
+/// Header columns of copies, in lower case, only letters and digits.
 pub(crate) const NAMES: [&[&str]; 5] = [
     &["timestamp", "time", "ts", "timestamps"],
     &["offset", "lba", "off", "sector"],

@@ -1,4 +1,4 @@
-//! Detection, bad input and real traces, of all formats of one request a line.
+//! Detection, bad input and real traces, for all formats with one request per line.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::meta::{Clock, Meta};
 use crate::reader::TraceReader;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
-/// Everything of a file that is in memory.
+/// Reads everything from a file in memory.
 pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<(Vec<Record>, Meta), TraceError> {
     let input = Input::from_bytes("t", bytes.to_vec())?;
     let mut reader = TraceReader::from_inputs(vec![input], options)?;
@@ -23,7 +23,7 @@ pub(crate) fn of(format: Format) -> ReadOptions {
     ReadOptions { format: Some(format), csv, ..ReadOptions::default() }
 }
 
-/// The formats of one request a line.
+/// The formats with one request per line.
 fn lines() -> Vec<Format> {
     let coded = [
         Format::Msr,
@@ -43,20 +43,20 @@ fn lines() -> Vec<Format> {
     coded.into_iter().chain(tables).collect()
 }
 
-/// The table of that name.
+/// The table with that name.
 fn table(name: &str) -> Format {
     Format::from_name(name).unwrap_or_else(|| panic!("there is no table {name}"))
 }
 
-/// Lines of one word each, of which nothing can be cut off.
+/// Whether lines have one word each, so that nothing can be cut off.
 fn is_list(format: Format) -> bool {
     matches!(format.name(), "blocks" | "keys")
 }
 
-/// Of the sample.
+/// Declaration of the sample.
 const CSV: &str = "time=ts_us:us,offset=lba:512,length=bytes,op=op,device=volume,response=latency_ms:ms,separator=;";
 
-/// The sample of a format: the file of its name.
+/// The sample of a format: the file with its name.
 fn sample(format: Format) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -104,7 +104,7 @@ fn samples_without_their_last_newline_with_windows_line_ends_and_with_blank_line
         for end in ["\r\n", "\n\n", "\n \t\r\n"] {
             assert_eq!(read(text.replace('\n', end).as_bytes(), &of(format)).unwrap(), expected, "{format:?}, {end:?}");
         }
-        // A file of a file, as archives make them, has two headers.
+        // Concatenated files, as in archives, have two headers.
         if format.order() == Order::Any {
             let (records, meta) = read(&[&bytes[..], &bytes].concat(), &of(format)).unwrap();
             let mut twice = [&expected.0[..], &expected.0].concat();
@@ -149,7 +149,7 @@ fn a_file_that_changes_its_format_is_refused_at_that_line() {
     for format in lines() {
         for other in lines().into_iter().filter(|&other| other != format) {
             if matches!((format.name(), other.name()), ("disksim", "mqsim") | ("keys", "blocks" | "etw")) {
-                // Whole numbers of milliseconds are as good as others, and a word is a good key.
+                // Whole numbers of milliseconds are valid too, and a word is a valid key.
                 continue;
             }
             let (first, second) = (sample(format), sample(other));

@@ -1,8 +1,8 @@
-//! What addresses count in, proved from the requests themselves.
+//! Determines the unit of addresses from the requests themselves.
 //!
-//! Requests that begin where another just ended are common in traces of devices, and only under the true unit of addresses: 1.3
-//! to 60 % of the requests of six traces did, and at most 0.6 % under a wrong one. Numbers of objects meet by chance, and then
-//! as often from above as from below.
+//! Requests that begin where a recent one ended are common in traces of devices, and only with the true unit of
+//! addresses: in six traces 1.3 to 60 % of the requests did, and at most 0.6 % with a wrong unit. Object numbers match
+//! by chance, and then as often from above as from below.
 
 use std::collections::VecDeque;
 
@@ -11,47 +11,47 @@ use rustc_hash::FxHashSet;
 use crate::error::TraceError;
 use crate::input::Input;
 
-/// The note of traces whose times are whole seconds.
+/// Note on traces whose times are whole seconds.
 pub(crate) const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
-/// Units of addresses that traces use: bytes, sectors, blocks.
+/// Units of addresses in traces: bytes, sectors, blocks.
 const UNITS: [u64; 3] = [1, 512, 4_096];
-/// Requests that a request may follow: streams of a device pass each other.
+/// Number of recent requests that a request may follow: streams of a device are interleaved.
 const RECENT: usize = 64;
-/// Requests that must follow another, fewer may meet by chance.
+/// Number of requests that must follow another; fewer may match by chance.
 const FOLLOWERS_MIN: u64 = 20;
-/// One request in so many must follow another.
+/// Fraction of requests that must follow another: one in so many.
 const REQUESTS_A_FOLLOWER: u64 = 200;
-/// The true unit has so many times the followers of any other, and of chance.
+/// Factor by which the true unit must exceed any other, and chance.
 const TIMES_OTHERS: u64 = 10;
 
-/// A request as its file states it.
+/// A request as stated in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stated {
     pub device: u64,
-    /// In the unit that is looked for.
+    /// In the unit to be determined.
     pub address: u64,
     pub length_bytes: u64,
 }
 
-/// What requests make of each unit.
+/// Statistics of a unit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     /// First requests to an address that begin where a recent request ended.
     behind: u64,
-    /// As chance has it, those that end where a recent one began.
+    /// For comparison with chance, those that end where a recent one began.
     before: u64,
 }
 
-/// A request that was met, with its end under each unit; none where it is no whole number of units long.
+/// A recent request, with its end in each unit; `None` if its length is no whole number of units.
 struct Met {
     device: u64,
     address: u64,
     ends: [Option<u64>; UNITS.len()],
 }
 
-/// Counts requests that follow each other under each unit. Under a wrong one, a run may seem to follow what is further back in
-/// it, so that a request counts for the unit under which it follows the latest of those before it. Later requests to an address
-/// say nothing: what was a run comes back in any order.
+/// Counts requests that follow each other in each unit. With a wrong unit, a run may seem to follow an earlier part of
+/// itself, so a request counts for the unit in which it follows the most recent one. Later requests to an address are
+/// ignored: parts of a run may recur in any order.
 fn tallies(requests: &[Stated]) -> [Tally; UNITS.len()] {
     let mut tallies = [Tally::default(); UNITS.len()];
     let mut recent: VecDeque<Met> = VecDeque::with_capacity(RECENT + 1);
@@ -78,7 +78,7 @@ fn tallies(requests: &[Stated]) -> [Tally; UNITS.len()] {
     tallies
 }
 
-/// Every new address is one more than the greatest before: numbers that were given at first use.
+/// Whether every new address is one more than the largest before: numbers assigned at first use.
 fn are_numbered(requests: &[Stated]) -> bool {
     let mut seen: FxHashSet<u64> = FxHashSet::default();
     let mut greatest: Option<u64> = None;
@@ -90,7 +90,7 @@ fn are_numbered(requests: &[Stated]) -> bool {
     })
 }
 
-/// The bytes that addresses count in, where requests prove it.
+/// The unit of addresses in bytes, if requests prove it.
 pub(crate) fn proven_unit(requests: &[Stated]) -> Option<u32> {
     if are_numbered(requests) {
         return None;
@@ -106,15 +106,15 @@ pub(crate) fn proven_unit(requests: &[Stated]) -> Option<u32> {
     is_proven.then(|| UNITS[best] as u32)
 }
 
-/// A sector, in which most formats count.
+/// A sector, the unit of most formats.
 pub(crate) const SECTOR_BYTES: u32 = 512;
-/// A unit of addresses is not larger.
+/// Largest unit of addresses.
 const UNIT_BYTES_MAX: u32 = 1 << 20;
 
-/// Bytes of the unit of a format's addresses and lengths: what is asked for, or a sector.
+/// Unit of a format's addresses and lengths in bytes: the given one, or a sector.
 ///
 /// # Errors
-/// Units that no format has; numbers that may be bytes as well, where nobody says what they are.
+/// For units that no format has; for numbers that may also be bytes, if no unit is given.
 pub(crate) fn sector_bytes(
     input: &Input,
     said: Option<u32>,
@@ -132,10 +132,10 @@ pub(crate) fn sector_bytes(
     Ok(SECTOR_BYTES)
 }
 
-/// The unit, if a format can have it.
+/// Checks that a format can have the unit.
 ///
 /// # Errors
-/// Units that no format has.
+/// For units that no format has.
 pub(crate) fn check_unit(input: &Input, bytes: u32) -> Result<u32, TraceError> {
     if (1..=UNIT_BYTES_MAX).contains(&bytes) {
         return Ok(bytes);
@@ -143,11 +143,11 @@ pub(crate) fn check_unit(input: &Input, bytes: u32) -> Result<u32, TraceError> {
     Err(TraceError::of_file(&input.name, format!("the sector size must be 1 to {UNIT_BYTES_MAX} bytes, not {bytes}")))
 }
 
-/// Requests that are looked at where numbers may be bytes: a single one may lie anywhere.
+/// Number of requests needed to decide whether numbers may be bytes: a single one may have any offset.
 const PLACES_MIN: usize = 2;
 
-/// Offsets and lengths that are all multiples of a sector may be bytes as well as sectors; one that is not is no number of
-/// bytes, since devices transfer whole sectors. Requests without a length say nothing.
+/// Whether numbers may be bytes: offsets and lengths that are all multiples of a sector may be bytes or sectors; any
+/// other number is no number of bytes, since devices transfer whole sectors. Requests without a length are ignored.
 pub(crate) fn may_be_bytes(numbers: impl Iterator<Item = (u64, u64)>) -> bool {
     let mut count = 0;
     let mut numbers = numbers.filter(|(_, length)| *length > 0).inspect(|_| count += 1);
@@ -164,7 +164,7 @@ mod tests {
         Stated { device: 0, address, length_bytes }
     }
 
-    /// Numbers from 0 on that depend on nothing, many of them small.
+    /// Independent numbers from 0 on, many of them small.
     fn popular(count: u64) -> impl Iterator<Item = u64> {
         let mut state = 7u64;
         (0..count).map(move |_| {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn runs_prove_the_unit_of_addresses() {
         for unit in UNITS {
-            // Four streams in turn, each 8 KiB a request, from places far apart.
+            // Four streams in turn, each 8 KiB per request, far apart.
             let requests: Vec<Stated> = (0..400)
                 .map(|number| stated((number % 4 * 7_000_000_000 + number / 4 * 8_192) / unit, 8_192))
                 .collect();
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(proven_unit(&dense), None);
         let sizes: Vec<Stated> = popular(20_000).map(|number| stated(number, 512 << (number % 5))).collect();
         assert_eq!(proven_unit(&sizes), None);
-        // By first use, one after the other, of one size: as if it were one run of blocks.
+        // Numbered by first use, consecutive, all of one size: like one run of blocks.
         for length in [1, 512, 4_096] {
             let numbered: Vec<Stated> = (0..5_000).map(|number| stated(number, length)).collect();
             assert_eq!(proven_unit(&numbered), None, "{length}");

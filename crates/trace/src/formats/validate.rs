@@ -1,7 +1,7 @@
 //! DiskSim's `validate` trace: requests to a real drive, one outstanding at a time, with their measured times.
 //!
-//! One request a line, six columns separated by blanks: `R` or `W`; what the real drive's buffer did (`Hit`, `Miss`,
-//! `Doub`, `Trip`; known for few drives, used for nothing); first block and number of 512-byte blocks; service time and
+//! One request per line, six columns separated by blanks: `R` or `W`; the result of the real drive's buffer (`Hit`,
+//! `Miss`, `Doub`, `Trip`; known for few drives, ignored); first block and number of 512-byte blocks; service time and
 //! think time in microseconds. Replay it closed-loop: the next request is issued `think_ns` after the completion of
 //! this one, the first at 0.
 
@@ -18,9 +18,9 @@ const BLOCK_BYTES: u32 = 512;
 const BLOCKS_MAX: u64 = (u32::MAX / BLOCK_BYTES) as u64;
 const CLASSES: [&[u8]; 4] = [b"Hit", b"Miss", b"Doub", b"Trip"];
 const COLUMNS: &str = "`R|W class block blocks service_us think_us`";
-/// Microseconds are read as nanoseconds, with three digits behind the point.
+/// Microseconds are read as nanoseconds, with three decimal places.
 const US_EXPONENT: u32 = 3;
-/// 11 days: no request takes longer.
+/// Longest time, 11 days: no request takes longer.
 const MEASURED_NS_MAX: u64 = 1_000_000_000_000_000;
 const MEASURED: &str = "a time from 0 to 1e12 us";
 
@@ -33,8 +33,8 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
         })
 }
 
-/// A file being read: each request arrives when it was issued to the recorded drive, so that the time from its completion
-/// to the next arrival is the think time, exactly.
+/// A parser of a file: each request arrives when it was issued to the recorded drive, so that the time from its
+/// completion to the next arrival is exactly the think time.
 #[derive(Debug)]
 pub(crate) struct Validate {
     next_arrival_ns: u64,

@@ -1,9 +1,9 @@
-//! CloudPhysics vscsi: what a virtual machine's disk was asked for, one SCSI command a record. Little-endian, no header.
+//! CloudPhysics vscsi: requests to a virtual machine's disk, one SCSI command per record. Little-endian, no header.
 //!
 //! Version 1, 32 bytes: sn u32, length u32, scatter-gather elements u32, opcode u16, version u16, block u64, time u64.
 //! Version 2, 40 bytes: opcode u16, version u16, sn u32, length u32, scatter-gather elements u32, block u64, time u64,
 //! response u64. The version is in the upper byte of its field. Lengths are bytes, blocks are of 512 bytes, times are
-//! microseconds since some moment that is not known. `sn` wraps and has gaps, so that it says nothing about losses.
+//! microseconds since an unknown moment. `sn` wraps and has gaps, so it does not reveal losses.
 
 use super::numbers::{little_endian, offset_bytes};
 use super::scsi;
@@ -16,9 +16,9 @@ use crate::time::TIME_NS_END;
 
 const BLOCK_BYTES: u32 = 512;
 const NS_PER_US: u64 = 1_000;
-/// Records that must fit for a file to be of this format.
+/// Number of records that must fit for detection.
 const RECORDS_MIN: usize = 2;
-/// Records that are looked at.
+/// Number of records that are examined.
 const RECORDS_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Layout {
         }
     }
 
-    /// The number that stands in the upper byte of the version.
+    /// The upper byte of the version field.
     fn version(self) -> u64 {
         match self {
             Layout::V1 => 1,
@@ -66,7 +66,7 @@ fn fields(record: &[u8], layout: Layout) -> Fields {
     }
 }
 
-/// How many of the first records are of `layout`, and how many there are.
+/// Number of the first records that fit `layout`, and number examined.
 fn fitting(head: Head<'_>, layout: Layout) -> (usize, usize) {
     let records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
     records.fold((0, 0), |(fitting, all), record| {
@@ -80,7 +80,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     [Layout::V1, Layout::V2].into_iter().any(|layout| {
         let (fitting, all) = fitting(head, layout);
         let mut records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
-        // Other binary files may hold the right bytes in a column; they hold no reads and writes.
+        // Other binary files may have matching bytes in a column, but no reads and writes.
         fitting == all
             && all >= RECORDS_MIN
             && records.any(|record| {
@@ -90,7 +90,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     })
 }
 
-/// A file being read.
+/// A parser of a file.
 #[derive(Debug)]
 pub(crate) struct Vscsi {
     layout: Layout,

@@ -1,10 +1,11 @@
-//! Unpacking what is read from a file.
+//! Unpacking of files.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::BUFFER_BYTES;
 
-/// The first bytes of a reader, up to `bytes` however few it gives at a time, and a reader that gives them again.
+/// Returns up to `bytes` first bytes of a reader, however few it returns at a time, and a reader that yields them
+/// again.
 fn peeked(mut reader: Box<dyn BufRead + Send>, bytes: usize) -> io::Result<(Vec<u8>, Box<dyn BufRead + Send>)> {
     let mut head = Vec::with_capacity(bytes);
     reader.by_ref().take(bytes as u64).read_to_end(&mut head)?;
@@ -27,12 +28,12 @@ pub(super) fn decompressed(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dy
     })
 }
 
-/// The longest magic of those above.
+/// Longest magic number of those above.
 const COMPRESSION_MAGIC_BYTES: usize = 5;
 const TAR_BLOCK_BYTES: usize = 512;
-/// Where a tar has its magic.
+/// Offset of the magic in a tar header.
 const TAR_MAGIC: std::ops::Range<usize> = 257..262;
-/// Where a header has its sum, which counts as blanks in it.
+/// Offset of a header's checksum, which counts as blanks in it.
 const TAR_SUM: std::ops::Range<usize> = 148..156;
 
 pub(super) fn untarred(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
@@ -40,26 +41,26 @@ pub(super) fn untarred(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn Bu
     if head.get(TAR_MAGIC) != Some(b"ustar") {
         return Ok(reader);
     }
-    // Files of a tar follow each other in the stream; their names are of no use to a reader.
+    // Files of a tar follow each other in the stream; their names are not needed.
     Ok(Box::new(BufReader::with_capacity(
         BUFFER_BYTES,
         TarFiles { archive: reader, left: 0, padding: 0, has_ended: false },
     )))
 }
 
-/// The regular files of a tar, one after the other. `tar::Entries` borrows its archive, so that it cannot be kept; its
-/// headers can.
+/// The regular files of a tar, one after another. `tar::Entries` borrows its archive and cannot be stored; its headers
+/// can.
 struct TarFiles {
     archive: Box<dyn BufRead + Send>,
-    /// Bytes of the current file that were not read.
+    /// Unread bytes of the current file.
     left: u64,
-    /// Bytes behind it up to the next header.
+    /// Padding up to the next header.
     padding: u64,
     has_ended: bool,
 }
 
 impl TarFiles {
-    /// Goes to the next file that has bytes; false at the end.
+    /// Moves to the next non-empty file; returns false at the end.
     fn next_file(&mut self) -> io::Result<bool> {
         while !self.has_ended {
             let skipped = io::copy(&mut self.archive.by_ref().take(self.padding), &mut io::sink())?;
@@ -69,7 +70,7 @@ impl TarFiles {
             self.padding = 0;
             let mut block = Vec::with_capacity(TAR_BLOCK_BYTES);
             self.archive.by_ref().take(TAR_BLOCK_BYTES as u64).read_to_end(&mut block)?;
-            // Two empty blocks end an archive; not every program writes them.
+            // Two empty blocks end an archive; some programs omit them.
             if block.is_empty() || block.len() == TAR_BLOCK_BYTES && block.iter().all(|&byte| byte == 0) {
                 self.has_ended = true;
                 continue;
@@ -93,7 +94,7 @@ fn archive_is_cut_off() -> io::Error {
     io::Error::other("the archive is cut off")
 }
 
-/// Whether a header is that of a regular file, and its length, without and with what fills its last block.
+/// Whether a header is that of a regular file, and its length without and with the padding of its last block.
 fn tar_header(block: &[u8]) -> Option<(bool, u64, u64)> {
     let header = tar::Header::from_byte_slice(block);
     let sum = |(at, &byte): (usize, &u8)| u32::from(if TAR_SUM.contains(&at) { b' ' } else { byte });

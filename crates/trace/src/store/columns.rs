@@ -1,4 +1,4 @@
-//! Columns of a row group to bytes and back.
+//! Encodes and decodes the columns of a row group.
 
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
@@ -14,11 +14,11 @@ use super::schema::Column;
 use crate::meta::Meta;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
-/// Records that are handed to the encoder at a time: their values stay in a core's cache. Pages end where they would
-/// without, as long as this is a multiple of the encoder's own 1,024.
+/// Number of records passed to the encoder at a time: their values fit a core's cache. Page boundaries are unchanged as
+/// long as this is a multiple of the encoder's own 1,024.
 const TAKEN_AT_A_TIME: usize = 8_192;
 
-/// The names that a row group's text columns hold, as the encoder wants them.
+/// The names in a row group's text columns, in the encoder's form.
 pub(crate) struct Names {
     operations: [ByteArray; Operation::ALL.len()],
     devices: Vec<ByteArray>,
@@ -29,7 +29,7 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(meta: &Meta) -> Names {
         let text = |name: &str| ByteArray::from(name.as_bytes().to_vec());
-        // Static text is cloned without counting who holds it.
+        // Static text is cloned without reference counting.
         let operation = |operation: Operation| ByteArray::from(Bytes::from_static(operation.name().as_bytes()));
         Names {
             operations: Operation::ALL.map(operation),
@@ -39,7 +39,7 @@ impl Names {
     }
 }
 
-/// A column of `records` as the bytes of a column chunk.
+/// Encodes a column of `records` as the bytes of a column chunk.
 pub(crate) fn encode(
     column: Column,
     records: &[Record],
@@ -115,28 +115,28 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
     Ok(())
 }
 
-/// Which records name a process, and the indices of those.
+/// Which records have a process, and the indices of these.
 fn processes(records: &[Record]) -> (Vec<i16>, Vec<usize>) {
     let levels = records.iter().map(|record| i16::from(record.process != 0)).collect();
     let known = records.iter().filter(|record| record.process != 0);
     (levels, known.map(|record| record.process as usize - 1).collect())
 }
 
-/// A column as it was read.
+/// The values of a column.
 pub(crate) enum Values {
-    /// Numbers; [`NOT_RECORDED`] where null.
+    /// Numbers; [`NOT_RECORDED`] for null.
     Long(Vec<u64>),
-    /// Numbers; absent where null.
+    /// Numbers; absent for null.
     Short(Vec<Option<u32>>),
-    /// Indices in the [names](Chunk::names) of the chunk; absent where null.
+    /// Indices in the [names](Chunk::names) of the chunk; absent for null.
     Text(Vec<Option<u32>>),
 }
 
 impl Values {
-    /// The same as the stored form has them: other programs widen and narrow numbers.
+    /// Converts to the types of the stored form: other programs widen and narrow numbers.
     ///
     /// # Errors
-    /// Numbers that do not fit, texts for numbers, numbers for texts.
+    /// When numbers do not fit, or types do not match.
     pub(crate) fn of_column(self, column: Column) -> Result<Values> {
         let wrong = |what: &str| ParquetError::General(format!("the column {} {what}", column.name()));
         match self {
@@ -157,7 +157,7 @@ impl Values {
         }
     }
 
-    /// The values of a column that a file lacks.
+    /// The values of a missing column.
     pub(crate) fn absent(column: Column, rows: usize) -> Values {
         if column.is_text() {
             Values::Text(vec![None; rows])
@@ -169,15 +169,15 @@ impl Values {
     }
 }
 
-/// A column chunk being read, some rows at a time.
+/// Reads a column chunk, some rows at a time.
 pub(crate) struct Chunk {
     reader: ColumnReader,
     is_optional: bool,
-    /// Rows that it must hold, and those that were read.
+    /// Number of rows that it must have, and number read.
     rows: usize,
     read: usize,
     levels: Vec<i16>,
-    /// Names of a text column met so far, and the one met last by where its bytes are.
+    /// Names of a text column so far, and the last one by the address of its bytes.
     names: Vec<String>,
     indices: FxHashMap<String, u32>,
     last: Option<(ByteArray, u32)>,
@@ -189,7 +189,7 @@ impl Chunk {
         Chunk { reader, is_optional, rows, read: 0, levels: Vec::new(), names, indices, last: None }
     }
 
-    /// The next `rows` rows, of which there must be so many.
+    /// Reads the next `rows` rows, which must exist.
     pub(crate) fn next(&mut self, rows: usize) -> Result<Values> {
         self.levels.clear();
         let wanted = self.is_optional.then_some(&mut self.levels);
@@ -223,7 +223,7 @@ impl Chunk {
         }
     }
 
-    /// The names of a text column that were met so far.
+    /// Names of the text column so far.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -236,8 +236,8 @@ impl Chunk {
         Err(ParquetError::General(format!("a column holds {} rows of {}", self.read, self.rows)))
     }
 
-    /// Texts as indices of the names. Texts of one dictionary entry share their bytes, so that a look at the address
-    /// mostly does; the last text is kept, so that no other can come to lie there.
+    /// Converts texts to indices of the names. Texts of one dictionary entry share their bytes, so comparing addresses
+    /// mostly suffices; the last text is kept, so that no other can get its address.
     fn interned(&mut self, values: Vec<ByteArray>) -> Result<Vec<u32>> {
         let place = |value: &ByteArray| (value.data().as_ptr(), value.len());
         let mut found = Vec::with_capacity(values.len());
@@ -261,12 +261,12 @@ impl Chunk {
     }
 }
 
-/// Puts `absent` where the level is 0.
+/// Inserts `absent` where the level is 0.
 fn spread<T: Copy>(levels: &[i16], mut values: impl Iterator<Item = T>, absent: T) -> Vec<T> {
     levels.iter().map(|&level| if level == 0 { absent } else { values.next().unwrap_or(absent) }).collect()
 }
 
-/// The flags that a stored number stands for.
+/// The flags of a stored number.
 pub(crate) fn flags(stored: u32) -> Flags {
     Flags(stored as u16)
 }

@@ -1,7 +1,7 @@
-//! Reading the stored form, some rows at a time.
+//! [`Stored`]: reads the stored form, some rows at a time.
 //!
-//! Other programs rewrite it: they filter, order columns otherwise, make every column one that may be null, widen numbers, make
-//! larger row groups, and may drop the metadata. Columns go by their names, and what is lost is noted.
+//! Other programs rewrite it: they filter, reorder columns, make every column nullable, widen numbers, enlarge row
+//! groups, and may drop the metadata. Columns are found by name, and lost information is noted.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,23 +28,23 @@ use crate::text::BYTES_END;
 use crate::time::{NS_PER_S, OLDEST_UNIX_S, TIME_NS_END};
 use crate::window::Window;
 
-/// Rows that are decoded at a time: they stay in a core's cache until whoever asked has looked at them.
+/// Number of rows decoded at a time: they stay in a core's cache until the caller has processed them.
 const SLICE: usize = 1 << 14;
 
 /// A row group being read.
 struct OpenGroup {
     rows_left: usize,
-    /// In the order of [`Column::ALL`]; none where the file lacks it.
+    /// In the order of [`Column::ALL`]; `None` if the file lacks the column.
     columns: Vec<Option<Chunk>>,
 }
 
-/// A stored trace being read.
+/// A reader of a stored trace.
 pub(crate) struct Stored {
     name: String,
     file: SerializedFileReader<Data>,
-    /// Where each of [`Column::ALL`] is in the file.
+    /// Index of each of [`Column::ALL`] in the file.
     places: Places,
-    /// Another program has rewritten it.
+    /// Whether another program has rewritten it.
     is_rewritten: bool,
     window: Option<Window>,
     next_group: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Opens the file again, for its metadata stand at its end, and puts its metadata into `out`.
+    /// Opens the file again, since its metadata are at its end, and stores its metadata in `out`.
     pub(crate) fn open(input: &Input, window: Option<Window>, out: &mut Collector) -> Result<Stored, TraceError> {
         let name = input.name.clone();
         let of_file = |error: &dyn std::fmt::Display| TraceError::of_file(&name, error);
@@ -93,7 +93,7 @@ impl Stored {
         Ok(stored)
     }
 
-    /// Reads the next rows; false at the end.
+    /// Reads the next rows; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         while self.group.is_none() && self.next_group < self.file.num_row_groups() && self.is_outside(self.next_group) {
             self.read += self.file.metadata().row_group(self.next_group).num_rows().unsigned_abs();
@@ -117,7 +117,7 @@ impl Stored {
         Ok(true)
     }
 
-    /// The row groups in their order.
+    /// The row groups in order.
     pub(crate) fn groups(&self) -> Vec<Group> {
         self.file.metadata().row_groups().iter().map(|group| Group::of(group, &self.places)).collect()
     }
@@ -130,7 +130,7 @@ impl Stored {
             || window.in_flight_at_ns.is_some_and(|at_ns| done_ns <= at_ns)
     }
 
-    /// The next row group.
+    /// Opens the next row group.
     fn open_group(&mut self) -> Result<OpenGroup, ParquetError> {
         let group = self.file.get_row_group(self.next_group)?;
         let rows = usize::try_from(group.metadata().num_rows()).ok();
@@ -172,7 +172,7 @@ impl Stored {
         let processes = names(Column::Process);
         let operations: Vec<Option<Operation>> = operations.iter().map(|name| Operation::from_name(name)).collect();
         if self.is_rewritten {
-            // What the metadata do not name, the rows do.
+            // Names missing in the metadata are in the rows.
             for name in devices {
                 self.devices.entry(name.clone()).or_insert_with(|| out.device(name));
             }
@@ -247,13 +247,13 @@ impl Stored {
     }
 }
 
-/// What statistics say of a row group; of one without any, all that they could.
+/// Statistics of a row group; without any, the widest possible ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// Arrivals, from and to.
+    /// First and last arrival.
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
-    /// No request is complete later, as far as that is recorded.
+    /// Latest completion, as far as recorded.
     pub(crate) done_ns: u64,
     pub(crate) requests: u64,
 }
@@ -274,17 +274,17 @@ impl Group {
     }
 }
 
-/// Where each of [`Column::ALL`] is in a file; none where it lacks it.
+/// Index of each of [`Column::ALL`] in a file; `None` if it lacks the column.
 type Places = [Option<usize>; Column::ALL.len()];
 
 const REWRITTEN: &str =
     "the file was rewritten by another program; allowed: its rows in order of arrival_ns, as headstack wrote them";
 const NOT_OURS: &str = "the file was not written by headstack";
 
-/// The places of columns by their names.
+/// Finds columns by name.
 ///
 /// # Errors
-/// Columns that no request is without, or that hold something else.
+/// When a required column is missing, or a column has another type.
 fn places(schema: &SchemaDescriptor) -> Result<Places, String> {
     let mut places = Places::default();
     for (place, column) in places.iter_mut().zip(Column::ALL) {
@@ -311,10 +311,10 @@ fn places(schema: &SchemaDescriptor) -> Result<Places, String> {
     Ok(places)
 }
 
-/// Looks at how the columns are compressed.
+/// Checks the compression of the columns.
 ///
 /// # Errors
-/// A compression that this build does not read.
+/// For a compression that this build does not support.
 fn check_compression(groups: &[RowGroupMetaData], places: &Places) -> Result<(), String> {
     let columns = places.iter().zip(Column::ALL).filter_map(|(place, column)| Some(((*place)?, column)));
     for (index, column) in columns {
@@ -336,7 +336,7 @@ fn chunk(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Chunk,
     Ok(Chunk::new(group.get_column_reader(index)?, rows, is_optional))
 }
 
-/// The first arrival of a file whose metadata do not say what times count from.
+/// First arrival of a file whose metadata lack the base of times.
 fn first_arrival_ns(file: &SerializedFileReader<Data>, places: &Places) -> Result<u64, ParquetError> {
     let (Some(index), true) = (places[Column::Arrival as usize], file.num_row_groups() > 0) else { return Ok(0) };
     let group = file.get_row_group(0)?;
@@ -347,7 +347,7 @@ fn first_arrival_ns(file: &SerializedFileReader<Data>, places: &Places) -> Resul
     }
 }
 
-/// What can be said of a file without metadata.
+/// Metadata of a file without any.
 fn meta_of(file: &str, program: Option<&str>, first_ns: u64) -> Meta {
     let is_date = first_ns >= OLDEST_UNIX_S * NS_PER_S;
     let mut meta = Meta {
@@ -360,8 +360,8 @@ fn meta_of(file: &str, program: Option<&str>, first_ns: u64) -> Meta {
     meta
 }
 
-/// What the parquet crate makes of a file. It refuses most of what is malformed, and panics at the rest (sizes that it
-/// slices by, capacities that it asks for); a panic holds none of our state, so that it is one more way of being damaged.
+/// Calls the parquet crate on a file. It refuses most malformed data, and panics on the rest (sizes for slicing,
+/// requested capacities); a panic holds none of our state, so it is treated as damage too.
 fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let lost = |_| Err(ParquetError::General("its contents contradict each other".to_owned()));
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(lost)

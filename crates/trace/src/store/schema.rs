@@ -1,4 +1,4 @@
-//! The columns and how each is encoded.
+//! [`Column`]: the columns and their encodings.
 
 use std::sync::{Arc, LazyLock};
 
@@ -58,7 +58,7 @@ impl Column {
         Column::Inserted,
     ];
 
-    /// Its name in files.
+    /// Name in files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Column::Arrival => "arrival_ns",
@@ -76,12 +76,13 @@ impl Column {
         }
     }
 
-    /// Its numbers have 32 bits; texts have indices of so many.
+    /// Whether its numbers, or the indices of its texts, have 32 bits.
     pub(crate) fn is_short(self) -> bool {
         matches!(self, Column::Length | Column::Pid | Column::Flags)
     }
 
-    /// No request is without it. What else a file lacks, as those do that were stored before phases were, is not recorded.
+    /// Whether every file must have it. Other missing columns, as in files written before phases were stored, are not
+    /// recorded.
     pub(crate) fn is_required(self) -> bool {
         matches!(self, Column::Arrival | Column::Operation | Column::Offset | Column::Length)
     }
@@ -94,7 +95,7 @@ impl Column {
         matches!(self, Column::Response | Column::Wait | Column::Got | Column::Inserted)
     }
 
-    /// Times and places differ little from their neighbours; the rest repeats itself.
+    /// Whether values differ little from their neighbours, as times and addresses do; others repeat.
     fn is_delta(self) -> bool {
         matches!(self, Column::Arrival | Column::Offset) || self.is_time_that_may_lack()
     }
@@ -106,14 +107,15 @@ pub(crate) fn schema() -> Arc<Type> {
     SCHEMA.clone()
 }
 
-/// How the columns are described.
+/// Description of the columns.
 pub(crate) static DESCRIPTOR: LazyLock<SchemaDescriptor> = LazyLock::new(|| SchemaDescriptor::new(schema()));
 
-/// How they are written. Level 1 is within 3 % of level 3 on traces, at half its time: the encodings have done the work before.
+/// Properties of compressed files. Level 1 is within 3 % of level 3 on traces, in half the time: the encodings have
+/// already removed most redundancy.
 pub(crate) static PACKED: LazyLock<Arc<WriterProperties>> =
     LazyLock::new(|| properties(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level"))));
 
-/// How they are written where that would not pay.
+/// Properties of files for which compression does not pay.
 pub(crate) static PLAIN: LazyLock<Arc<WriterProperties>> = LazyLock::new(|| properties(Compression::UNCOMPRESSED));
 
 fn properties(compression: Compression) -> Arc<WriterProperties> {
@@ -126,7 +128,7 @@ fn properties(compression: Compression) -> Arc<WriterProperties> {
     for (column, description) in Column::ALL.into_iter().zip(DESCRIPTOR.columns()) {
         let path: ColumnPath = description.path().clone();
         if column.is_text() {
-            // Least and greatest name would skip no row group: each holds nearly all names.
+            // Minimum and maximum names would skip no row group: each has nearly all names.
             properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         } else if column.is_delta() {
             properties = properties

@@ -1,4 +1,4 @@
-//! Writing the stored form: under a temporary name until it is whole.
+//! [`StoreWriter`]: writes the stored form, under a temporary name until it is complete.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::error::TraceError;
 use crate::meta::Meta;
 use crate::record::Record;
 
-/// Writes a trace in the stored form. Until [`StoreWriter::finish`] the file has a temporary name beside its own, and is
-/// removed when the writer is dropped; a pipe is written through.
+/// Writes a trace in the stored form. Until [`StoreWriter::finish`] the file has a temporary name in the same folder,
+/// and is removed when the writer is dropped; a pipe is written directly.
 pub struct StoreWriter {
     path: PathBuf,
     file: SerializedFileWriter<BufWriter<AtomicFile>>,
@@ -31,10 +31,10 @@ pub struct StoreWriter {
 }
 
 impl StoreWriter {
-    /// Begins a file that will be `path`.
+    /// Starts the file for `path`.
     ///
     /// # Errors
-    /// A place that cannot be written to.
+    /// When it cannot be written.
     pub fn create(path: &Path) -> Result<StoreWriter, TraceError> {
         StoreWriter::write_to(path, AtomicFile::create(path)?)
     }
@@ -44,7 +44,7 @@ impl StoreWriter {
         StoreWriter::begin(path, file, PACKED.clone())
     }
 
-    /// The same without compression, of few requests.
+    /// Like [`write_to`](Self::write_to) without compression, for few requests.
     pub(crate) fn write_short_to(path: &Path, file: AtomicFile) -> Result<StoreWriter, TraceError> {
         StoreWriter::begin(path, file, PLAIN.clone())
     }
@@ -56,17 +56,17 @@ impl StoreWriter {
             file: file.map_err(|error| failed(path, error))?,
             descriptions: DESCRIPTOR.columns().to_vec(),
             properties,
-            // As long as it comes to be: of many files most are short.
+            // Grows as needed: if there are many files, most are short.
             pending: Vec::new(),
             written: 0,
             last_arrival_ns: 0,
         })
     }
 
-    /// Appends records, which continue the order of arrival. `meta` names their devices and processes.
+    /// Appends records, which continue the order of arrival. `meta` has the names of their devices and processes.
     ///
     /// # Errors
-    /// A disk that is full or gone.
+    /// When the disk is full or gone.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> Result<(), TraceError> {
         for part in records.chunks(ROW_GROUP) {
             let (now, later) = part.split_at(part.len().min(ROW_GROUP - self.pending.len()));
@@ -79,25 +79,25 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Requests that were written.
+    /// Number of requests written.
     pub fn written(&self) -> u64 {
         self.written + self.pending.len() as u64
     }
 
-    /// Writes what is left and gives the file its name.
+    /// Writes the rest and gives the file its name.
     ///
     /// # Errors
-    /// A disk that is full or gone.
+    /// When the disk is full or gone.
     pub fn finish(self, meta: &Meta) -> Result<(), TraceError> {
         Ok(self.close(meta)?.finish()?)
     }
 
-    /// Writes what is left of a part of another file.
+    /// Writes the rest of a part of another file.
     pub(crate) fn finish_part(self, meta: &Meta) -> Result<Draft, TraceError> {
         Ok(self.close(meta)?.into_draft())
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(crate) fn close(mut self, meta: &Meta) -> Result<AtomicFile, TraceError> {
         self.write_row_group(meta)?;
         let meta = serde_json::to_string(meta).expect("metadata is plain data");
@@ -130,7 +130,7 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// The order is what readers, merges and analyses rely on.
+    /// Checks the order on which readers, merges and analyses rely.
     fn check_order(&mut self) {
         let first_ns = self.pending[0].arrival_ns;
         assert!(
@@ -141,7 +141,7 @@ impl StoreWriter {
     }
 }
 
-/// What kept `path` from being written: mostly the disk.
+/// The error of writing `path`, mostly of the disk.
 fn failed(path: &Path, error: ParquetError) -> TraceError {
     match error {
         ParquetError::External(error) if error.is::<io::Error>() => {

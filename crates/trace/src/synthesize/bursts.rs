@@ -1,9 +1,9 @@
-//! When requests come, and in which order: a random cascade with the branches that the trace has.
+//! [`Window`]: arrival times and order of a synthetic trace, a random cascade with the branches of the original.
 //!
-//! A window of the trace is cut at its longest pause, each part at its own, and so on down to a few requests: a tree of
-//! bursts within bursts. In the twin each pair of branches is turned round or not, by chance. So the share of time and
-//! requests that a branch has is the measured one at every scale, as are the dispersions of counts, and when a burst
-//! comes is drawn: the b-model of Wang et al. (ICDE 2002), with measured biases in place of one.
+//! A window of the trace is split at its longest pause, each part at its own longest pause, and so on down to a few
+//! requests: a tree of bursts within bursts. The synthetic trace swaps each pair of branches or not, at random. So the
+//! shares of time and requests of a branch are those of the original at every scale, as are the dispersions of counts,
+//! while the time of a burst is random: the b-model of Wang et al. (ICDE 2002), with measured biases in place of one.
 
 use headstack_workload::Random;
 use rustc_hash::FxHashMap;
@@ -12,40 +12,39 @@ use super::runs::Ends;
 use crate::analyze::transfers;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Requests that are not cut any more. Their order is kept, their gaps are exchanged.
+/// Size below which requests are not split further. Their order is kept, their gaps are permuted.
 const LEAF: usize = 16;
-/// Requests of the largest pair of branches that is turned round: what is longer is the trace's course, such as a day's,
-/// which stays.
+/// Size of the largest pair of branches that is swapped: longer structures, such as a daily pattern, are kept.
 const TURNED_MAX: usize = 1_024;
-/// One pair of branches in so many is turned round: what lies on both sides of a fork was often alike, and a cascade in
-/// which every other one turns loses a third of the dispersion of real traces between its scales.
+/// One in so many pairs of branches is swapped: neighbouring branches are often alike, and swapping every other pair
+/// loses 33 % of the dispersion of real traces between its scales.
 const BRANCHES_PER_TURN: u64 = 4;
-/// A pair of branches is not turned round if more than one request in so many then came before the one it goes on from.
+/// A pair of branches is not swapped if more than one request in so many would then precede the one that it continues.
 const REQUESTS_PER_TORN_RUN: usize = 200;
 
-/// A request of a window: what it was, and when it came.
+/// A request of a window with its timing.
 #[derive(Clone, Copy)]
 pub(super) struct Played {
     pub(super) record: Record,
-    /// Since the request before it.
+    /// Time since the previous request.
     pub(super) gap_ns: u64,
-    /// Since the completion that it answers, if there was one: what its client thought.
+    /// Think time of its client since the completion that it answers; 0 if there was none.
     pub(super) think_ns: u64,
-    /// It goes on where one before it in the window ended.
+    /// Whether it continues an earlier request of the window.
     pub(super) goes_on: bool,
 }
 
-/// What came together.
+/// A window of consecutive requests.
 pub(super) struct Window {
     requests: Vec<Played>,
-    /// The request that each goes on from.
+    /// The request that each one continues.
     follows: Vec<Option<u32>>,
-    /// A completion came between it and the request before: its gap is the answer's.
+    /// Whether a completion occurred between it and the previous request: then its gap belongs to the answer.
     answers: Vec<bool>,
 }
 
 impl Window {
-    /// Looks at requests and the gaps before them.
+    /// Analyses requests and the gaps before them.
     pub(super) fn of(mut requests: Vec<Played>) -> Window {
         let mut ends: FxHashMap<u32, Ends> = FxHashMap::default();
         let mut follows = Vec::with_capacity(requests.len());
@@ -68,7 +67,7 @@ impl Window {
         Window { requests, follows, answers }
     }
 
-    /// Its requests in a new order, at new times.
+    /// Returns its requests in a new order, at new times.
     pub(super) fn played(&self, random: &mut Random) -> Vec<Played> {
         let mut played = Vec::with_capacity(self.requests.len());
         if let Some(first) = self.requests.first() {
@@ -77,7 +76,7 @@ impl Window {
         played
     }
 
-    /// Appends the requests from `from` to `to`, after a pause of `gap_ns`.
+    /// Appends the requests from `from` to `to`, after a gap of `gap_ns`.
     fn branch(&self, from: usize, to: usize, gap_ns: u64, random: &mut Random, played: &mut Vec<Played>) {
         if to - from <= LEAF {
             self.leaf(from, to, gap_ns, random, played);
@@ -96,14 +95,14 @@ impl Window {
         self.branch(second.0, second.1, within_ns, random, played);
     }
 
-    /// Requests behind `middle` that go on from one before it.
+    /// Number of requests after `middle` that continue one before it.
     fn torn(&self, from: usize, middle: usize, to: usize) -> usize {
         let is_before = |before: &Option<u32>| before.is_some_and(|before| (from..middle).contains(&(before as usize)));
         self.follows[middle..to].iter().filter(|before| is_before(before)).count()
     }
 
-    /// A few requests in their order. Those of a class exchange the gaps before them, unless these are a client's
-    /// answer to a completion.
+    /// Appends a few requests in their order. Those of a class permute the gaps before them, except answers of a client
+    /// to a completion.
     fn leaf(&self, from: usize, to: usize, gap_ns: u64, random: &mut Random, played: &mut Vec<Played>) {
         let mut gaps: Vec<u64> = self.requests[from..to].iter().map(|request| request.gap_ns).collect();
         gaps[0] = gap_ns;
@@ -119,8 +118,8 @@ impl Window {
         played.extend(self.requests[from..to].iter().zip(gaps).map(|(request, gap_ns)| Played { gap_ns, ..*request }));
     }
 
-    /// What gaps have in common that may be exchanged: their length to a factor of two, so that what came at once comes at
-    /// once, and the request behind them. After a run, or a large write, a program pauses otherwise than after a small read.
+    /// Class of gaps that may be permuted: their length to a factor of two, so that simultaneous requests remain so,
+    /// and the request after them. After a run, or a large write, a program pauses differently than after a small read.
     fn class(&self, index: usize) -> (u32, Operation, u32, bool) {
         let Played { record, gap_ns, .. } = &self.requests[index];
         let length = record.length_bytes.checked_ilog2().unwrap_or(0);

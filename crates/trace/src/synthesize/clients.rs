@@ -1,23 +1,23 @@
-//! The clients of a closed loop, and when their requests are complete.
+//! [`Clients`]: the clients of a closed loop, and the completion times of their requests.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::record::{NOT_RECORDED, Record};
 
-/// So many clients, of which each issues a request, waits for it, thinks, and issues the next.
+/// A fixed number of clients, each of which issues a request, waits for it, thinks, and issues the next.
 ///
-/// A disk that serves one request after the other is a clock, which all its clients' responses share. Clients who each wait
-/// their recorded response from their own issue lose it at the first burst that comes in another order, and are then as
-/// irregular as if they were alone. So arrivals are kept, as from outside, and each of them says when the request was
-/// complete that its client had been waiting for: of those in flight, the one that is due first.
+/// A disk that serves one request after another acts as a clock for all of its clients. If each client just waited its
+/// recorded response time from its own issue, this coupling would be lost at the first reordered burst, and the clients
+/// would become independent. So arrivals are kept, as from outside, and each arrival determines the completion of the
+/// request for which its client had been waiting: of those in flight, the one that is due first.
 pub(super) struct Clients {
     clients: usize,
-    /// When each request in flight should be complete by its recorded response, with its number.
+    /// Due completions of the requests in flight by their recorded response times, with their numbers.
     due: BinaryHeap<Reverse<(u64, u64)>>,
     /// Requests from the first one in flight on, with whether they are complete.
     issued: VecDeque<(Record, bool)>,
-    /// The number of the first of those.
+    /// Number of the first of those.
     first: u64,
 }
 
@@ -26,14 +26,14 @@ impl Clients {
         Clients { clients: clients as usize, due: BinaryHeap::new(), issued: VecDeque::new(), first: 0 }
     }
 
-    /// A client that thought for so long issues a request.
+    /// Issues a request of a client that thought for `think_ns`.
     pub(super) fn issue(&mut self, record: Record, think_ns: u64) {
         let now_ns = record.arrival_ns;
         if self.due.len() == self.clients {
             let Reverse((due_ns, number)) = self.due.pop().expect("there is a client");
             let (answered, is_complete) = &mut self.issued[(number - self.first) as usize];
-            // What is shorter is kept, and the other is what is left of the time between the client's two requests: a thought
-            // of nothing, or the response of a device that hardly anybody uses.
+            // The shorter of think time and response time is kept, and the other is the rest of the time between the
+            // client's two requests: a think time of 0, or the response time of a nearly idle device.
             let is_kept = |at_ns: &u64| think_ns < answered.response_ns && *at_ns > answered.arrival_ns;
             let thought_ns = now_ns.checked_sub(think_ns).filter(is_kept);
             answered.response_ns = thought_ns.unwrap_or(due_ns.min(now_ns)) - answered.arrival_ns;
@@ -46,7 +46,7 @@ impl Clients {
         self.issued.push_back((record, false));
     }
 
-    /// The next request in order of arrival, once it is known when it is complete.
+    /// Returns the next request in order of arrival, once its completion is known.
     pub(super) fn answered(&mut self) -> Option<Record> {
         if !self.issued.front()?.1 {
             return None;

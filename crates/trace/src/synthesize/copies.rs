@@ -1,9 +1,10 @@
-//! The copies of the footprint: each plays every window of the history, on its own pieces and in an order of its own.
+//! [`Copies`]: the copies of the footprint. Each plays every window of the history, at its own places and in its own
+//! order.
 //!
-//! Requests and times part here. The requests of the copies take turns, a run or a single request each, so that between
-//! two uses of a block lies so much more as there are more copies. Copies whose bursts take turns have no bursts: they even
-//! each other out. So the times are those of one copy after the other, and counts vary as in the trace at every scale.
-//! All copies are in the same window, so that what is busy, hot or large at some time is so in all of them at once.
+//! Requests and times are treated separately. The requests of the copies are interleaved, by runs or single requests,
+//! so that the distance between two uses of a block grows with the number of copies. Interleaving their bursts would
+//! average them out, so the times are those of one copy after another, and counts vary as in the original at every
+//! scale. All copies are in the same window, so that a busy, hot or large period is common to all of them.
 
 use std::collections::VecDeque;
 
@@ -18,26 +19,26 @@ use crate::error::TraceError;
 pub(super) struct Copies<'a> {
     history: History<'a>,
     places: &'a Places,
-    /// What each of them draws.
+    /// Random numbers of each copy.
     randoms: Vec<Random>,
     ready: VecDeque<Played>,
 }
 
 impl<'a> Copies<'a> {
-    /// The copies that there are places for, of a history of some requests that come `mean_gap_ns` apart.
+    /// Creates copies of a history whose requests arrive `mean_gap_ns` apart on average.
     pub(super) fn begin(
         open: &'a Open<'a>,
         places: &'a Places,
         mean_gap_ns: u64,
         seed: u64,
     ) -> Result<Copies<'a>, TraceError> {
-        // Copies differ by the golden ratio's bits, as streams of SplitMix64 do.
+        // Seeds of copies differ by the golden ratio's bits, as streams of SplitMix64 do.
         let random = |copy: u64| Random::new(seed ^ copy.wrapping_mul(0x9e37_79b9_7f4a_7c15), Purpose::Permutation);
         let randoms = (0..places.copies).map(random).collect();
         Ok(Copies { history: History::begin(open, mean_gap_ns)?, places, randoms, ready: VecDeque::new() })
     }
 
-    /// The next request, at its new place.
+    /// Returns the next request, at its new place.
     pub(super) fn next(&mut self) -> Result<Played, TraceError> {
         if self.ready.is_empty() {
             let (window, lap) = self.history.next()?;
@@ -53,14 +54,14 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// The requests of all draws. The next one that is not within a run is of the draw of which least was played.
+/// Interleaves the requests of all copies. After the end of a run, the copy with the least progress is next.
 fn in_turns(draws: Vec<Vec<Played>>) -> Vec<Played> {
     let all: usize = draws.iter().map(Vec::len).sum();
     let mut mixed = Vec::with_capacity(all);
     let (mut played, mut turn) = (vec![0; draws.len()], 0);
     while mixed.len() < all {
         if draws[turn].get(played[turn]).is_none_or(|next| !next.goes_on) {
-            // Shares of two draws are compared crosswise, for they are whole numbers.
+            // Progress is compared by cross multiplication, since counts are whole numbers.
             let least = (0..draws.len())
                 .filter(|&draw| played[draw] < draws[draw].len())
                 .min_by(|&one, &other| (played[one] * draws[other].len()).cmp(&(played[other] * draws[one].len())));

@@ -1,4 +1,4 @@
-//! The trace's history, read window by window, as often as the twin goes over it.
+//! [`History`]: the original trace, read window by window, repeatedly if needed.
 
 use super::bursts::{Played, Window};
 use super::thoughts::Thoughts;
@@ -9,16 +9,16 @@ use crate::record::Record;
 /// Opens the trace: once to learn from it, then for each lap.
 pub type Open<'a> = dyn Fn() -> Result<TraceReader, TraceError> + Sync + 'a;
 
-/// Requests of a window: what is held in memory, and what keeps its place in the history.
+/// Number of requests per window, which is held in memory and keeps its position in the history.
 const WINDOW: usize = 1 << 14;
 
-/// Where it is read, and what the requests so far say of the next one.
+/// Reading position, and state for the next request.
 pub(super) struct History<'a> {
     open: &'a Open<'a>,
     reader: TraceReader,
-    /// Times that it came to its end.
+    /// Number of completed passes.
     lap: u64,
-    /// From the last request of a lap to the first of the next.
+    /// Gap between the last request of a lap and the first of the next.
     lap_gap_ns: u64,
     batch: Vec<Record>,
     at: usize,
@@ -27,7 +27,7 @@ pub(super) struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    /// A history of some requests.
+    /// Starts a history.
     pub(super) fn begin(open: &'a Open<'a>, lap_gap_ns: u64) -> Result<History<'a>, TraceError> {
         Ok(History {
             open,
@@ -41,7 +41,7 @@ impl<'a> History<'a> {
         })
     }
 
-    /// The next window, which is shorter at the end of a lap, and the number of the lap.
+    /// Returns the next window, which is shorter at the end of a lap, and the number of the lap.
     pub(super) fn next(&mut self) -> Result<(Window, u64), TraceError> {
         loop {
             let requests = self.read()?;
@@ -56,7 +56,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Requests of a window; none at the end.
+    /// Reads the requests of a window; none at the end.
     fn read(&mut self) -> Result<Vec<Played>, TraceError> {
         let mut requests = Vec::with_capacity(WINDOW);
         while requests.len() < WINDOW {

@@ -1,13 +1,13 @@
-//! What one pass over a trace tells a synthesis.
+//! [`Learnt`]: statistics of one pass over a trace for the synthesis.
 
 use super::places::Touched;
 use super::thoughts::Thoughts;
 use crate::record::{NOT_RECORDED, Record};
 
-/// A closed loop keeps its requests in flight: their mean number is at least this share of the most.
+/// Ratio of the mean number of requests in flight to the largest, from which on a trace counts as a closed loop.
 const CLOSED_SHARE: f64 = 0.9;
 
-/// A trace being learnt from.
+/// Statistics of a trace.
 pub(super) struct Learnt {
     pub(super) touched: Touched,
     pub(super) requests: u64,
@@ -54,17 +54,17 @@ impl Learnt {
         self.most = self.most.max(self.thoughts.in_flight());
     }
 
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub(super) fn duration_ns(&self) -> u64 {
         self.last_ns - self.first_ns
     }
 
-    /// From a request to the next, on average.
+    /// Mean gap between requests.
     pub(super) fn mean_gap_ns(&self) -> u64 {
         self.duration_ns() / self.requests.saturating_sub(1).max(1)
     }
 
-    /// All requests have a recorded response, but for those that were in flight when the recording ended.
+    /// Whether all requests have a recorded response time, except those in flight at the end of the recording.
     pub(super) fn has_responses(&self) -> bool {
         self.with_response > 0 && self.requests - self.with_response <= self.most as u64
     }
@@ -74,16 +74,16 @@ impl Learnt {
         (self.response_ns / self.with_response.max(1) as f64).round() as u64
     }
 
-    /// The clients of a closed loop, if it was one: by Little's law, so many requests in flight on average, and at no
-    /// time many more.
+    /// Number of clients if the trace was a closed loop: by Little's law, the mean number of requests in flight, which
+    /// is never much exceeded.
     pub(super) fn clients(&self) -> Option<u32> {
         let length_ns = self.end_ns.saturating_sub(self.first_ns) as f64;
         let is_closed = self.has_responses() && self.response_ns >= CLOSED_SHARE * length_ns * self.most as f64;
         (is_closed && length_ns > 0.0).then_some(self.most as u32)
     }
 
-    /// The clients of which the trace's requests would be the closed loop: those that it had, else, by Little's law, the
-    /// mean number of those who wait for a response or think.
+    /// Number of clients of an equivalent closed loop: the actual number, or by Little's law the mean number of clients
+    /// that wait or think.
     pub(super) fn loop_clients(&self) -> f64 {
         let busy = |length_ns: f64| (self.response_ns + self.thought_ns) / length_ns;
         self.clients().map_or_else(|| busy(self.end_ns.saturating_sub(self.first_ns) as f64), f64::from)

@@ -1,8 +1,9 @@
-//! A trace's twin: other requests at other places and times that are to a system what the trace's are.
+//! Synthetic traces: other requests at other places and times that load a system as the original trace does
+//! ([`synthesize`]). See docs/design/synthesis.md.
 //!
-//! Kept are the requests' kinds and sizes, what is used again after what, runs, and the tree of bursts within bursts;
-//! drawn are the order of the bursts at every scale, the gaps within them, and where the pieces of the devices lie. One
-//! pass learns, a second one writes: memory is a window of requests a copy, and the extents that are touched.
+//! Kinds and sizes of requests, the pattern of re-use, runs, and the tree of bursts within bursts are kept; the order
+//! of bursts at every scale, the gaps within them, and the places of pieces on the devices are random. One pass learns,
+//! a second one writes: memory holds a window of requests per copy, and the touched extents.
 
 mod bursts;
 mod clients;
@@ -32,35 +33,34 @@ use crate::meta::Meta;
 use crate::store::StoreWriter;
 use crate::transform::strip_names;
 
-/// Copies of the footprint at most: each holds a window of requests.
+/// Largest number of copies of the footprint: each holds a window of requests.
 const FOOTPRINT_MAX: f64 = 256.0;
-/// The longest trace, as the longest replay: 73 years.
+/// Longest trace, equal to the longest replay: 73 years.
 const LATEST_NS: u64 = 1 << 61;
 
-/// How long a twin is.
+/// Length of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// So many requests for each of the trace.
+    /// Multiple of the original's number of requests.
     Times(f64),
-    /// So many requests.
+    /// Number of requests.
     Requests(u64),
-    /// As many as arrive in this time.
+    /// Duration.
     Ns(u64),
 }
 
-/// What twin is asked for.
+/// Options of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// How long it is.
+    /// Length of the trace.
     pub length: Length,
-    /// Arrivals a second, over those of the trace. A closed loop's clients and its device are so much faster.
+    /// Factor of the arrival rate. For a closed loop, clients and device become faster by this factor.
     pub rate: f64,
-    /// Blocks touched in a lap over the trace, over those of the trace: from 1. Caches miss as often if they are so much
-    /// larger.
+    /// Factor of the touched blocks per pass: at least 1. Caches larger by this factor have the same miss ratio.
     pub footprint: f64,
-    /// A closed loop of so many clients, whatever the trace is.
+    /// Number of clients of a closed loop, for any original trace.
     pub clients: Option<u32>,
-    /// Seed of all random draws.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -94,30 +94,31 @@ fn refused(field: &'static str, message: String) -> TraceError {
     TraceError { file: "synthesis".to_owned(), place: Place::File, field, message }
 }
 
-/// What was learnt, and what was written.
+/// What was learnt and written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Synthesis {
-    /// Requests of the trace.
+    /// Number of requests of the original.
     pub learnt_requests: u64,
-    /// The clients of the closed loop that the trace was; null where requests came from outside.
+    /// Number of clients if the original was a closed loop; null if requests came from outside.
     pub learnt_clients: Option<u32>,
-    /// Parts of devices that were dealt out.
+    /// Number of pieces of devices that were rearranged.
     pub pieces: u64,
-    /// The clients of the closed loop that the twin is; null where its requests come from outside.
+    /// Number of clients if the synthetic trace is a closed loop; null if requests come from outside.
     pub clients: Option<u32>,
-    /// Requests of the twin.
+    /// Number of requests of the synthetic trace.
     pub requests: u64,
-    /// From its first arrival to its last.
+    /// Time from its first arrival to its last.
     pub duration_ns: u64,
-    /// What the twin says of itself.
+    /// Metadata of the synthetic trace.
     pub meta: Meta,
 }
 
-/// Writes a twin of the trace that `open` opens to `path`, in the stored form. `progress` hears the number of requests
-/// read and written so far and says whether to go on; nothing is left under any name unless the twin is whole.
+/// Writes a synthetic version of the trace that `open` opens to `path`, in the stored form. `progress` receives the
+/// number of requests read and written so far and returns whether to continue; nothing is left behind unless the trace
+/// is complete.
 ///
 /// # Errors
-/// Options out of range; what the trace or the disk does; a stop, as an error that says so.
+/// When options are out of range; those of the trace or the disk; a stop, as an error that says so.
 pub fn synthesize(
     open: &Open,
     options: &Options,
@@ -127,7 +128,7 @@ pub fn synthesize(
     options.check()?;
     let name = path.display().to_string();
     let stopped = || TraceError::of_file(name.clone(), "stopped; nothing is written");
-    // First, for a place that cannot be written to should be known before the work.
+    // First, so that a path that cannot be written is reported before the work.
     let writer = StoreWriter::write_to(path, AtomicFile::create_whole(path)?)?;
     let (learnt, meta) = learn(open, progress, &stopped)?;
     let learnt_clients = learnt.clients();
@@ -139,7 +140,7 @@ pub fn synthesize(
     }
     let (learnt_requests, mean_gap_ns) = (learnt.requests, learnt.mean_gap_ns());
     let mean_response_ns = learnt.mean_response_ns();
-    // Of more clients, each with the same responses and thoughts, requests come in proportion.
+    // With more clients of equal response and think times, requests arrive proportionally faster.
     let gap_rate = clients.map_or(options.rate, |clients| options.rate * f64::from(clients) / learnt.loop_clients());
     let (requests_max, latest_ns) = match options.length {
         Length::Times(times) => (((learnt_requests as f64 * times).round() as u64).max(1), LATEST_NS),
@@ -188,7 +189,7 @@ fn learn(
     Ok((learnt, meta))
 }
 
-/// What the twin says of itself: nothing of the names, dates and losses of the trace.
+/// Metadata of the synthetic trace: without names, dates and losses of the original.
 fn described(mut meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
     strip_names(&mut meta);
     let Options { rate, footprint, seed, .. } = options;
@@ -197,7 +198,7 @@ fn described(mut meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
         notes.push(format!("a closed loop of {clients} clients: replay it by --mode closed"));
     }
     Meta {
-        // Times that are divided, or follow completions, have steps of their own.
+        // Scaled times, and times that follow completions, have a resolution of their own.
         resolution_ns: if *rate == 1.0 && clients.is_none() { meta.resolution_ns } else { 1 },
         counts: Default::default(),
         rejected: 0,

@@ -1,8 +1,7 @@
-//! Where requests go: the pieces that a trace touches, dealt out anew.
+//! [`Places`]: addresses of requests: the touched pieces of a trace, rearranged.
 //!
-//! A piece is what runs and requests hold together: extents that lie side by side, of which the latter is often entered
-//! from the former. What is used again within a piece is used again in the twin, so that runs, strides and miss ratios
-//! stay; where the piece lies is drawn.
+//! A piece is a set of adjacent extents that runs and consecutive requests connect. Re-use within a piece is preserved,
+//! so runs, strides and miss ratios stay the same; the position of a piece is random.
 
 use headstack_workload::{Purpose, Random};
 use rustc_hash::FxHashMap;
@@ -12,26 +11,26 @@ use super::runs::Ends;
 use crate::analyze::transfers;
 use crate::record::Record;
 
-/// Extents that are told apart at first; they grow when a trace touches too many.
+/// Initial extent size (base-2 logarithm); extents grow if a trace touches too many.
 const EXTENT_SHIFT: u32 = 20;
-/// Extents in memory at most: 2^20 of 1 MiB are a trace that touches a terabyte everywhere.
+/// Largest number of extents in memory: 2^20 of 1 MiB are a trace that touches a terabyte everywhere.
 const EXTENTS_MAX: usize = 1 << 20;
-/// Neighbours belong together if one entry in so many comes across their border.
+/// Neighbours are connected if one entry in so many crosses their border.
 const ENTRIES_PER_CROSSING: u64 = 32;
-/// Laps after which places come again: a twin's addresses end somewhere.
+/// Number of laps after which places repeat, since the addresses of a synthetic trace are limited.
 const LAPS: u64 = 16;
-/// Neighbouring pieces that change places: seeks keep their lengths but for so much.
+/// Number of neighbouring pieces that are permuted: seek distances change by no more than that.
 const DEALT: usize = 16;
 
 #[derive(Clone, Copy, Default)]
 struct Extent {
-    /// Runs and single requests that began here or came in.
+    /// Runs and single requests that began in or entered this extent.
     entries: u64,
-    /// Those of them that came across the lower border.
+    /// Number of entries across the lower border.
     crossings: u64,
 }
 
-/// What a trace touches, as it is read.
+/// Touched extents of a trace.
 pub(super) struct Touched {
     shift: u32,
     extents: FxHashMap<(u32, u64), Extent>,
@@ -63,18 +62,18 @@ impl Touched {
         }
     }
 
-    /// Joins extents two by two.
+    /// Merges pairs of extents.
     fn widen(&mut self) {
         self.shift += 1;
         for ((device, index), extent) in std::mem::take(&mut self.extents) {
             let joined = self.extents.entry((device, index / 2)).or_default();
             joined.entries += extent.entries;
-            // Across the border within it nothing comes in any more.
+            // Entries across the border within it do not count any more.
             joined.crossings += if index % 2 == 0 { extent.crossings } else { 0 };
         }
     }
 
-    /// Deals the pieces out, with room for the copies of each beside it.
+    /// Rearranges the pieces, with adjacent room for the copies of each.
     pub(super) fn dealt(self, footprint: f64, seed: u64) -> Places {
         let mut random = Random::new(seed, Purpose::Addresses);
         let mut extents: Vec<((u32, u64), Extent)> = self.extents.into_iter().collect();
@@ -118,9 +117,9 @@ impl Piece {
     }
 }
 
-/// Says how many copies there are of each piece. Of a fraction, the last copy has as many of the entries, and of pieces that
-/// are as hot as each other, so that it has as much of the footprint too: what it has is used again as in the trace, after
-/// so many fewer requests.
+/// Determines the number of copies of each piece. For a fractional footprint, the last copy has that fraction of the
+/// entries, and of pieces that are equally hot, so that it also has that fraction of the footprint: its re-use is as in
+/// the original, after proportionally fewer requests.
 fn copy(pieces: &mut [Piece], footprint: f64) {
     let (copies, last) = (footprint.ceil() as u64, 1.0 - (footprint.ceil() - footprint));
     let heat = |piece: &Piece| piece.entries as f64 / piece.extents as f64;
@@ -136,7 +135,7 @@ fn copy(pieces: &mut [Piece], footprint: f64) {
     }
 }
 
-/// Where an extent is in the twin, how far from one copy to the next, and how many there are.
+/// Position of an extent in the synthetic trace, distance between copies, and their number.
 #[derive(Clone, Copy)]
 struct Home {
     extent: u64,
@@ -144,9 +143,9 @@ struct Home {
     copies: u64,
 }
 
-/// Gives the pieces of a device, which are in order, their places: neighbours change places at random, and what was
-/// free between them stays free. The last one stays last, for its device may end within its last extent. Says which
-/// extent is the first behind them.
+/// Assigns positions to the pieces of a device, which are in order: neighbours are permuted at random, and gaps between
+/// them are kept. The last one stays last, since its device may end within its last extent. Returns the first extent
+/// after them.
 fn deal(pieces: &[Piece], random: &mut Random, homes: &mut FxHashMap<(u32, u64), Home>) -> u64 {
     let (mut next, mut end) = (pieces[0].first, pieces[0].first);
     let (last, others) = pieces.split_last().expect("a device without pieces is none");
@@ -169,26 +168,26 @@ fn deal(pieces: &[Piece], random: &mut Random, homes: &mut FxHashMap<(u32, u64),
     next
 }
 
-/// Where everything lies in the twin.
+/// All positions in the synthetic trace.
 pub(super) struct Places {
     shift: u32,
     homes: FxHashMap<(u32, u64), Home>,
-    /// For each device, the first extent behind its pieces.
+    /// For each device, the first extent after its pieces.
     ends: FxHashMap<u32, u64>,
-    /// What was dealt out.
+    /// Number of rearranged pieces.
     pub(super) pieces: u64,
-    /// Copies of the footprint, of which the last may have some pieces only.
+    /// Number of copies of the footprint; the last may have only some pieces.
     pub(super) copies: u64,
 }
 
 impl Places {
-    /// Leaves those requests that a copy has pieces for, at their places in the lap of that number. What transfers nothing
-    /// stays where it was, with the request before it.
+    /// Keeps the requests for which a copy has pieces, at their positions in the lap with that number. Requests that
+    /// transfer nothing stay with the previous request.
     ///
-    /// Laps have places of their own, one behind the other, for as many as there may be. So what a lap meets for the first
-    /// time is as new to a cache as it was in the trace.
+    /// Laps have separate positions, one after another, up to a limit. So data that a lap touches for the first time
+    /// are as new to a cache as in the original.
     pub(super) fn keep(&self, requests: &mut Vec<Played>, copy: u64, lap: u64) {
-        // Who is first in the window follows none.
+        // The first request of the window follows none.
         let mut is_kept = copy + 1 < self.copies;
         requests.retain_mut(|Played { record, .. }| {
             if let Some(home) = self.homes.get(&(record.device, record.offset_bytes >> self.shift)) {

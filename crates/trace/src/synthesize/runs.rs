@@ -1,16 +1,16 @@
-//! Which request goes on where another one ended.
+//! [`Ends`]: detects which request continues which earlier one.
 
-/// Places of a device that a run may go on from: as many as the analysis follows.
+/// Number of recent requests per device that a run may continue: as many as the analysis follows.
 const RECENT: usize = crate::analyze::STREAMS;
 
-/// The last ends of requests to one device, with the number of the request that made them.
+/// The last ends of requests to one device, with the numbers of the requests.
 #[derive(Default)]
 pub(super) struct Ends {
     recent: Vec<(u64, u32)>,
 }
 
 impl Ends {
-    /// The request that this one goes on from, if any; `number` is its own.
+    /// Returns the request that this one continues, if any; `number` is its own.
     pub(super) fn follow(&mut self, offset_bytes: u64, end_bytes: u64, number: u32) -> Option<u32> {
         let found = self.recent.iter().position(|&(end, _)| end == offset_bytes);
         let before = found.map(|index| self.recent.remove(index).1);

@@ -1,14 +1,14 @@
-//! How long clients thought, as far as a trace tells.
+//! [`Thoughts`]: think times of clients, as far as a trace reveals them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::record::{NOT_RECORDED, Record};
 
-/// The most requests that are followed in flight, as in the analysis.
+/// Largest number of requests that are followed in flight, as in the analysis.
 const FLIGHTS_MAX: usize = 1 << 20;
 
-/// Completions as recorded, and those that nobody has answered.
+/// Recorded completions, and those without an answer.
 #[derive(Default)]
 pub(super) struct Thoughts {
     in_flight: BinaryHeap<Reverse<u64>>,
@@ -16,7 +16,7 @@ pub(super) struct Thoughts {
 }
 
 impl Thoughts {
-    /// Since the completion that a request answers: the first that no other has answered. 0 if there was none.
+    /// Time since the completion that a request answers: the first without an answer. 0 if there was none.
     pub(super) fn before_ns(&mut self, record: &Record) -> u64 {
         while let Some(&Reverse(at_ns)) = self.in_flight.peek().filter(|at| at.0 <= record.arrival_ns) {
             self.in_flight.pop();
@@ -28,7 +28,7 @@ impl Thoughts {
         self.unanswered.pop_front().map_or(0, |at_ns| record.arrival_ns - at_ns)
     }
 
-    /// Requests in flight with the last one.
+    /// Number of requests in flight including the last one.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.len()
     }

@@ -1,4 +1,4 @@
-//! The twin's requests at their times, and the file that they go to.
+//! [`Twin`]: the requests of a synthetic trace at their times; [`Output`]: its file.
 
 use super::bursts::Played;
 use super::clients::Clients;
@@ -8,25 +8,25 @@ use crate::meta::Meta;
 use crate::record::{NOT_RECORDED, Record};
 use crate::store::StoreWriter;
 
-/// Requests that are handed to the file at a time.
+/// Number of requests written at a time.
 const BATCH: usize = 1 << 12;
 
-/// Requests that come when their copies say; clients, if there are any, have been waiting for them.
+/// Requests at the times of their copies; for a closed loop, clients have been waiting for them.
 pub(super) struct Twin<'a> {
     copies: Copies<'a>,
-    /// Responses and thoughts are so much shorter than the trace's.
+    /// Factor by which response and think times are shorter than the original's.
     rate: f64,
-    /// Gaps are.
+    /// Factor by which gaps are shorter.
     gap_rate: f64,
     last_ns: Option<u64>,
-    /// What was cut off gaps.
+    /// Rounding error of gaps so far.
     carried: f64,
     clients: Option<Clients>,
     mean_response_ns: u64,
 }
 
 impl<'a> Twin<'a> {
-    /// What was in flight when the recording ended takes a client the mean time.
+    /// Requests in flight at the end of the recording get the mean response time.
     pub(super) fn new(
         copies: Copies<'a>,
         (rate, gap_rate): (f64, f64),
@@ -36,7 +36,7 @@ impl<'a> Twin<'a> {
         Twin { copies, rate, gap_rate, last_ns: None, carried: 0.0, clients, mean_response_ns }
     }
 
-    /// The next request; none arrives before the one before.
+    /// Returns the next request, in order of arrival.
     pub(super) fn next(&mut self) -> Result<Record, TraceError> {
         loop {
             if let Some(record) = self.clients.as_mut().and_then(Clients::answered) {
@@ -75,12 +75,12 @@ impl<'a> Output<'a> {
         Output { writer, meta, batch: Vec::with_capacity(BATCH), last_ns: 0 }
     }
 
-    /// Requests so far.
+    /// Number of requests so far.
     pub(super) fn requests(&self) -> u64 {
         self.writer.written() + self.batch.len() as u64
     }
 
-    /// Appends a request; whether a batch was handed over with it.
+    /// Appends a request; returns whether a batch was written with it.
     pub(super) fn add(&mut self, record: Record) -> Result<bool, TraceError> {
         self.last_ns = record.arrival_ns;
         self.batch.push(record);
@@ -92,7 +92,7 @@ impl<'a> Output<'a> {
         Ok(true)
     }
 
-    /// Gives the file its name; says how many requests it has, and when the last of them arrives.
+    /// Gives the file its name; returns its number of requests, and the last arrival.
     pub(super) fn finish(mut self) -> Result<(u64, u64), TraceError> {
         self.writer.write(&self.batch, self.meta)?;
         let requests = self.writer.written();

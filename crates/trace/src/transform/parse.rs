@@ -1,4 +1,4 @@
-//! Steps as text.
+//! Parsing and printing of steps.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ const STEPS: &str = "kind=, device=, process=, time=, first=, clip=, fold=, shif
     sample=, sample-addresses=, unknown= or strip-names";
 
 impl Step {
-    /// Reads a step: `NAME=VALUE`, or `strip-names`.
+    /// Parses a step: `NAME=VALUE`, or `strip-names`.
     ///
     /// # Errors
-    /// One line that says what is wrong and what is allowed.
+    /// The fault and the permitted values, on one line.
     pub fn parse(text: &str) -> Result<Step, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let of = |error: String| format!("{name}: {error}");
@@ -73,7 +73,7 @@ fn operation(name: &str) -> Result<Operation, String> {
     Operation::from_name(name).ok_or_else(|| format!("must be one of {names}, not `{name}`"))
 }
 
-/// A size with its unit: who writes `fold=36` for a drive of 36 GB would get all of it into 36 bytes.
+/// Parses a size with its unit, which is required: `fold=36` for a drive of 36 GB would fold everything into 36 bytes.
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
     let number = text.trim();
@@ -100,7 +100,7 @@ fn range(text: &str, read: impl Fn(&str) -> Result<u64, String>, example: &str) 
     Ok(range)
 }
 
-/// Up to nine digits on each side of the point, so that products of them fit.
+/// Parses up to nine digits on each side of the point, so that products of them fit.
 fn factor(text: &str) -> Result<Factor, String> {
     let wrong = || format!("must be a number above 0 such as 0.5, not `{text}`");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -126,15 +126,15 @@ fn share(text: &str) -> Result<Share, String> {
     Ok(Share { factor, seed })
 }
 
-/// No request ends at or past 2^63 bytes, so that this is behind all of them; nor is a time.
+/// End of all addresses and times: no request ends at or beyond 2^63 bytes.
 const END: u64 = (1 << 63) - 1;
 
-/// A size in the largest unit that does not round it.
+/// Prints a size in the largest unit that represents it exactly.
 fn exact_bytes(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// A time in the largest unit that does not round it.
+/// Prints a time in the largest unit that represents it exactly.
 pub(crate) fn exact_time(ns: u64) -> String {
     let units = [(60_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let (unit_ns, unit) = units.into_iter().find(|(unit_ns, _)| ns.is_multiple_of(*unit_ns)).unwrap_or((1, "ns"));

@@ -63,7 +63,7 @@ fn moving_and_scaling() {
     let second = Record { device: 1, ..record(0, 5, 1) };
     assert_eq!(apply(&["stack=1MiB"], &[second]), [record(0, (1 << 20) + 5, 1)]);
     assert_eq!(apply(&["time-scale=0.5"], &[record(100, 0, 1), record(300, 0, 1)])[1].arrival_ns, 200);
-    // What would arrive past 2^63 ns is left out, and nothing lies behind the end of an open range.
+    // An arrival beyond 2^63 ns is dropped, and nothing is beyond the end of an open range.
     assert_eq!(apply(&["time-scale=3"], &[record(0, 0, 1), record(1 << 62, 0, 1)]), [record(0, 0, 1)]);
     assert_eq!(apply(&["fold=9223372036854775805B-"], &[record(7, 9, 4096)]), [record(7, (1 << 63) - 3, 2)]);
     assert_eq!(apply(&["address-scale=1.5"], &[record(0, 1024, 4)]), [record(0, 1536, 4)]);
@@ -81,7 +81,7 @@ fn samples_are_the_share_asked_for_and_the_same_again() {
     assert_eq!(sample, apply(&["sample=0.1"], &records));
     assert_ne!(sample, apply(&["sample=0.1@7"], &records));
     let blocks = apply(&["sample-addresses=0.1"], &records);
-    // Of a block all hundred requests, or none.
+    // All hundred requests of a block, or none.
     assert!(blocks.len().is_multiple_of(100) && (5_000..15_000).contains(&blocks.len()), "{}", blocks.len());
     assert_eq!(apply(&["sample=1"], &records), records);
 }
@@ -158,7 +158,7 @@ proptest! {
         prop_assert!(folded.offset_bytes >= from && folded.end_bytes() <= from + size);
     }
 
-    /// Batches are an accident of reading.
+    /// Batch boundaries have no effect.
     #[test]
     fn a_step_does_not_see_batches(cut in 0usize..40, seed in 0u64..5) {
         let records: Vec<Record> = (0..40).map(|i| record(i * 10 + 3, i * 700, 512)).collect();

@@ -120,7 +120,7 @@ fn once_takes_every_place_before_any_again_and_in_another_order() {
         rounds.iter().for_each(|round| counts[((round[turn] - 4096) / 512 / 50) as usize] += 1);
         assert_fits(&format!("turn {turn}"), &counts, &[0.05; 20]);
     }
-    // Two random orders agree at one turn on average, and the one before says nothing of the next place.
+    // Two random orders agree at one position on average, and the previous one is independent of the next place.
     let pairs = || rounds.windows(2);
     let same = pairs().map(|pair| pair[0].iter().zip(&pair[1]).filter(|(a, b)| a == b).count()).sum::<usize>();
     assert!((850..1_150).contains(&same), "{same} of 999 expected");

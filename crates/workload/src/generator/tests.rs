@@ -90,7 +90,7 @@ fn random_accesses_are_uniform_over_every_place_that_fits() {
 
 #[test]
 fn zipf_touches_every_block_and_heats_the_top_one_right() {
-    // 16,001 is not a power of two: where a hash modulo the count touches 54 % of the blocks.
+    // 16,001 is not a power of two: a hash modulo the count would reach 54 % of the blocks.
     for n in [1_000u64, 16_001] {
         let span = Span { start_bytes: 0, length_bytes: 4096 * n };
         let zipf =
@@ -194,7 +194,7 @@ fn runs_have_the_requested_length_and_kinds_keep_their_own_pointers() {
     let sequence = Sequence { run: 8, kinds_apart: true, ..Sequence::default() };
     let runs = Workload { sequence, ..workload(vec![line(4096, 100.0, 100.0, 100.0)]) };
     let requests = generate(&runs, SPAN, 5, 800);
-    // The first of all is where the pointer is, and the last of each eight is random.
+    // The first of all is at the pointer, and the last of each eight is random.
     assert_eq!(requests[0].offset_bytes, SPAN.start_bytes);
     let follows = |at: usize| requests[at].offset_bytes == requests[at - 1].offset_bytes + 4096;
     assert!((1..800).filter(|at| at % 8 != 7).all(|at| follows(at) || requests[at].offset_bytes == SPAN.start_bytes));

@@ -150,7 +150,7 @@ impl BootRun {
         let image = Span { length_bytes: image_bytes, ..span };
         let rest = Span { start_bytes: span.start_bytes + image_bytes, length_bytes: span.length_bytes - image_bytes };
         let phase_run = |index: usize, phase: &Phase, own: Span, guest: u32| {
-            // Each phase has draws of its own; those in the image are the same for all guests.
+            // Each phase has separate random numbers; those in the image are the same for all guests.
             let seed = seed_of(setup.seed, "phase", index as u32);
             let arrivals = Arrivals::Closed { outstanding: 1, think: phase.think };
             let draw = |lines: &[AccessLine], span: Span, seed: u64| {

@@ -20,7 +20,7 @@ pub enum Step {
     },
     /// It waits for any of its requests to complete.
     Await,
-    /// It is asked again at this time.
+    /// Must be asked again at this time.
     Think {
         /// The time in nanoseconds.
         until_ns: u64,

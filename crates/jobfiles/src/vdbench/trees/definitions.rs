@@ -1,4 +1,4 @@
-//! Trees, loads and runs: their defaults, and what each parameter sets.
+//! Trees, loads and runs: their defaults, and the effect of each parameter.
 
 use headstack_workload::{ArrivalProcess, InputError};
 
@@ -8,7 +8,7 @@ use crate::vdbench::defined::Definition;
 use crate::vdbench::scan::{Number, Parameter, Unit};
 use crate::vdbench::values::{OpenFlags, Sizes};
 
-/// Folders and files a tree may have; more are a mistake in a file.
+/// Largest number of folders and files of a tree; more indicate a mistake in a file.
 const MEMBERS_MAX: u64 = 1_000_000_000;
 const THREADS_MAX: f64 = 1_024.0;
 const BYTES_MAX: f64 = 1e15;
@@ -19,7 +19,7 @@ pub(super) struct Folder {
     pub(super) place: Option<Parameter>,
     pub(super) tree: Tree,
     pub(super) open: OpenFlags,
-    /// First number and how many.
+    /// First number, and count.
     pub(super) count: Option<(u32, u32)>,
 }
 
@@ -108,7 +108,7 @@ impl Definition for Folder {
 }
 
 impl Folder {
-    /// Checks that the definition holds a tree.
+    /// Checks that the definition is a valid tree.
     pub(super) fn check(&self, place: &Parameter) -> Result<(), InputError> {
         let tree = &self.tree;
         if tree.anchor.is_empty() {
@@ -227,7 +227,7 @@ pub(super) fn threads(parameter: &Parameter, number: Number) -> Result<u32, Inpu
     Ok(parameter.within(number, 1.0..=THREADS_MAX)?.trunc() as u32)
 }
 
-/// What a run overrides in its trees and loads.
+/// Settings that a run overrides in its trees and loads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Override {
     Operation(Operation),
@@ -248,10 +248,10 @@ pub(super) struct FolderRun {
     pub(super) name: String,
     pub(super) place: Option<Parameter>,
     pub(super) loads: Vec<String>,
-    /// Operations a second; `None` is as many as can be done.
+    /// Operations per second; `None` for as many as possible.
     pub(super) rates: Vec<Option<f64>>,
     pub(super) format: Format,
-    /// Whether nothing but the format is asked for.
+    /// Whether it only formats.
     pub(super) formats_alone: bool,
     pub(super) process: ArrivalProcess,
     pub(super) elapsed_ns: u64,
@@ -341,7 +341,7 @@ impl FolderRun {
         Ok(())
     }
 
-    /// Adds a loop inside all others; one of the same keyword is replaced.
+    /// Adds a loop inside all others, replacing one with the same keyword.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
         self.loops.retain(|(known, _)| *known != keyword);
         self.loops.push((keyword, values));

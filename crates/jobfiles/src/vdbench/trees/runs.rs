@@ -1,4 +1,4 @@
-//! Runs on trees as phases: which loads run on which trees, how often, and at which rate.
+//! Converts runs on trees to phases: which loads run on which trees, how often, and at which rate.
 
 use headstack_workload::InputError;
 use headstack_workload::quantity::format_bytes;
@@ -10,7 +10,7 @@ use crate::trees::{Tree, TreeLoad, TreePhase};
 use crate::vdbench::runs::{PHASES_MAX, combinations, matches, names};
 use crate::vdbench::scan::Parameter;
 
-/// All runs of a file, in order.
+/// Returns all runs of a file, in order.
 pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputError> {
     let mut phases = Vec::new();
     for run in &definitions.runs.all {
@@ -79,7 +79,7 @@ fn phase(
     })
 }
 
-/// A load on each of its trees.
+/// Adds a load for each of its trees.
 fn add(
     definitions: &Definitions,
     run: &FolderRun,
@@ -182,7 +182,7 @@ fn change(load: &mut TreeLoad, value: &Override) {
     }
 }
 
-/// Loads without a share have what the others leave, evenly.
+/// Distributes the rest evenly among loads without a share.
 fn share(loads: &mut [TreeLoad], place: &Parameter) -> Result<(), InputError> {
     let sum: f64 = loads.iter().filter_map(|load| load.share_percent).sum();
     let without = loads.iter().filter(|load| load.share_percent.is_none()).count();
@@ -201,7 +201,7 @@ fn share(loads: &mut [TreeLoad], place: &Parameter) -> Result<(), InputError> {
     Ok(())
 }
 
-/// As vdbench names runs and their loops.
+/// Name of a run and its loops, as in vdbench.
 fn name(run: &FolderRun, overrides: &[Override], rate_per_s: Option<f64>) -> String {
     let text = |value: &Override| match value {
         Override::Operation(operation) => format!("operation={}", operation.name()),

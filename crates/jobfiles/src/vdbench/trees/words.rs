@@ -1,11 +1,11 @@
-//! The keywords of trees, their loads and their runs, in the order of vdbench's sources (`FsdEntry.java`,
-//! `FwdEntry.java`, `RD_entry.java`): one that is cut short means the first that begins with it.
+//! Keywords of trees, their loads and their runs, in the order of vdbench's sources (`FsdEntry.java`, `FwdEntry.java`,
+//! `RD_entry.java`): an abbreviation means the first that begins with it.
 
 use headstack_workload::document::InputError;
 
 use crate::vdbench::scan::Parameter;
 
-/// What a keyword of a definition means.
+/// Meaning of a definition's keyword.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Word {
     Anchor,
@@ -36,9 +36,9 @@ pub(super) enum Word {
     Interval,
     Warmup,
     Pause,
-    /// Changes nothing of the load by itself.
+    /// Does not change the load.
     Nothing,
-    /// Is not done; the text says what becomes of it.
+    /// Not supported, with the remark.
     NotDone(&'static str),
     Refused(&'static str),
 }
@@ -124,7 +124,7 @@ pub(super) const RD: &[(&str, Word)] = &[
     ("mount", NotDone("nothing is mounted")),
 ];
 
-/// What a keyword means in a table.
+/// Looks up a keyword in a table.
 pub(super) fn meaning(table: &[(&str, Word)], parameter: &Parameter) -> Result<Word, InputError> {
     let keyword = parameter.keyword.as_str();
     let exact = table.iter().find(|(name, _)| *name == keyword);

@@ -1,4 +1,4 @@
-//! Stamps, the rule, the ledger's file, and what a scan tells apart.
+//! Stamps, the rule, the ledger's file, and the classes of a scan.
 
 mod model;
 mod verdicts;
@@ -27,7 +27,7 @@ fn sector(offset: u64, generation: u32) -> [u8; 512] {
     sector
 }
 
-/// A place for a file that goes with the test.
+/// A path for a file that is removed with the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -80,7 +80,7 @@ fn data_differ_between_places_and_generations() {
             word.iter().for_each(|&byte| bytes[usize::from(byte)] += 1);
         }
     }
-    // Chi-square of 255 degrees of freedom: 330.5 is passed by one in a thousand.
+    // Chi-square with 255 degrees of freedom exceeds 330.5 with probability 0.001.
     let expected = 2000.0 * 448.0 / 256.0;
     let chi: f64 = bytes.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
     assert!(chi < 330.5, "chi-square {chi}: the data can be compressed");
@@ -176,7 +176,7 @@ fn a_ledger_whose_host_went_down_is_milder() {
     let mut new = vec![0; 4096];
     stamper.ended(stamper.fill(0, &mut new).unwrap(), Outcome::Acknowledged);
     drop(stamper);
-    // The host comes up with the ledger as of the sync, and another boot.
+    // The host comes up with the ledger as of the sync, in another boot.
     let mut lost = synced;
     lost[128..144].fill(0xee);
     std::fs::write(&path.0, &lost).unwrap();
@@ -191,7 +191,7 @@ fn a_ledger_whose_host_went_down_is_milder() {
     assert_eq!(judge(&old).intact.count, 1);
     assert_eq!(judge(&[0; 4096]).faults(), 0);
     assert_eq!(judge(&[9; 4096]).foreign.count, 1);
-    // It stays so after a run has gone on with it.
+    // It stays so after a run has continued with it.
     drop(Stamper::resume(ledger).unwrap().finish().unwrap());
     assert!(Ledger::open(&path.0).unwrap().is_lagging());
 }

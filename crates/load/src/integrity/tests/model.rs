@@ -1,4 +1,4 @@
-//! The rule against its definition, and the checks against a device that reorders, tears, loses and forgets.
+//! Compares the rule with its definition, and the checks with a device that reorders, tears, loses and forgets.
 
 use proptest::prelude::*;
 
@@ -8,21 +8,21 @@ const UNITS: u64 = 4;
 const UNIT: usize = 1024;
 const SECTOR: usize = 512;
 
-/// A request as the definition sees it: when it was issued and how and when it ended, on one clock.
+/// A request as the definition has it: when it was issued, and how and when it ended, on one clock.
 struct Event {
     units: std::ops::Range<u64>,
     data: Option<Vec<u8>>,
     issued: usize,
     ended: Option<(usize, Outcome)>,
     ticket: Ticket,
-    /// Sectors that the device has yet to write.
+    /// Sectors that the device has still to write.
     pending: Vec<usize>,
 }
 
 struct Flush {
     begun: usize,
     epoch: u32,
-    /// Versions of each sector when it began.
+    /// Version of each sector when it began.
     versions: Vec<usize>,
     done: bool,
 }
@@ -33,7 +33,8 @@ struct Read {
     content: Vec<Option<Vec<u8>>>,
 }
 
-/// A device with a volatile cache: per sector every content since it was made, and from where on power loss may leave.
+/// A device with a volatile cache: per sector all contents since it was created, and the first of them that a power
+/// loss may leave.
 struct Model {
     stamper: Stamper,
     clock: usize,
@@ -101,7 +102,7 @@ impl Model {
         });
     }
 
-    /// The device writes a sector, in any order; a trim zeroes it or not.
+    /// Writes one sector, in any order; a trim zeroes it or not.
     fn write_one_sector(&mut self, at: usize, choice: u64) {
         let event = &mut self.events[at];
         if event.pending.is_empty() {
@@ -184,14 +185,14 @@ impl Model {
         scanner.finish()
     }
 
-    /// The process is killed: the device keeps what it has.
+    /// Kills the process: the device keeps its contents.
     fn check_killed(&self) {
         let content: Vec<u8> = self.versions.iter().flat_map(|versions| versions.last().unwrap().clone()).collect();
         let report = self.scan(0, &content);
         assert_eq!(report.faults(), 0, "after a kill: {report:?}");
     }
 
-    /// Power is lost: of every sector any content since the last flush is left.
+    /// Cuts the power: each sector keeps any of its contents since the last flush.
     fn check_power_lost(&self, choices: &[u64]) {
         let sectors = self.versions.iter().zip(&self.kept).zip(choices.iter().cycle());
         let content: Vec<u8> = sectors
@@ -202,7 +203,8 @@ impl Model {
         assert_eq!(severe, (0, 0, 0, 0), "after power was lost: {report:?}");
     }
 
-    /// By the definition: acknowledged writes to a unit that were issued after `ended`; only those on the medium.
+    /// By the definition: whether acknowledged writes to a unit were issued after `ended`; with `on_medium`, only
+    /// durable ones count.
     fn superseded(&self, unit: u64, ended: Option<usize>, on_medium: bool) -> bool {
         let Some(ended) = ended else { return false };
         self.events.iter().any(|event| {
@@ -217,7 +219,7 @@ impl Model {
         })
     }
 
-    /// Every content that a unit ever had or was to have: a fault exactly if the definition says so.
+    /// Checks every content that a unit ever had or was to have: a fault exactly if the definition says so.
     fn check_rule(&self, unit: u64) {
         let here = || self.events.iter().filter(move |event| event.units.contains(&unit));
         let ended = |event: &Event| event.ended.map(|(at, _)| at);
@@ -243,7 +245,7 @@ impl Model {
     }
 }
 
-/// One fault in what a settled device holds.
+/// Plants one fault in the contents of a settled device.
 fn plant(content: &mut [u8], old: &[u8], fault: u8, at: usize) -> bool {
     let unit = at % UNITS as usize * UNIT;
     let before = content.to_vec();
@@ -257,7 +259,7 @@ fn plant(content: &mut [u8], old: &[u8], fault: u8, at: usize) -> bool {
     content != before
 }
 
-/// `PROPTEST_CASES`, or enough to meet what two overlapping writes and a trim can do.
+/// `PROPTEST_CASES`, or enough to cover what two overlapping writes and a trim can do.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
 }

@@ -1,4 +1,4 @@
-//! Each class and each severity, from the one fault that makes it.
+//! Each class and each severity, from a single fault that causes it.
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn of_writes_that_overlap_either_stays_until_a_later_one() {
     let third = bench.write(0, UNIT);
     assert_eq!((bench.found(&one).0, bench.found(&two).0), (Class::Stale, Class::Stale));
     assert_eq!(bench.found(&mixed).0, Class::Torn);
-    // A write that fails is there or not.
+    // A failed write may be there or not.
     let mut failed = vec![0; UNIT];
     bench.stamper.ended(bench.stamper.fill(0, &mut failed).unwrap(), Outcome::Failed);
     assert_eq!((bench.scan(0, &third).intact.count, bench.scan(0, &failed).intact.count), (1, 1));
@@ -175,7 +175,7 @@ fn a_read_is_held_against_all_that_could_be_there_while_it_ran() {
     bench.stamper.check(&expectation, &half_copied, &mut report);
     assert_eq!((report.unsettled.count, report.corrupt.count), (2, 1));
     bench.stamper.ended(under_way, Outcome::Acknowledged);
-    // A trim and a write that came and went while the read ran.
+    // A trim and a write that began and ended while the read ran.
     bench.stamper.expect(0, UNIT as u64, &mut expectation).unwrap();
     bench.stamper.ended(bench.stamper.trim(0, UNIT as u64).unwrap(), Outcome::Acknowledged);
     bench.write(0, UNIT);

@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((layout.map.slice_groups, layout.map.slice_rows), (4, 3));
         assert_eq!(layout.map.slice_groups * layout.map.width() * ROW_BYTES, 576 << 20);
         assert_eq!(layout.map.groups, 40);
-        // (C - S) x D / (D + P) of what the members hold.
+        // (C - S) x D / (D + P) of the members' capacity.
         let shape =
             Shape { members: 14, record_bytes: 128 * KIB, unit_bytes: 4096, member_bytes: 30 * ROW_BYTES, ..shape() };
         assert_eq!(capacity_bytes(&shape, 1, 8, 2), 12 * 30 * ROW_BYTES * 8 / 9);

@@ -277,7 +277,7 @@ impl Parity {
         of_parity!(self, level => level.parity_bytes(part))
     }
 
-    /// Calls `each` with the parts of rows that a run of bytes touches.
+    /// Calls `each` with the parts of stripes that a run of bytes touches.
     pub fn parts(&self, offset_bytes: u64, length_bytes: u64, each: impl FnMut(RowPart)) {
         of_parity!(self, level => level.parts(offset_bytes, length_bytes, each))
     }

@@ -125,7 +125,7 @@ pub struct Shape {
     pub unit_bytes: u64,
     /// Bytes used of each member.
     pub member_bytes: u64,
-    /// Bytes of a record, where the level keeps records.
+    /// Bytes of a record, if the level has records.
     pub record_bytes: u64,
     /// How parity rotates from row to row.
     pub rotation: Rotation,
@@ -203,7 +203,7 @@ pub trait Copying: Placing {
     fn copies(&self) -> usize;
 }
 
-/// The part of a row that a write touches, in bytes of the row's data.
+/// The part of a stripe that a write touches, in bytes of the stripe's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPart {
     /// The row, counted over all spans.
@@ -255,7 +255,7 @@ pub trait Coding: Placing {
     /// Calls `each` with the parities that a write of an extent of data updates.
     fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent));
 
-    /// Calls `each` with the parts of rows that a run of bytes touches.
+    /// Calls `each` with the parts of stripes that a run of bytes touches.
     fn parts(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(RowPart)) {
         let row_bytes = self.row_bytes();
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);

@@ -138,7 +138,7 @@ impl Groups {
         self.has_hole(class, self.total(class).hand)
     }
 
-    /// Takes the first empty slot of the group being filled, or else of the next that has one and is not `except`.
+    /// Takes the first empty slot of the current group, or else of the next that has one and is not `except`.
     pub fn take_hole(&mut self, class: Class, owner: u32, except: Option<u32>) -> Option<Slot> {
         let hand = self.total(class).hand;
         let groups = self.groups.len() as u32;

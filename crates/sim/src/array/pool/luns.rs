@@ -1,4 +1,4 @@
-//! The logical side of the map: which slot holds a segment of a LUN, and when it was written.
+//! The logical side of the map: the slot of each segment of a LUN, and its last write.
 
 use super::layout::Slot;
 

@@ -1,4 +1,4 @@
-//! [`Migration`]: segments that move between the classes, and the accesses that it takes.
+//! [`Migration`]: segments that move between the classes, and the accesses of the move.
 
 use super::layout::{Extent, Slot};
 

@@ -78,7 +78,7 @@ pub struct Space {
     pub mirrored_bytes: u64,
     /// Stripes: data, dead data and parities.
     pub parity_bytes: u64,
-    /// Data in stripes that were written elsewhere or deleted since.
+    /// Data in stripes that were since written elsewhere or deleted.
     pub dead_bytes: u64,
     /// Empty pairs in mirrored groups.
     pub hole_bytes: u64,
@@ -144,7 +144,7 @@ impl Pool {
     /// slot is available, and is updated in place (data and both parities read and written).
     ///
     /// # Errors
-    /// The segment has no space yet and there is none.
+    /// When the segment has no space yet and there is none.
     #[inline]
     pub fn write(&mut self, lun: u32, segment: u32) -> Result<Written, PoolFull> {
         let stamp = self.tick();

@@ -366,11 +366,11 @@ impl ReadAhead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WriteCache {
-    /// When it is on the media.
+    /// Once it is on the media.
     Off,
     /// Early for a write that finds the drive without another command or that appends to a dirty extent.
     Appending,
-    /// When it is in the buffer.
+    /// Once it is in the buffer.
     On,
     /// Like [`Self::On`], but the buffer survives a power loss: a flush or a forced write does not wait for the media,
     /// and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).

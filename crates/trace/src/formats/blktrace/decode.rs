@@ -1,4 +1,4 @@
-//! Binary records, whatever their version and byte order, and what else stands between them.
+//! Decodes binary records of any version and byte order, and the data between them ([`Stream`]).
 
 use super::events::{Event, What, category, flags, operation};
 use super::pairing::Pairing;
@@ -9,31 +9,31 @@ use crate::record::Flags;
 
 /// The upper three bytes of a record's first word; the lowest is the version.
 const MAGIC: u32 = 0x6561_7400;
-/// Bit of the event that says that a cgroup's id opens the pdu.
+/// Bit of an event whose pdu begins with a cgroup id.
 const CGROUP: u64 = 0x100;
 /// Events of a notify record.
 const NOTE_PROCESS: u64 = 0;
 const NOTE_WALL_CLOCK: u64 = 1;
 const CGROUP_BYTES: usize = 8;
-/// Bytes in which the layout of version 7 is told from the hybrid: a hundred records.
+/// Bytes used to distinguish the layout of version 7 from the hybrid: a hundred records.
 const UNDECIDED_BYTES: usize = 100 * V7_BYTES;
-/// No pdu of the kernel's own events is longer: a cgroup's id and a remap's 16 bytes, and what a driver adds.
+/// Longest pdu of the kernel's own events: a cgroup id and the 16 bytes of a remap, and additions of drivers.
 const HYBRID_PDU_BYTES_MAX: u64 = 64;
-/// No line about lost events is longer.
+/// Longest line about lost events.
 const LOST_LINE_BYTES_MAX: usize = 64;
-/// Time that goes back by more is no matter of events that overtook each other.
+/// Largest backward step of time that concurrent events can explain.
 const DISORDER_NS_MAX: u64 = 1_000_000_000;
 
 const V7_BYTES: usize = 48;
 const V8_BYTES: usize = 64;
 
-/// Where the fields of a record are.
+/// Layout of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     V7,
     V8,
-    /// What tracefs gives from Linux 6.19 on: the header of version 7 on the body of version 8, cut to 48 bytes, so that
-    /// error and pdu length are missing.
+    /// The output of tracefs from Linux 6.19 on: the header of version 7 on the body of version 8, cut to 48 bytes, so
+    /// that error and pdu length are missing.
     Hybrid,
 }
 
@@ -41,19 +41,19 @@ enum Layout {
 #[derive(Debug)]
 pub(crate) struct Stream {
     file: String,
-    /// Bytes that are not decoded.
+    /// Bytes that are not decoded yet.
     pub(crate) buffer: Vec<u8>,
-    /// Place of the first of them.
+    /// Position of the first of them.
     at: u64,
     is_big_endian: bool,
     version: u8,
     layout: Option<Layout>,
-    /// Where bytes began that are no record.
+    /// Position of the first byte that belongs to no record.
     garbage_from: Option<u64>,
     last_ns: u64,
 }
 
-/// The fields of a record that are used.
+/// The used fields of a record.
 struct Raw {
     at_ns: u64,
     sector: u64,
@@ -65,7 +65,7 @@ struct Raw {
     pdu_bytes: usize,
 }
 
-/// The head begins with a record, or with the line that says that events before it were lost.
+/// Whether the head begins with a record, or with a line about lost events.
 pub(super) fn fits(head: Head<'_>) -> bool {
     let mut bytes = head.bytes;
     while let Some(Some((_, length))) = lost_line(bytes, true) {
@@ -74,7 +74,7 @@ pub(super) fn fits(head: Head<'_>) -> bool {
     magic(bytes).is_some()
 }
 
-/// Version and byte order of the record that begins there.
+/// Version and byte order of the record at the start of `bytes`.
 #[inline]
 fn magic(bytes: &[u8]) -> Option<(u8, bool)> {
     let word = *bytes.first_chunk::<4>()?;
@@ -88,8 +88,8 @@ fn magic(bytes: &[u8]) -> Option<(u8, bool)> {
     }
 }
 
-/// Number of lost events and length of the line that says so: `CPU:1 [LOST 1716 EVENTS]`. Nothing if the bytes are no such
-/// line; `Some(None)` if more of them are needed to tell.
+/// Number of lost events and length of the line `CPU:1 [LOST 1716 EVENTS]`. `None` if the bytes are no such line;
+/// `Some(None)` if more bytes are needed.
 fn lost_line(bytes: &[u8], is_last: bool) -> Option<Option<(u64, usize)>> {
     const START: &[u8] = b"CPU:";
     let common = bytes.len().min(START.len());
@@ -121,11 +121,11 @@ impl Stream {
         }
     }
 
-    /// Decodes what is complete in the buffer; what is not stays there, unless this `is_last`. Names go to `pairing`
+    /// Decodes all complete records in the buffer; the rest remains there, unless this `is_last`. Names go to `pairing`
     /// at once.
     ///
     /// # Errors
-    /// A version that is not known; bytes that are no record, unless they are to be skipped.
+    /// When a version is unknown, or bytes belong to no record, unless they are to be skipped.
     pub(crate) fn decode(
         &mut self,
         is_last: bool,
@@ -147,7 +147,7 @@ impl Stream {
         if self.is_big_endian == was_big_endian { Ok(()) } else { self.decode(is_last, events, pairing, out) }
     }
 
-    /// Number of bytes that were used: none from the first record on if that shows another byte order.
+    /// Returns the number of bytes used, up to the first record with another byte order.
     fn decode_all<const BIG: bool>(
         &mut self,
         buffer: &[u8],
@@ -213,8 +213,8 @@ impl Stream {
         }
     }
 
-    /// Tells version 7 from the hybrid by which of them says something in most of the records; nothing if there are too
-    /// few of them.
+    /// Distinguishes version 7 from the hybrid by which of them yields valid values in most of the records; `None` if
+    /// there are too few.
     fn decide(&mut self, bytes: &[u8], is_last: bool) -> Option<Layout> {
         let start = &bytes[..bytes.len().min(UNDECIDED_BYTES)];
         let (mut v7, mut hybrid) = (0, 0);
@@ -241,7 +241,7 @@ impl Stream {
         self.layout
     }
 
-    /// Length of what stands between records; 0 if more bytes are needed to tell.
+    /// Length of the data between records; 0 if more bytes are needed.
     fn skip(&mut self, bytes: &[u8], used: u64, is_last: bool, out: &mut Collector) -> Result<usize, TraceError> {
         if let Some(line) = lost_line(bytes, is_last) {
             let Some((lost, length)) = line else { return Ok(0) };
@@ -262,7 +262,8 @@ impl Stream {
         Ok(next.unwrap_or(unknown))
     }
 
-    /// Rejects what stood before the record that begins here. The hybrid does not say how long a pdu is: one is no garbage.
+    /// Rejects the data before the record that begins here. The hybrid does not state the length of a pdu, so a pdu is
+    /// accepted.
     #[inline]
     fn end_garbage(&mut self, used: u64, out: &mut Collector) -> Result<(), TraceError> {
         let Some(from) = self.garbage_from.take() else { return Ok(()) };
@@ -302,7 +303,7 @@ impl Stream {
         if what == What::Complete && raw.has_error {
             flags = flags.with(Flags::ERROR);
         }
-        // The kernel writes what it adds in network order.
+        // The kernel writes its additions in network byte order.
         let second_sector = pdu.first_chunk().map_or(0, |sector| u64::from_be_bytes(*sector));
         let event = Event {
             at_ns: raw.at_ns,
@@ -325,7 +326,8 @@ impl Stream {
     }
 }
 
-/// What the kernel tells beside events: names of processes, the time of day. Unlike the rest it is in the host's order.
+/// Processes the kernel's notes: names of processes, the time of day. Unlike the rest they are in the host's byte
+/// order.
 fn note<const BIG: bool>(raw: &Raw, number: u64, pdu: &[u8], pairing: &mut Pairing, out: &mut Collector) {
     match number {
         NOTE_PROCESS => {
@@ -362,7 +364,7 @@ fn half<const BIG: bool>(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 impl Raw {
-    /// The record that begins there and its length with its pdu, of which not all need be there.
+    /// Parses the record at the start; returns it with its length including the pdu, which may be incomplete.
     #[inline]
     fn read<const BIG: bool>(bytes: &[u8], layout: Layout) -> Option<(Raw, usize)> {
         let length = if layout == Layout::V8 { V8_BYTES } else { V7_BYTES };
@@ -391,14 +393,14 @@ impl Raw {
             action,
             pid,
             device,
-            // A negative error number in 16 bits: whatever is not 0 is one.
+            // A negative error number in 16 bits: any value except 0 is an error.
             has_error: error != 0,
             pdu_bytes: usize::from(pdu_bytes),
         };
         Some((raw, length + usize::from(pdu_bytes)))
     }
 
-    /// The action is one: an event that there is, and a category.
+    /// Whether the action is valid: a known event, and a category.
     fn is_plausible(&self) -> bool {
         let (number, categories) = (self.action & 0xffff & !CGROUP, self.action >> 16);
         let is_note = categories & category::NOTIFY != 0 && number <= 2;

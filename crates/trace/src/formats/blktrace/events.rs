@@ -1,36 +1,36 @@
-//! The events of Linux' block layer that a request's way is told from, and what their bits mean.
+//! [`Event`]: the events of Linux' block layer from which requests are reconstructed, and the meaning of their bits.
 
 use crate::error::{Problem, refused};
 use crate::record::{Flags, Operation};
 use crate::text::BYTES_END;
 use crate::time::TIME_NS_END;
 
-/// The block layer counts in sectors of 512 bytes, whatever the drive's are.
+/// Sector size of the block layer, for any drive.
 pub(crate) const SECTOR_BYTES: u64 = 512;
-/// The first sector that is past 2^63 bytes.
+/// The first sector beyond 2^63 bytes.
 const SECTORS_END: u64 = BYTES_END / SECTOR_BYTES;
 
-/// What happened to a request.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Q: the file system or a program handed it over.
+    /// Q: the file system or a program submitted it.
     Queue,
-    /// G: the kernel had a request for it.
+    /// G: the kernel allocated a request for it.
     Get,
-    /// I: it was in the scheduler's queue.
+    /// I: it was inserted into the scheduler's queue.
     Insert,
-    /// X: it was cut in two.
+    /// X: it was split in two.
     Split,
-    /// R: the driver gave it back.
+    /// R: the driver returned it.
     Requeue,
-    /// D: the driver was given it.
+    /// D: the driver received it.
     Issue,
-    /// C: the device is done with it, or with its first part.
+    /// C: the device completed it, or its first part.
     Complete,
 }
 
 impl What {
-    /// The event of that number in a binary trace; nothing for those that tell nothing of a request's way.
+    /// The event with that number in a binary trace; `None` for those that are not about a stage of a request.
     #[inline]
     pub(crate) fn from_number(number: u64) -> Option<What> {
         match number {
@@ -45,7 +45,7 @@ impl What {
         }
     }
 
-    /// The event of that letter in blkparse's text, likewise.
+    /// The event with that letter in blkparse's text; `None` likewise.
     pub(crate) fn from_letter(letter: &[u8]) -> Option<What> {
         match letter {
             b"Q" => Some(What::Queue),
@@ -60,26 +60,26 @@ impl What {
     }
 }
 
-/// One of them.
+/// An event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) at_ns: u64,
     pub(crate) sector: u64,
-    /// Where the second part of a split begins.
+    /// Start of the second part of a split.
     pub(crate) second_sector: u64,
     pub(crate) bytes: u32,
     /// Major number << 20 | minor.
     pub(crate) device: u32,
     pub(crate) pid: u32,
-    /// What the event says, with [`Flags::ERROR`] of a completion that failed.
+    /// Flags of the event, with [`Flags::ERROR`] for a failed completion.
     pub(crate) flags: Flags,
     pub(crate) operation: Operation,
     pub(crate) what: What,
 }
 
 impl Event {
-    /// The event as it is paired. Flushes and pass-through commands have no address: the kernel says 0 or 2^64 - 1, and not
-    /// always the same of one request.
+    /// Normalises the event for pairing. Flushes and pass-through commands have no address: the kernel writes 0 or 2^64
+    /// - 1, not always the same for one request.
     #[inline]
     pub(crate) fn checked(mut self) -> Result<Event, Problem> {
         if self.operation == Operation::Flush || self.flags.contains(Flags::PASS_THROUGH) {
@@ -96,7 +96,7 @@ impl Event {
     }
 }
 
-/// Bits of an action above its event: what kind of request it is, and which stage it is in.
+/// Bits of an action above its event: categories of request and stage.
 pub(crate) mod category {
     pub(crate) const READ: u64 = 1;
     pub(crate) const WRITE: u64 = 1 << 1;
@@ -110,12 +110,12 @@ pub(crate) mod category {
     pub(crate) const FUA: u64 = 1 << 15;
     /// Reset, finish, open or close of a zone, or of all (version 8). An append, bit 16, is a write.
     pub(crate) const ZONE_MANAGEMENT: u64 = 0b1_1111 << 17;
-    /// There are none above this.
+    /// Upper limit of the category bits.
     pub(crate) const END: u64 = 1 << 24;
 }
 
-/// What a request of these categories and that length does. One that moves nothing and flushes nothing manages zones; of a
-/// pass-through command only the direction is known.
+/// Operation of a request with these categories and length. One that moves nothing and flushes nothing manages zones; a
+/// pass-through command only has a direction.
 #[inline]
 pub(crate) fn operation(categories: u64, bytes: u32) -> Operation {
     use category::*;
@@ -135,7 +135,7 @@ pub(crate) fn operation(categories: u64, bytes: u32) -> Operation {
     }
 }
 
-/// The flags of a request of these categories and that length.
+/// Flags of a request with these categories and length.
 #[inline]
 pub(crate) fn flags(categories: u64, bytes: u32) -> Flags {
     use category::*;
@@ -148,12 +148,12 @@ pub(crate) fn flags(categories: u64, bytes: u32) -> Flags {
     ];
     let mut flags = Flags::default();
     for (bit, flag) in FLAGS {
-        // What has no bytes writes none through: an empty barrier is a flush.
+        // FUA without data has no effect: an empty barrier is a flush.
         if categories & bit != 0 && (bit != FUA || bytes > 0) {
             flags = flags.with(flag);
         }
     }
-    // A flush of its own is an operation; with data to write it is asked for before them.
+    // A separate flush is an operation; with data to write it precedes them.
     if categories & FLUSH != 0 && bytes > 0 { flags.with(Flags::PRE_FLUSH) } else { flags }
 }
 

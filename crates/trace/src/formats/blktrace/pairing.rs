@@ -1,8 +1,8 @@
-//! Requests from events: who is completed by what.
+//! [`Pairing`]: reconstructs requests from events.
 //!
-//! Ranges wait at their address, first as queued, then as issued; an issue takes the queued ranges that tile it (several
-//! where they were merged, a part of one where it was split), a completion takes the issue of the same device, sector, length
-//! and operation that waited longest. Pairing by address alone would take the wrong one of two requests that overlap.
+//! Ranges wait at their address, first as queued, then as issued; an issue takes the queued ranges that tile it
+//! (several if they were merged, a part of one if it was split), a completion takes the longest-waiting issue of the
+//! same device, sector, length and operation. Pairing only by address would confuse overlapping requests.
 
 use rustc_hash::FxHashMap;
 
@@ -13,19 +13,19 @@ use crate::collect::Collector;
 use crate::meta::ResponseSpan;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
-/// Where a request is counted.
+/// Stage at which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Where the file system or program queued it: Q to C.
+    /// When the file system or program queued it: Q to C.
     Queue,
-    /// Where the driver was given it, after merges and splits: D to C.
+    /// When the driver received it, after merges and splits: D to C.
     Issue,
 }
 
-/// Events that are looked at for a queued request before a trace is taken to have none.
+/// Number of events without a queued request after which a trace is assumed to have none.
 const UNDECIDED_EVENTS: usize = 1 << 14;
 
-/// A part of a request: all of it unless it was split.
+/// A part of a request; the whole request unless it was split.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     /// Number of its request, from the start of the trace.
@@ -34,18 +34,18 @@ struct Part {
     operation: Operation,
 }
 
-/// What the driver was given and has not completed.
+/// A request that the driver received and has not completed.
 #[derive(Debug)]
 struct Issue {
     bytes: u32,
     operation: Operation,
     is_pass_through: bool,
-    /// A write with FUA: its completion makes it durable.
+    /// Whether it is a write with FUA: its completion makes it durable.
     is_forced: bool,
-    /// The requests in it, in order of address: none where they were queued before the trace began.
+    /// The requests in it, in address order: none if they were queued before the trace began.
     first: Option<Part>,
     more: Vec<Part>,
-    /// Number of the first request that came after it.
+    /// Number of the first request that arrived after it.
     next_request: u64,
 }
 
@@ -53,12 +53,12 @@ struct Issue {
 struct Device {
     number: u32,
     index: u32,
-    /// Issues were seen. Stacked devices have none: their requests complete from the queue.
+    /// Whether issues were seen. Stacked devices have none: their requests complete from the queue.
     has_issues: bool,
     has_flushes: bool,
 }
 
-/// Turns events into records in order of their arrival.
+/// Turns events into records in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Pairing {
     stage: Option<Stage>,
@@ -67,7 +67,7 @@ pub(crate) struct Pairing {
     queued: Places<Part>,
     issued: Places<Issue>,
     requests: Requests,
-    /// Data of forced writes that are on a device without FUA: the flush that follows makes them durable. Device and part.
+    /// Device and part of forced writes whose data are on a device without FUA: the following flush makes them durable.
     unflushed: Vec<(u32, Part)>,
     devices: Vec<Device>,
     processes: FxHashMap<u32, u32>,
@@ -75,7 +75,7 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// Counts requests at `stage`; by default where they were queued, if any was.
+    /// Creates a pairing that counts requests at `stage`; by default where they were queued, if any was.
     pub(crate) fn new(stage: Option<Stage>, out: &mut Collector) -> Pairing {
         out.meta.response = stage.map(Stage::response);
         Pairing {
@@ -91,7 +91,7 @@ impl Pairing {
         }
     }
 
-    /// Takes the next event.
+    /// Processes the next event.
     #[inline]
     pub(crate) fn event(&mut self, event: &Event, out: &mut Collector) {
         match self.stage {
@@ -107,7 +107,7 @@ impl Pairing {
         }
     }
 
-    /// From here on that process has that name.
+    /// Sets the name of a process from now on.
     pub(crate) fn name(&mut self, pid: u32, name: &str, out: &mut Collector) {
         if self.names.get(&pid).is_some_and(|known| known == name) {
             return;
@@ -122,17 +122,17 @@ impl Pairing {
         }
     }
 
-    /// Requests that have arrived so far.
+    /// Number of requests that have arrived so far.
     pub(crate) fn arrived(&self) -> u64 {
         self.requests.end()
     }
 
-    /// What arrived before `at_ns` holds nobody up any longer: its completion was lost.
+    /// Stops waiting for requests that arrived before `at_ns`: their completions were lost.
     pub(crate) fn give_up_before(&mut self, at_ns: u64) {
         self.requests.give_up_before(at_ns);
     }
 
-    /// Hands over the requests of which nothing more is to come, as far as none before them is waiting.
+    /// Returns finished requests, as long as no earlier one is waiting.
     pub(crate) fn hand_over(&mut self, out: &mut Collector) {
         if self.requests.hand_over(out) {
             let first = self.requests.first();
@@ -142,7 +142,7 @@ impl Pairing {
         }
     }
 
-    /// Hands over the rest at the end of the trace.
+    /// Returns the remaining requests at the end of the trace.
     pub(crate) fn finish(&mut self, out: &mut Collector) {
         if self.stage.is_none() {
             self.decide(Stage::Issue, out);
@@ -176,7 +176,7 @@ impl Pairing {
         }
     }
 
-    /// Its place in `devices`.
+    /// Index of a device in `devices`.
     #[inline]
     fn device(&mut self, number: u32, out: &mut Collector) -> usize {
         if let Some(place) = self.devices.iter().position(|device| device.number == number) {
@@ -192,18 +192,18 @@ impl Pairing {
         *self.processes.entry(pid).or_insert_with(|| out.process(pid, name))
     }
 
-    /// A new request, all of it.
+    /// Adds a new request; returns the part that covers all of it.
     #[inline]
     fn request(&mut self, event: &Event, device: usize, out: &mut Collector) -> Part {
         let mut record = Record::new(event.at_ns, event.operation, event.sector * SECTOR_BYTES, event.bytes);
         record.device = self.devices[device].index;
-        // Process 0 is the idle task: an interrupt, that is nobody.
+        // Process 0 is the idle task: the event came from an interrupt.
         record.process = if event.pid == 0 { 0 } else { self.process(event.pid, out) };
         record.flags = event.flags;
         Part { request: self.requests.add(record), bytes: event.bytes, operation: event.operation }
     }
 
-    /// The kernel has a request for what was queued. What is merged into another never gets one.
+    /// Notes that the kernel has allocated a request for queued data. Data merged into another request never get one.
     #[inline]
     fn got(&mut self, event: &Event, device: usize) {
         let index = self.devices[device].index;
@@ -215,7 +215,7 @@ impl Pairing {
         }
     }
 
-    /// A request is in the scheduler's queue, with what was merged into it on the way.
+    /// Notes that a request is in the scheduler's queue, including data merged into it.
     #[inline]
     fn inserted(&mut self, event: &Event, device: usize) {
         let index = self.devices[device].index;
@@ -251,7 +251,7 @@ impl Pairing {
         }
     }
 
-    /// Leaves the rest of a part in the queue, of which the front goes on by itself.
+    /// Leaves the rest of a part in the queue when its front is issued separately.
     fn put_back_rest(&mut self, index: u32, sector: u64, rest: Part) {
         if let Some(waiting) = self.requests.get(rest.request) {
             waiting.parts += 1;
@@ -259,7 +259,7 @@ impl Pairing {
         self.queued.push(index, sector, rest);
     }
 
-    /// Takes queued ranges that follow each other from `sector` on, up to `bytes` in all.
+    /// Takes consecutive queued ranges from `sector` on, up to `bytes` in all.
     #[inline]
     fn tiles(&mut self, event: &Event, device: usize) -> (Option<Part>, Vec<Part>) {
         let index = self.devices[device].index;
@@ -301,7 +301,7 @@ impl Pairing {
         };
         if stage == Stage::Queue {
             if first.is_none() && event.flags.contains(Flags::PASS_THROUGH) {
-                // Pass-through commands are never queued as the requests of file systems are.
+                // Pass-through commands are never queued as file system requests are.
                 first = Some(self.request(event, device, out));
             } else if first.is_none() {
                 out.meta.count("issues without a queued request", 1);
@@ -344,7 +344,7 @@ impl Pairing {
                     sector += u64::from(part.bytes) / SECTOR_BYTES;
                 }
                 Stage::Issue => {
-                    // It will be issued anew, with another record; what it did before is this one's.
+                    // It will be issued again, with a new record, which continues this one.
                     waiting.parts -= 1;
                     waiting.is_withdrawn = part.bytes == waiting.record.length_bytes;
                     waiting.record.length_bytes -= part.bytes;
@@ -353,8 +353,8 @@ impl Pairing {
         }
     }
 
-    /// The issue that an event is of: of the same length, or longer where the device did not do all at once. Of a
-    /// pass-through command, blkparse's text does not say how many bytes completed.
+    /// Takes the issue of an event: of the same length, or longer if the device completed only a part. For a
+    /// pass-through command, blkparse's text does not state how many bytes completed.
     #[inline]
     fn take_issue(&mut self, event: &Event, index: u32) -> Option<Issue> {
         let (bytes, operation) = (event.bytes, event.operation);
@@ -384,7 +384,7 @@ impl Pairing {
                 return;
             }
             if issue.operation == Operation::Flush {
-                // One flush of the device serves all that were asked for before it.
+                // One flush of the device serves all that were requested before it.
                 let waits = |part: &Part| part.operation == Operation::Flush && part.request < issue.next_request;
                 while let Some(part) = self.queued.take(index, event.sector, waits) {
                     self.done(part, event, out);
@@ -393,7 +393,7 @@ impl Pairing {
             return;
         }
         let (first, more) = if self.devices[device].has_issues {
-            // Its issue may be among the events that were lost.
+            // Its issue may be among the lost events.
             let fits = |part: &Part| part.bytes == event.bytes && part.operation == event.operation;
             (self.queued.take(index, event.sector, fits), Vec::new())
         } else {
@@ -407,8 +407,8 @@ impl Pairing {
         }
     }
 
-    /// The kernel sends a flush after the data of a forced write to a device that has no FUA, and completes the write after
-    /// that flush. Such data are issued without the FUA that was queued with them.
+    /// Whether the kernel sends a flush after the data of this forced write, because the device has no FUA, and
+    /// completes the write after that flush. Such data are issued without the FUA with which they were queued.
     fn is_flushed_after(&self, part: Part, issue: &Issue, device: usize) -> bool {
         let is_queued_forced =
             || self.requests.peek(part.request).is_some_and(|record| record.flags.contains(Flags::FUA));
@@ -418,8 +418,8 @@ impl Pairing {
             && is_queued_forced()
     }
 
-    /// A flush ends for whoever asked for it with a write of nothing, after the device's own flush. Where the device has no
-    /// volatile cache, that is its only end.
+    /// Whether an empty write ends a flush for its requester, after the device's own flush. If the device has no
+    /// volatile cache, this is its only end.
     fn ends_flush(&mut self, event: &Event, device: usize, out: &mut Collector) -> bool {
         let is_end =
             event.bytes == 0 && event.operation == Operation::Other && !event.flags.contains(Flags::PASS_THROUGH);
@@ -432,7 +432,7 @@ impl Pairing {
         is_end
     }
 
-    /// Completes the first bytes of an issue; the rest goes on waiting.
+    /// Completes the first bytes of an issue; the rest continues to wait.
     fn complete_front(&mut self, issue: Issue, event: &Event, index: u32, out: &mut Collector) {
         let mut left = event.bytes;
         let mut rest = Vec::new();
@@ -454,7 +454,7 @@ impl Pairing {
         self.issued.push(index, event.sector + u64::from(event.bytes) / SECTOR_BYTES, issue);
     }
 
-    /// Says of a part's request that it got on until now.
+    /// Updates the time of a part's request to now.
     #[inline]
     fn progress(&mut self, part: Part, event: &Event, out: &mut Collector) -> Option<&mut Waiting> {
         let Some(waiting) = self.requests.get(part.request) else {
@@ -482,7 +482,7 @@ impl Pairing {
 }
 
 impl Stage {
-    /// What a response time spans where requests are counted there.
+    /// Span of response times at this stage.
     fn response(self) -> ResponseSpan {
         match self {
             Stage::Queue => ResponseSpan::QueueToCompletion,

@@ -1,17 +1,17 @@
-//! What waits at an address, first in, first out.
+//! [`Places`]: FIFO queues by address.
 
 use rustc_hash::FxHashMap;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// Things that wait, by device and sector. Nothing is allocated while no more wait than did before.
+/// Items that wait, by device and sector. Allocates only when more wait than ever before.
 #[derive(Debug)]
 pub(super) struct Places<T> {
-    /// The first and the last slot of each address that something waits at.
+    /// First and last slot of each address with waiting items.
     chains: FxHashMap<(u32, u64), (u32, u32)>,
     slots: Vec<Slot<T>>,
-    /// The first of the slots that are free.
+    /// First free slot.
     free: u32,
 }
 
@@ -26,7 +26,7 @@ impl<T> Places<T> {
         Places { chains: FxHashMap::default(), slots: Vec::new(), free: NONE }
     }
 
-    /// Puts `thing` behind what waits at that address.
+    /// Appends `thing` to the queue of that address.
     #[inline]
     pub(super) fn push(&mut self, device: u32, sector: u64, thing: T) {
         let slot = Slot { thing: Some(thing), next: NONE };
@@ -45,7 +45,7 @@ impl<T> Places<T> {
         chain.1 = index;
     }
 
-    /// Takes the first at that address of which `fits` holds.
+    /// Takes the first item at that address for which `fits` is true.
     #[inline]
     pub(super) fn take(&mut self, device: u32, sector: u64, fits: impl Fn(&T) -> bool) -> Option<T> {
         let &(first, last) = self.chains.get(&(device, sector))?;
@@ -71,7 +71,7 @@ impl<T> Places<T> {
         self.slots[index as usize].thing.take()
     }
 
-    /// Looks at the first at that address of which `fits` holds.
+    /// Returns the first item at that address for which `fits` is true.
     #[inline]
     pub(super) fn find(&self, device: u32, sector: u64, fits: impl Fn(&T) -> bool) -> Option<&T> {
         let mut index = self.chains.get(&(device, sector))?.0;
@@ -85,7 +85,7 @@ impl<T> Places<T> {
         None
     }
 
-    /// Forgets everything of which `keep` does not hold.
+    /// Drops everything for which `keep` is false.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let old = std::mem::replace(self, Places::new());
         let mut slots = old.slots;

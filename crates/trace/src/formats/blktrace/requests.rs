@@ -1,74 +1,74 @@
-//! Requests between their arrival and their completion, or that of one before them.
+//! [`Requests`]: requests between their arrival and their completion, or that of an earlier one.
 
 use std::collections::VecDeque;
 
 use crate::collect::Collector;
 use crate::record::{NOT_RECORDED, Record};
 
-/// Requests that are kept back for one that has not completed, which comes before them. At 100,000 a second this is 20 s.
+/// Number of requests held back because of an incomplete earlier one. At 100,000 per second this is 20 s.
 const REQUESTS_MAX: usize = 1 << 21;
 
-/// Requests in order of arrival, known by their numbers from the start of the trace.
+/// Requests in order of arrival, identified by their numbers from the start of the trace.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     waiting: VecDeque<Waiting>,
-    /// Number of the first of them.
+    /// Number of the first one.
     first: u64,
-    /// Requests that were handed over before they completed, since somebody was told so.
+    /// Requests returned before they completed, on request.
     given_up: usize,
-    /// Those that arrived before hold nobody up.
+    /// Requests that arrived before this time are not waited for.
     too_old_ns: u64,
 }
 
-/// One of them.
+/// A request with its state.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) record: Record,
-    /// Its parts that are not completed.
+    /// Number of its incomplete parts.
     pub(super) parts: u32,
-    /// It is not to be handed over.
+    /// Whether it is to be dropped.
     pub(super) is_withdrawn: bool,
 }
 
 impl Requests {
-    /// The number of the first that was not handed over.
+    /// Number of the first request that was not returned.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The number of the next.
+    /// Number of the next request.
     #[inline]
     pub(super) fn end(&self) -> u64 {
         self.first + self.waiting.len() as u64
     }
 
-    /// The number of a new one, which is one part.
+    /// Adds a request of one part; returns its number.
     #[inline]
     pub(super) fn add(&mut self, record: Record) -> u64 {
         self.waiting.push_back(Waiting { record, parts: 1, is_withdrawn: false });
         self.end() - 1
     }
 
-    /// The request of that number, unless it was given up.
+    /// The request with that number, unless it was given up.
     #[inline]
     pub(super) fn get(&mut self, number: u64) -> Option<&mut Waiting> {
         self.waiting.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
-    /// Looks at the request of that number, unless it was given up.
+    /// The record with that number, unless it was given up.
     #[inline]
     pub(super) fn peek(&self, number: u64) -> Option<&Record> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.waiting.get(place).map(|waiting| &waiting.record)
     }
 
-    /// What arrived before `at_ns` is not waited for any longer.
+    /// Stops waiting for requests that arrived before `at_ns`.
     pub(super) fn give_up_before(&mut self, at_ns: u64) {
         self.too_old_ns = at_ns;
     }
 
-    /// Hands over those of which nothing more is to come, as far as none before them is waiting, or has been for too long.
-    /// True, once in a while, if numbers below [`Requests::first`] are to be forgotten.
+    /// Returns finished requests, as long as no earlier one is waiting, or has waited too long. Occasionally returns
+    /// true: numbers below [`Requests::first`] should then be dropped.
     pub(super) fn hand_over(&mut self, out: &mut Collector) -> bool {
         while let Some(waiting) = self.waiting.front() {
             if waiting.parts > 0 {
@@ -86,7 +86,7 @@ impl Requests {
         is_time
     }
 
-    /// Hands over the rest.
+    /// Returns the remaining requests.
     pub(super) fn finish(&mut self, out: &mut Collector) {
         while !self.waiting.is_empty() {
             self.hand_over_first(out);

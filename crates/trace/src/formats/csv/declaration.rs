@@ -1,5 +1,6 @@
-//! What somebody declares of a table: `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`, or the same
-//! in a file, a line a key.
+//! [`CsvColumns`]: the declaration of a table:
+//! `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`, or the same in a file with one key per
+//! line.
 
 mod column;
 mod values;
@@ -18,7 +19,7 @@ use column::{COLUMNS_MAX, Column, ColumnPlace};
 use values::{TimeForm, Values, address, at, base, bytes, column, columns, devices, names, separator, span, time};
 pub(super) use words::Words;
 
-/// What a request is made of, in the order of the slots of a layout.
+/// Number of fields of a request, in the order of a layout's slots.
 pub(super) const SLOTS: usize = 11;
 pub(super) const TIME: usize = 0;
 pub(super) const OFFSET: usize = 1;
@@ -30,34 +31,34 @@ pub(super) const KEY: usize = 6;
 pub(super) const COUNT: usize = 7;
 pub(super) const PID: usize = 8;
 pub(super) const PROCESS: usize = 9;
-/// What stands behind a point in a device's name.
+/// Slot of the part of a device's name after the point.
 pub(super) const UNIT: usize = 10;
 
 /// The columns of a table, their units and words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CsvColumns {
-    /// What the format is, for people; empty where nobody says.
+    /// Description for users; empty if there is none.
     pub(super) title: String,
-    /// A line of it, likewise.
+    /// A sample line; empty if there is none.
     pub(super) sample: String,
     pub(super) notes: Vec<String>,
     pub(super) order: Order,
-    /// How many columns a line has, where it need not be as many as the first line's.
+    /// Number of columns of a line, if it may differ from that of the first line.
     pub(super) count: Option<RangeInclusive<usize>>,
-    /// What headers call the columns of a format that needs none, in lower case, letters and digits alone.
+    /// Header columns of a format that needs no header, in lower case, only letters and digits.
     pub(super) header: Vec<Vec<String>>,
     time: Option<(Column, TimeForm)>,
-    /// Times are those of completion: a request arrived its response before.
+    /// Whether times are completions: a request arrived its response time before.
     pub(super) is_at_completion: bool,
     base: Option<Base>,
-    /// And the bytes of its unit.
+    /// Column of offsets, and the bytes of its unit.
     pub(super) offset: Option<(Column, u32)>,
     pub(super) key: Option<Column>,
-    /// And the bytes of its unit.
+    /// Column of lengths, and the bytes of its unit.
     pub(super) length: Option<(Column, u32)>,
-    /// Bytes of a request whose length is not recorded.
+    /// Length of requests whose length is not recorded.
     pub(super) block_bytes: u32,
-    /// The size of a block is not the format's to say.
+    /// Whether the format leaves the block size open.
     pub(super) has_open_sector: bool,
     pub(super) operation: Option<Column>,
     devices: Vec<Column>,
@@ -68,22 +69,22 @@ pub struct CsvColumns {
     pub(super) span: ResponseSpan,
     pub(super) words: Words,
     pub(super) separator: Separator,
-    /// Lines before the header, or before the first request where there is none.
+    /// Lines before the header, or before the first request if there is none.
     pub(super) skip: u64,
 }
 
-/// How times are to be read.
+/// How times are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Clockwork {
-    /// There are none.
+    /// There are no times.
     Order,
-    /// Dates of a calendar that says them alone.
+    /// Absolute dates of a calendar.
     Dates(Calendar),
-    /// Since what is declared, or what the file tells.
+    /// Times since a declared base, or one that the file determines.
     Since(Option<Base>, TimeUnit),
 }
 
-/// Bytes of an object of which only the key is known.
+/// Length of an object of which only the key is known.
 pub(super) const KEY_BYTES: u32 = 4_096;
 
 impl CsvColumns {
@@ -105,12 +106,12 @@ impl CsvColumns {
         CsvColumns::declared(&Values::of_text(text)?)
     }
 
-    /// The same from a file: a line a key, in TOML. A file may also say `title`, `sample`, `notes`, `columns` (how many, `9` or
-    /// `5-` or `8-10`), `header` (what headers call them, where there may be one), `order` (`arrival` or `any`), `span` (of
-    /// response times), and `sector = "open"`.
+    /// Reads a declaration from a file: TOML with one key per line. A file may also have `title`, `sample`, `notes`,
+    /// `columns` (their number: `9`, `5-` or `8-10`), `header` (names of optional headers), `order` (`arrival` or
+    /// `any`), `span` (of response times), and `sector = "open"`.
     ///
     /// # Errors
-    /// As of a text.
+    /// As for [`CsvColumns::parse`].
     pub fn from_toml(text: &str) -> Result<CsvColumns, String> {
         CsvColumns::declared(&Values::of_toml(text)?)
     }
@@ -180,22 +181,22 @@ impl CsvColumns {
         }
     }
 
-    /// What the format is, for people.
+    /// Description for users.
     pub(crate) fn title(&self) -> &str {
         &self.title
     }
 
-    /// A line of it.
+    /// A sample line.
     pub(crate) fn sample(&self) -> &str {
         &self.sample
     }
 
-    /// The order of its requests. Those without times are in the order of their lines.
+    /// Order of its requests. Those without times are in line order.
     pub(crate) fn order(&self) -> Order {
         if self.time.is_none() { Order::Arrival } else { self.order }
     }
 
-    /// How times are to be read, of a file that has them.
+    /// How times are interpreted, for a file that has them.
     pub(super) fn clockwork(&self) -> Clockwork {
         match &self.time {
             None => Clockwork::Order,
@@ -204,15 +205,15 @@ impl CsvColumns {
         }
     }
 
-    /// The file has a header, as columns are named.
+    /// Whether the file has a header, because columns are declared by name.
     pub(super) fn has_header(&self) -> bool {
         self.columns().any(|(column, _)| matches!(column.place, ColumnPlace::Name(_)))
     }
 
-    /// Columns from 0 and the slots that they fill, the first column first.
+    /// Columns from 0 and the slots that they fill, in column order.
     ///
     /// # Errors
-    /// Names that the header does not have, or has twice.
+    /// When the header lacks a name, or has it twice.
     pub(super) fn places(&self, header: Option<&[u8]>) -> Result<Vec<(usize, usize)>, Problem> {
         let header: Vec<&[u8]> =
             header.map_or(Vec::new(), |line| self.separator.split(line).take(COLUMNS_MAX).collect());
@@ -257,7 +258,7 @@ impl CsvColumns {
     }
 }
 
-/// Says which columns there are instead.
+/// Error text with the existing columns.
 fn missing(name: &str, header: &[&[u8]]) -> String {
     let names = header.iter().map(|field| String::from_utf8_lossy(field)).collect::<Vec<_>>().join(", ");
     let names: String = names.chars().filter(|c| !c.is_control()).take(300).collect();

@@ -1,4 +1,4 @@
-//! The tables that headstack knows: a file of `formats/` each.
+//! [`Shipped`]: the tables that headstack includes, one file of `formats/` each.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ mod files {
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
 
-/// One of them.
+/// A shipped table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shipped(u8);
 
@@ -18,21 +18,21 @@ static TABLES: LazyLock<Vec<CsvColumns>> = LazyLock::new(|| {
 });
 
 impl Shipped {
-    /// How many there are.
+    /// Number of shipped tables.
     pub(crate) const COUNT: usize = files::FILES.len();
 
-    /// The declaration at this place in the folder.
+    /// The declaration with this index in the folder.
     pub(crate) const fn at(place: usize) -> Shipped {
         assert!(place < Shipped::COUNT && Shipped::COUNT <= u8::MAX as usize);
         Shipped(place as u8)
     }
 
-    /// Its file's.
+    /// Name of its file.
     pub(crate) fn name(self) -> &'static str {
         files::FILES[usize::from(self.0)].0
     }
 
-    /// What is declared of it.
+    /// Its declaration.
     pub(crate) fn columns(self) -> &'static CsvColumns {
         &TABLES[usize::from(self.0)]
     }

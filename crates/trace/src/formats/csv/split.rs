@@ -1,9 +1,9 @@
-//! Lines of a table, cut into fields.
+//! Splits lines of a table into fields.
 
-/// Columns that are cut the fast way; a table that needs a later one is cut field by field.
+/// Number of columns that are split the fast way; a table that needs a later one is split field by field.
 pub(super) const COLUMNS_FAST: usize = 16;
 
-/// What stands between columns.
+/// The separator of columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Separator {
     Byte(u8),
@@ -12,13 +12,13 @@ pub(super) enum Separator {
 }
 
 impl Separator {
-    /// The fields of a line, without blanks and quotes around them.
+    /// The fields of a line, without surrounding blanks and quotes.
     pub(super) fn split(self, line: &[u8]) -> Fields<'_> {
         Fields { separator: self, rest: Some(line) }
     }
 }
 
-/// The fields of a line that are left.
+/// The remaining fields of a line.
 pub(super) struct Fields<'a> {
     separator: Separator,
     rest: Option<&'a [u8]>,

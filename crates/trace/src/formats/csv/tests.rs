@@ -49,7 +49,7 @@ fn columns_are_found_by_number_behind_lines_that_are_skipped() {
         (1_250_000_000, 8_192, 4_096)
     );
     assert_eq!((meta.clock, meta.resolution_ns, meta.response), (Clock::Recording, 10_000_000, None));
-    // Without `op` nobody knows, which is nothing to be counted.
+    // Without `op` the operation is unknown, which is not counted as a fault.
     let (records, meta) = all(text, "time=1:s,offset=2:512,length=3:512,separator=blank,skip=2");
     assert_eq!((records[0].operation, meta.counts.len()), (Operation::Unknown, 0));
     // Empty fields at the end are fields.
@@ -118,7 +118,7 @@ fn response_times_are_of_the_unit_of_arrivals() {
         let error = refusal(&text, declaration);
         assert!(error.field == "response" && error.message.contains("correct the unit"), "{error}");
     }
-    // Requests of one second may have one stamp.
+    // Requests within one second may have equal timestamps.
     let text: String = (0..2_000).map(|_| "7,0,512,200\n".to_owned()).collect();
     assert_eq!(all(&text, "time=1:s,offset=2,length=3,response=4:ms").0.len(), 2_000);
     let error = refusal("7,0,512,86401\n", "time=1:s,offset=2,length=3,response=4:s");

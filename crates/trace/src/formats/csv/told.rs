@@ -1,4 +1,4 @@
-//! Which table a file is of, and tables that are in files.
+//! Detects the table of a file, and loads declarations from files.
 
 #[cfg(feature = "files")]
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use crate::input::Head;
 use crate::input::Input;
 use crate::text::whole;
 
-/// Lines by which a table without times is known, which has little to be known by.
+/// Number of lines needed to detect a table without times, which has few characteristics.
 const UNTIMED_LINES_MIN: usize = 3;
 
 impl CsvColumns {
-    /// The declaration in a file, or, of a folder of such, the one that the trace `of` fits.
+    /// Loads the declaration in a file, or from a folder the one that fits the trace `of`.
     ///
     /// # Errors
-    /// What cannot be read or declares no table; a folder of which none fits, or more than one.
+    /// When a file cannot be read or declares no table; when none of a folder fits, or more than one.
     #[cfg(feature = "files")]
     pub fn load(path: &Path, of: &Path) -> Result<CsvColumns, TraceError> {
         let name = path.display().to_string();
@@ -57,7 +57,7 @@ impl CsvColumns {
         }
     }
 
-    /// The head of a file is of this table: it has the header that is asked for, or most of its lines are good.
+    /// Whether the head of a file fits this table: it has the required header, or most of its lines are valid.
     pub fn fits(&self, head: Head<'_>) -> bool {
         let Ok(layout) = Layout::of_head(head, self, None) else { return false };
         if layout.header.is_some() {
@@ -68,8 +68,8 @@ impl CsvColumns {
         if !layout.is_untimed() {
             return most_lines(head, is_good);
         }
-        // What has so little to it must be all like that. Keys that never come again are rather a list of words, and if all are
-        // numbers they are those of blocks.
+        // With so few characteristics, all lines must fit. Keys that never recur are more likely a word list, and if
+        // all are numbers they are block numbers.
         let mut seen = FxHashSet::default();
         let mut recurs = || !first_lines(head).all(|line| seen.insert(line.trim_ascii()));
         let are_numbers = || first_lines(head).all(|line| whole(line.trim_ascii()).is_some());

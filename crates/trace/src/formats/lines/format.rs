@@ -1,4 +1,4 @@
-//! Which format lines are of, with what its header says.
+//! [`LineFormat`]: the format of lines, with its header's information.
 
 use super::super::first_lines::names_columns;
 use super::super::{
@@ -12,7 +12,7 @@ use crate::input::{Head, Input};
 use crate::record::Record;
 use crate::time::TimeUnit;
 
-/// A format of one request a line, ready to parse.
+/// A format with one request per line, ready to parse.
 #[derive(Debug)]
 pub(super) enum LineFormat {
     Msr,
@@ -29,7 +29,7 @@ pub(super) enum LineFormat {
 }
 
 impl LineFormat {
-    /// What parses `input`.
+    /// Returns the parser of `input`.
     pub(super) fn open(format: Format, input: &Input, options: &ReadOptions) -> Result<LineFormat, TraceError> {
         Ok(match format {
             Format::Msr => LineFormat::Msr,
@@ -56,7 +56,7 @@ impl LineFormat {
         })
     }
 
-    /// Says in `out` what holds for all requests of a file with that head.
+    /// Stores the metadata of all requests of a file with that head in `out`.
     pub(super) fn describe(&self, head: Head<'_>, out: &mut Collector) {
         match self {
             LineFormat::Msr => msr::describe(out),
@@ -73,7 +73,8 @@ impl LineFormat {
         }
     }
 
-    /// A line that names the columns: the data sets have none, but copies of them do, one at the top or one a joined file.
+    /// Whether a line is a header: the data sets have none, but copies have one at the top or one per concatenated
+    /// file.
     pub(super) fn is_header(&self, line: &[u8]) -> bool {
         match self {
             LineFormat::Msr => names_columns(line, &msr::NAMES),
@@ -84,7 +85,7 @@ impl LineFormat {
         }
     }
 
-    /// Lines at the top of a file that are no requests, as somebody says.
+    /// Declared number of lines at the top of a file that are no requests.
     pub(super) fn leading_lines(&self) -> u64 {
         match self {
             LineFormat::Csv(layout) => layout.leading_lines(),
@@ -93,7 +94,7 @@ impl LineFormat {
         }
     }
 
-    /// Requests have no times, and are numbered in the order of their lines.
+    /// Whether requests have no times, and are numbered in line order.
     pub(super) fn is_untimed(&self) -> bool {
         match self {
             LineFormat::Csv(layout) => layout.is_untimed(),
@@ -101,7 +102,7 @@ impl LineFormat {
         }
     }
 
-    /// The request of a line; nothing for a line that is none, such as a header.
+    /// Parses a line; `None` if it is no request, such as a header.
     #[inline]
     pub(super) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
         match self {

@@ -1,4 +1,4 @@
-//! What a chunk of lines yields, with names numbered within it, so that chunks are parsed in parallel.
+//! [`Part`]: the requests of a chunk, with names numbered within it, so that chunks are parsed in parallel.
 
 use rustc_hash::FxHashMap;
 
@@ -6,19 +6,19 @@ use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::record::Record;
 
-/// Rejects of a chunk that are kept with their reasons; the rest are counted.
+/// Number of rejects of a chunk kept with their reasons; the rest are only counted.
 const REJECTS_KEPT: usize = 10;
 
-/// What a chunk of lines yields. It is used again for later chunks and keeps its names, so that it soon allocates nothing.
+/// The requests of a chunk. It is reused for later chunks and keeps its names, so that it soon allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     /// The requests.
     pub(super) records: Vec<Record>,
-    /// What they went to.
+    /// Names of their devices.
     pub(crate) devices: Names,
-    /// Who issued them: number, blank, name.
+    /// Names of their processes: number, blank, name.
     pub(crate) processes: Names,
-    /// Lines, those without a request among them.
+    /// Number of lines, including those without a request.
     pub(super) lines: u64,
     counts: Vec<(&'static str, u64)>,
     rejected: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Forgets a chunk, not its names.
+    /// Clears the requests, not the names.
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.counts.clear();
@@ -34,7 +34,7 @@ impl Part {
         (self.lines, self.rejected) = (0, 0);
     }
 
-    /// Counts one more of `what`.
+    /// Increments the count of `what`.
     pub(crate) fn count(&mut self, what: &'static str) {
         match self.counts.iter_mut().find(|(counted, _)| *counted == what) {
             Some((_, number)) => *number += 1,
@@ -42,7 +42,7 @@ impl Part {
         }
     }
 
-    /// A line stands for `count` requests like `record`, which is the last of them, and of which at most `most` are kept.
+    /// Adds `count` requests like `record`, which is the last of them; at most `most` are kept.
     pub(crate) fn repeat(&mut self, record: Record, count: u64, most: u64) {
         self.records.extend(std::iter::repeat_n(record, (count.min(most) - 1) as usize));
         if count > most {
@@ -54,7 +54,7 @@ impl Part {
         }
     }
 
-    /// The line that was read last cannot be accepted.
+    /// Rejects the line that was read last.
     #[cold]
     pub(super) fn reject(&mut self, problem: Problem) {
         self.rejected += 1;
@@ -63,10 +63,10 @@ impl Part {
         }
     }
 
-    /// Hands everything to `out`, under the names of the trace as a whole. The chunk began behind line `line` of `file`.
+    /// Moves everything to `out`, with the names of the whole trace. The chunk began after line `line` of `file`.
     ///
     /// # Errors
-    /// The first bad line, unless these are to be skipped.
+    /// The first bad line, unless such lines are skipped.
     pub(super) fn hand_over(&mut self, file: &str, line: u64, out: &mut Collector) -> Result<(), TraceError> {
         let unnamed = self.rejected - self.rejects.len() as u64;
         for (at, problem) in self.rejects.drain(..) {
@@ -98,14 +98,14 @@ impl Part {
     }
 }
 
-/// Names in the order in which they came up.
+/// Names in order of first occurrence.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     index: FxHashMap<Vec<u8>, u32>,
     list: Vec<String>,
-    /// Their numbers in the trace as a whole, as far as they were asked for.
+    /// Their numbers in the whole trace, as far as requested.
     global: Vec<u32>,
-    /// The one that was asked for last, as requests often follow each other to one device.
+    /// The last name requested, since consecutive requests are often to one device.
     last: u32,
     joined: Vec<u8>,
 }
@@ -114,7 +114,7 @@ impl Names {
     /// The number of a name.
     ///
     /// # Errors
-    /// What is not a text.
+    /// When it is not text.
     #[inline]
     pub(crate) fn of(&mut self, field: &'static str, name: &[u8]) -> Result<u32, Problem> {
         if let Some(last) = self.list.get(self.last as usize)
@@ -125,10 +125,10 @@ impl Names {
         self.find(field, name)
     }
 
-    /// The number of the name that `before`, `between` and `after` make together.
+    /// The number of the name composed of `before`, `between` and `after`.
     ///
     /// # Errors
-    /// What is not a text.
+    /// When it is not text.
     #[inline]
     pub(crate) fn of_pair(
         &mut self,
@@ -154,10 +154,10 @@ impl Names {
         found
     }
 
-    /// The number of a name that is a number below 2^32, however it is written.
+    /// The number of a name that is a number below 2^32, in any spelling.
     ///
     /// # Errors
-    /// What is no such number.
+    /// When it is no such number.
     #[inline]
     pub(crate) fn of_number(&mut self, field: &'static str, text: &[u8]) -> Result<u32, Problem> {
         if crate::text::whole(text).is_none_or(|number| number > u64::from(u32::MAX)) {
@@ -180,14 +180,14 @@ impl Names {
         Ok(index)
     }
 
-    /// Asks for the numbers of the names that are new, in the order in which they came up.
+    /// Requests global numbers for new names, in order of first occurrence.
     fn number(&mut self, mut number: impl FnMut(&str) -> u32) {
         for name in &self.list[self.global.len()..] {
             self.global.push(number(name));
         }
     }
 
-    /// Numbers are the same in the trace as a whole.
+    /// Whether numbers equal those of the whole trace.
     fn is_global(&self) -> bool {
         self.global.iter().enumerate().all(|(local, &global)| local == global as usize)
     }

@@ -1,4 +1,4 @@
-//! What the engine promises whatever the format: order, line numbers, names, limits.
+//! Guarantees of the engine for all formats: order, line numbers, names, limits.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::reader::TraceReader;
 
 type Outcome = Result<(Vec<Record>, Meta), TraceError>;
 
-/// The same on several numbers of cores.
+/// Reads with several numbers of cores, with the same result.
 fn read_on_all(bytes: &[u8], options: &ReadOptions) -> Outcome {
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -26,7 +26,7 @@ fn read_on_all(bytes: &[u8], options: &ReadOptions) -> Outcome {
     outcome
 }
 
-/// A file of many chunks, whose devices appear all along it.
+/// A file of many chunks, with new devices throughout.
 fn msr_lines(lines: u64) -> Vec<String> {
     let line =
         |i: u64| format!("{},h{},{},Read,{},512,{i}", 128_166_372_003_061_629 + i, i * i / 90_000, i % 3, i * 512);
@@ -74,7 +74,7 @@ fn bad_lines_have_their_numbers_wherever_chunks_end() {
     let first: Vec<String> = meta.rejects.iter().map(|text| text.split(": ").next().unwrap().to_owned()).collect();
     assert_eq!(first, (1..=10).map(|i| format!("t:{}", 137 * i)).collect::<Vec<_>>());
 
-    // Only the last line is bad, many chunks behind the first.
+    // Only the last line is bad, many chunks after the first.
     let mut lines = msr_lines(20_000);
     lines[19_999].truncate(40);
     let error = read_on_all(&lines.join("\n").into_bytes(), &of(Format::Msr)).unwrap_err();
@@ -83,7 +83,7 @@ fn bad_lines_have_their_numbers_wherever_chunks_end() {
 
 #[test]
 fn time_does_not_go_back_from_chunk_to_chunk() {
-    // Hours of one line before all behind it go back; so do single lines.
+    // One line hours ahead makes all later ones go back; so do single lines.
     let time_of = |i: u64| match i {
         9_000..10_000 => 50_000_000,
         _ if i.is_multiple_of(61) => i / 2,
@@ -107,7 +107,7 @@ fn time_does_not_go_back_from_chunk_to_chunk() {
     assert_eq!(meta.rejected, 60_000 - good.len() as u64);
     assert!(records.is_sorted_by_key(|record| record.arrival_ns));
 
-    // The one line that goes back is the first of a chunk, wherever that begins.
+    // The one line that goes back is the first of a chunk, for every start of that chunk.
     for back in (1..30).map(|i| i * 257) {
         let lines = |i: u64| format!("0,{i},512,R,{}.5,{i:0>40}\n", if i == back { 0 } else { i });
         let text: String = (0..7_500).map(lines).collect();
@@ -149,7 +149,7 @@ fn lines_end_within_64_kib() {
     let text = format!("{good}\n{}\n{good}\n", line(LINE_BYTES_MAX + 1));
     assert_eq!(read(text.as_bytes(), &of(Format::Msr)).unwrap_err().place, Place::Line(2));
     assert_eq!(read(text.as_bytes(), &skipping).unwrap().0.len(), 2);
-    // A file without lines is not a trace, whatever may be skipped.
+    // A file without lines is not a trace, even if bad lines are skipped.
     let text = format!("{good}\n\n{}\n{good}\n", line(2 * CHUNK_BYTES));
     assert_eq!(read(text.as_bytes(), &skipping).unwrap_err().place, Place::Line(3));
 }

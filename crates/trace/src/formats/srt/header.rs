@@ -1,4 +1,4 @@
-//! The header of an SRT file: `key = value;`, and `disks = { number -> { key = value; … } … };`.
+//! [`Header`] of an SRT file: `key = value;`, and `disks = { number -> { key = value; … } … };`.
 
 use crate::error::{Problem, refused};
 use crate::text::{hexadecimal, whole};
@@ -8,30 +8,30 @@ const NS_PER_S: u64 = 1_000_000_000;
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DATE: &str = "a date such as `Sat Apr 18 09:30:00 1992`, from 1970 on";
 
-/// What requests can be understood by.
+/// Information needed to interpret requests.
 #[derive(Debug, Default)]
 pub(super) struct Header {
-    /// When the recording began, its time zone taken for UTC.
+    /// Start of the recording, with its time zone taken as UTC.
     pub(super) start_unix_ns: Option<u64>,
     disks: Vec<Disk>,
 }
 
-/// A disk that it describes.
+/// A disk described by the header.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
-    /// What it is called there.
+    /// Its number in the header.
     pub(super) number: String,
     /// Its `disktype`.
     pub(super) model: Option<String>,
     pub(super) sector_bytes: Option<u32>,
-    /// The major numbers of its block device and of its raw one.
+    /// Major numbers of its block device and its raw device.
     majors: Vec<u32>,
 }
 
 impl Header {
     pub(super) fn parse(text: &str) -> Result<Header, Problem> {
         let mut header = Header::default();
-        // The names of the braces that are open, and the name before the sign that was met last.
+        // Names of the open braces, and the last name before a sign.
         let mut path: Vec<&str> = Vec::new();
         let (mut key, mut word, mut is_value) = ("", "", false);
         for token in Tokens(text) {
@@ -79,8 +79,8 @@ impl Header {
         Ok(())
     }
 
-    /// The disk of a device number: major, unit and section, of 8, 16 and 8 bits. It is called by its unit, or by the
-    /// number as a whole.
+    /// The disk of a device number: major, unit and section, of 8, 16 and 8 bits. The header uses its unit, or the
+    /// whole number.
     pub(super) fn disk(&self, device: u32) -> Option<&Disk> {
         let (major, unit) = (device >> 24, device >> 8 & 0xffff);
         let is_called = |disk: &&Disk| {
@@ -91,20 +91,20 @@ impl Header {
         self.disks.iter().find(is_called)
     }
 
-    /// The sector of every disk, where they agree.
+    /// The sector size of all disks, if they agree.
     pub(super) fn common_sector_bytes(&self) -> Option<u32> {
         let first = self.disks.first()?.sector_bytes?;
         self.disks.iter().all(|disk| disk.sector_bytes == Some(first)).then_some(first)
     }
 }
 
-/// A decimal number, or a hexadecimal one after `0x`.
+/// Parses a decimal number, or a hexadecimal one after `0x`.
 fn number(text: &str) -> Option<u32> {
     let value = if text.starts_with("0x") { hexadecimal(text.as_bytes()) } else { whole(text.as_bytes()) };
     value.and_then(|value| u32::try_from(value).ok())
 }
 
-/// Words, texts between quotation marks without these, and signs.
+/// Words, quoted texts without the quotes, and signs.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {
@@ -135,7 +135,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// `Www Mmm dd hh:mm:ss [zone] yyyy` in ns since 1970, whatever the zone.
+/// Parses `Www Mmm dd hh:mm:ss [zone] yyyy` to ns since 1970, ignoring the zone.
 fn unix_ns(date: &str) -> Option<u64> {
     let words: Vec<&str> = date.split_whitespace().collect();
     let (month, day, time, year) = match words[..] {

@@ -1,8 +1,8 @@
-//! Real traces, with figures that other programs found in them.
+//! Real traces, compared with figures from other programs.
 
 use super::*;
 
-/// A file of the samples folder, if it is there.
+/// A file of the samples folder, if it exists.
 fn shared(path: &str) -> Option<Vec<u8>> {
     let shared = std::env::var_os("HEADSTACK_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -14,19 +14,19 @@ fn shared(path: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-/// What was counted in a file.
+/// Figures of a file.
 struct Figures {
     path: &'static str,
     format: Format,
     reads: usize,
     writes: usize,
-    /// Of both.
+    /// Bytes of both.
     bytes: u64,
     first_ns: u64,
     span_ns: u64,
     highest_end_bytes: Option<u64>,
     devices: usize,
-    /// Mean response time in units of 100 ns, to the nearest.
+    /// Mean response time in units of 100 ns, rounded.
     mean_response_100ns: Option<u64>,
 }
 

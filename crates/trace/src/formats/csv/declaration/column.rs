@@ -1,29 +1,29 @@
-//! Which column, and what its values count.
+//! [`Column`] and [`Base`]: a column, and the unit of its values.
 
-/// Which column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub(super) place: ColumnPlace,
-    /// Some files have it and some do not.
+    /// Whether some files lack it.
     pub(super) is_optional: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ColumnPlace {
-    /// From 0.
+    /// Index from 0.
     Number(usize),
-    /// As in the header, in any case.
+    /// Name in the header, in any case.
     Name(String),
 }
 
-/// What times count from.
+/// Base of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Base {
     Unix,
     Recording,
 }
 
-/// Most columns of a file that are looked at.
+/// Largest number of columns of a file that are considered.
 pub(super) const COLUMNS_MAX: usize = 1_000;
-/// A sector or other unit of addresses is not larger.
+/// Largest sector or other unit of addresses.
 pub(super) const UNIT_BYTES_MAX: u32 = 1 << 20;

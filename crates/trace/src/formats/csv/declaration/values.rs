@@ -1,4 +1,4 @@
-//! The values of a declaration, as text or as a file has them.
+//! [`Values`]: the keys and values of a declaration, from text or from a file.
 
 use std::ops::RangeInclusive;
 
@@ -30,7 +30,7 @@ const KEYS: [&str; 20] = [
     "process",
     "at",
 ];
-/// What only a file says.
+/// Keys that only files may have.
 const KEYS_OF_FILES: [&str; 8] = ["title", "sample", "notes", "columns", "header", "order", "span", "sector"];
 
 /// Keys and their values, each once.
@@ -52,7 +52,7 @@ impl Values {
         Ok(values)
     }
 
-    /// Reads TOML: texts, numbers, and lists of texts, which are words.
+    /// Parses TOML: texts, numbers, and lists of texts, which are words.
     pub(super) fn of_toml(text: &str) -> Result<Values, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -99,12 +99,12 @@ impl Values {
         self.values.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str())
     }
 
-    /// It is a file of its own that declares them.
+    /// Whether the declaration is from a file.
     pub(super) fn is_file(&self) -> bool {
         self.is_file
     }
 
-    /// Those that are allowed.
+    /// The permitted keys.
     fn keys(&self) -> String {
         let all = if self.is_file { [&KEYS[..], &KEYS_OF_FILES].concat() } else { KEYS.to_vec() };
         let (last, others) = all.split_last().expect("there are some");
@@ -112,7 +112,7 @@ impl Values {
     }
 }
 
-/// A column; one that a file need not have has a question mark behind it.
+/// Parses a column; an optional one has a question mark at its end.
 pub(super) fn column(key: &str, text: &str) -> Result<Column, String> {
     let (text, is_optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
     if text.is_empty() {
@@ -127,16 +127,16 @@ pub(super) fn column(key: &str, text: &str) -> Result<Column, String> {
     }
 }
 
-/// How times are written.
+/// Form of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TimeForm {
-    /// Numbers of a unit, since what `base` or the first of them says.
+    /// Numbers of a unit, relative to `base` or as the first one determines.
     Unit(TimeUnit),
     /// Dates.
     Dates(Calendar),
 }
 
-/// Whether times are those of completion.
+/// Whether times are completions.
 pub(super) fn at(text: &str) -> Result<bool, String> {
     match text {
         "arrival" => Ok(false),
@@ -145,7 +145,7 @@ pub(super) fn at(text: &str) -> Result<bool, String> {
     }
 }
 
-/// A column of times and how they are written.
+/// Parses a column of times and their form.
 pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> {
     const UNITS: &str = "s, ms, us, ns, 100ns";
     let (text, mark) = text.strip_suffix('?').map_or((text, ""), |text| (text, "?"));
@@ -162,7 +162,7 @@ pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> 
     Ok((column(key, &format!("{name}{mark}"))?, unit))
 }
 
-/// A column of addresses or lengths and the bytes of its unit.
+/// Parses a column of addresses or lengths and the bytes of its unit.
 pub(super) fn address(key: &str, text: &str) -> Result<(Column, u32), String> {
     let (name, unit) = text.rsplit_once(':').unwrap_or((text, "bytes"));
     let bytes = if unit == "bytes" { Some(1) } else { unit_bytes(unit) };
@@ -172,7 +172,7 @@ pub(super) fn address(key: &str, text: &str) -> Result<(Column, u32), String> {
     Ok((column(key, name)?, bytes))
 }
 
-/// A number of bytes.
+/// Parses a number of bytes.
 pub(super) fn bytes(key: &str, text: &str) -> Result<u32, String> {
     unit_bytes(text).ok_or_else(|| format!("{key}: must be a number of bytes up to {UNIT_BYTES_MAX}, not `{text}`"))
 }
@@ -181,7 +181,7 @@ fn unit_bytes(text: &str) -> Option<u32> {
     text.parse().ok().filter(|bytes| (1..=UNIT_BYTES_MAX).contains(bytes))
 }
 
-/// A column, or two with a + between.
+/// Parses a column, or two with a + between.
 pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
     let parts: Vec<&str> = text.split('+').collect();
     if parts.len() > 2 {
@@ -190,7 +190,7 @@ pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
     parts.into_iter().map(|part| column("device", part)).collect()
 }
 
-/// How many columns a line has: `9`, `5-`, `8-10`.
+/// Parses a number of columns: `9`, `5-`, `8-10`.
 pub(super) fn columns(text: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| text.parse().ok().filter(|number| (1..=COLUMNS_MAX).contains(number));
     let range = match text.split_once('-') {
@@ -202,7 +202,7 @@ pub(super) fn columns(text: &str) -> Result<RangeInclusive<usize>, String> {
     range.ok_or_else(|| format!("columns: must be a number such as 9, 5- or 8-10, up to {COLUMNS_MAX}, not `{text}`"))
 }
 
-/// What headers call the columns: names with `|` between, columns with a comma.
+/// Parses header names: alternatives separated by `|`, columns by commas.
 pub(super) fn names(text: &str) -> Vec<Vec<String>> {
     let names = |column: &str| column.split('|').map(|name| plain(name.as_bytes())).collect();
     text.split(',').map(names).collect()
@@ -216,7 +216,7 @@ pub(super) fn base(text: &str) -> Result<Base, String> {
     }
 }
 
-/// What response times span, by its name in metadata.
+/// Parses the span of response times, by its name in metadata.
 pub(super) fn span(text: &str) -> Result<ResponseSpan, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|_| {
         format!("span: must be queue-to-completion, at-the-host, at-the-controller, on-the-wire …, not `{text}`")

@@ -1,4 +1,4 @@
-//! The words by which a table says what a request did.
+//! [`Words`]: the words of a table for operations.
 
 use super::values::Values;
 use crate::record::Operation;
@@ -7,11 +7,11 @@ use crate::record::Operation;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Words {
     declared: Vec<(String, Operation)>,
-    /// No others are understood: a format's own words are all that it has.
+    /// Whether no other words are understood, since a format's own words are complete.
     are_all: bool,
 }
 
-/// Keys of a declaration and what their words say.
+/// Keys of a declaration and their operations.
 const KEYS: [(&str, Operation); 5] = [
     ("read", Operation::Read),
     ("write", Operation::Write),
@@ -19,7 +19,7 @@ const KEYS: [(&str, Operation); 5] = [
     ("flush", Operation::Flush),
     ("unknown", Operation::Unknown),
 ];
-/// Words that are understood wherever none are declared by a file, in any case.
+/// Words that are understood, in any case, unless a file declares others.
 const USUAL: [(&str, Operation); 13] = [
     ("r", Operation::Read),
     ("rd", Operation::Read),
@@ -43,7 +43,7 @@ impl Words {
             words.into_iter().map(|word| (word.trim().to_owned(), operation)).collect()
         };
         let mut declared: Vec<(String, Operation)> = KEYS.into_iter().flat_map(words).collect();
-        // Of two bits, one says what the other is.
+        // If one of two bits is declared, the other has the opposite meaning.
         if let [(bit, operation @ (Operation::Read | Operation::Write))] = &declared[..]
             && matches!(bit.as_str(), "0" | "1")
         {
@@ -60,7 +60,7 @@ impl Words {
         Ok(Words { declared, are_all })
     }
 
-    /// What a word says: as declared, or as usual. Bits are only what is declared, as formats differ.
+    /// The operation of a word: as declared, or usual. Bits only as declared, since formats differ.
     #[inline]
     pub(crate) fn operation(&self, word: &[u8]) -> Option<Operation> {
         let declared = self.declared.iter().find(|(known, _)| known.as_bytes() == word);
@@ -70,7 +70,7 @@ impl Words {
         USUAL.into_iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word)).map(|(_, operation)| operation)
     }
 
-    /// What is allowed, for messages.
+    /// The permitted words, for messages.
     pub(crate) fn title(&self) -> String {
         let declared = self.declared.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(", ");
         if self.are_all {
