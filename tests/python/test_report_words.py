@@ -79,7 +79,8 @@ def test_each_figure_says_what_it_shows(both: hs.Results) -> None:
     first, second = both[0], both[1]
     times, longer = second["iops"] / first["iops"], second["mean_ms"] / first["mean_ms"]
     assert saturation.says.startswith(
-        f"At depth 4 {CHEETAH} serves {times:.3g} times the IOPS that it serves at depth 1, at {longer:.3g} times the latency; "
+        f"At depth 4 {CHEETAH} serves {times:.3g} times the IOPS that it serves at depth 1, "
+        f"at {longer:.3g} times the latency; "
     )
     assert f"p99 {time(both.percentile_ms(0, 99) or 0)}" in percentiles.says
     assert isinstance(busy, Grid)
