@@ -40,7 +40,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headstack) -> None:
-    text = headstack("run", "--help").stdout
+    text = headstack("run", "--help", "--all").stdout
     places = [text.index(f"\n  --{option.name.replace('_', '-')} ") for option in OPTIONS]
     assert places == sorted(places)
 
@@ -256,7 +256,7 @@ def test_interrupt_stops_a_long_run_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -c 'from headstack.cli.main import main; main()' drives show {ATLAS} | head -1"
+    command = f"{sys.executable} -c 'from headstack.cli.main import main; main()' catalog drives show {ATLAS} | head -1"
     shown = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.count("\n") == 1

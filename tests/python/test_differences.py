@@ -369,7 +369,7 @@ def test_exit_codes_of_limits(folders: Path, headstack: Headstack, tmp_path: Pat
 def test_a_baseline_is_kept_and_held_against(folders: Path, headstack: Headstack, tmp_path: Path) -> None:
     a, b = (str(folders / name) for name in "ab")
     kept = headstack("compare", a, "--save-baseline", "base.json")
-    assert (kept.returncode, kept.stdout) == (0, "base.json: 4 runs are kept\n")
+    assert (kept.returncode, kept.stdout) == (0, "saved 4 runs to base.json\n")
     direct = headstack("compare", b, "--against", a, "--csv", "-")
     again = headstack("compare", b, "--baseline", "base.json", "--csv", "-")
     assert direct.returncode == again.returncode == 0
@@ -384,15 +384,15 @@ def test_a_baseline_is_kept_and_held_against(folders: Path, headstack: Headstack
     ("arguments", "why"),
     [
         (("x.json",), "1 sources"),
-        (("x.json", "y.json", "--fail-if", "slower=3%"), "--fail-if: is of sets of runs"),
-        (("a", "--against", "b", "--tolerance", "5%"), "--tolerance: is of points"),
-        (("a", "--against", "b", "--pairs", "3"), "--pairs: is of runs that are made"),
+        (("x.json", "y.json", "--fail-if", "slower=3%"), "--fail-if: is for sets of runs"),
+        (("a", "--against", "b", "--tolerance", "5%"), "--tolerance: is for points"),
+        (("a", "--against", "b", "--pairs", "3"), "--pairs: needs --run"),
         (("a", "--against", "b", "--baseline", "a/1.json"), "--baseline, --against: give only one"),
         (("--against", "b"), "RUNS are missing"),
         (("--run", "true"), "--run: given 1 times"),
         (("--run", "true", "--run", "true", "--pairs", "2"), "--pairs: 2"),
         (("--run", "x {}", "--run", "true"), "{} stands for"),
-        (("a", "--save-baseline", "new.json", "--fail-if", "slower=3%"), "--fail-if: is of two sets"),
+        (("a", "--save-baseline", "new.json", "--fail-if", "slower=3%"), "--fail-if: is for two sets"),
         (("a", "--against", "nowhere"), "nowhere: no such file"),
         (("a", "--against", "b", "--figures", "p98"), "'p98' is unknown"),
     ],

@@ -149,17 +149,17 @@ def test_nine_devices_teach_an_interval_and_eight_are_refused() -> None:
     assert isinstance(found, Learnt)
     assert found.half_width(0.0) == pytest.approx(0.05)
     assert found.devices == 9
-    assert scored(8).learnt(READS, "mean") == Refusal("8 disks were measured under random reads, 9 are needed")
-    assert scored(1).learnt(READS, "mean") == Refusal("1 disk was measured under random reads, 9 are needed")
+    assert scored(8).learnt(READS, "mean") == Refusal("8 disks were measured with random reads; at least 9 are needed")
+    assert scored(1).learnt(READS, "mean") == Refusal("1 disk was measured with random reads; at least 9 are needed")
 
 
 @pytest.mark.parametrize(
     ("load", "why"),
     [
         (Load("read", 65, 8192), "65 is outside the depths that disks were measured at, 1 to 64"),
-        (Load("read", 4, 65536), "64KiB is outside the sizes of requests that disks were measured at, 4KiB to 16KiB"),
-        (Load("write", 4, 8192), "no disk was measured under random writes, 9 are needed"),
-        (Load("sequential read", 4, 8192), "no disk was measured under sequential reads, 9 are needed"),
+        (Load("read", 4, 65536), "64KiB is outside the request sizes that disks were measured at, 4KiB to 16KiB"),
+        (Load("write", 4, 8192), "no disk was measured with random writes; at least 9 are needed"),
+        (Load("sequential read", 4, 8192), "no disk was measured with sequential reads; at least 9 are needed"),
     ],
 )
 def test_what_lies_outside_of_what_was_measured_is_refused(load: Load, why: str) -> None:
@@ -171,7 +171,7 @@ def test_a_device_teaches_at_the_depths_that_it_was_measured_at() -> None:
     both = ClassScores("disk", (*deep[:6], *shallow))
     assert isinstance(both.learnt(Load("read", 16, 4096), "mean"), Learnt)
     refused = both.learnt(Load("read", 64, 4096), "mean")
-    assert refused == Refusal("6 disks were measured under random reads at depth 64, 9 are needed")
+    assert refused == Refusal("6 disks were measured with random reads at depth 64; at least 9 are needed")
 
 
 def test_what_a_description_was_fitted_to_teaches_nothing() -> None:
@@ -200,8 +200,8 @@ def test_a_description_that_is_less_sure_of_itself_has_a_wider_interval() -> Non
         ({"depth": 4, "think": "10ms"}, "without think time"),
         ({"depth": 4, "random": 50}, "not with 50 % random"),
         ({"depth": 4, "read": 50}, "mixes of random reads and writes"),
-        ({"depth": 4, "read": 0}, "3 disks were measured under random writes, 9 are needed"),
-        ({"depth": 4, "size": "64KiB"}, "64KiB is outside the sizes of requests"),
+        ({"depth": 4, "read": 0}, "3 disks were measured with random writes; at least 9 are needed"),
+        ({"depth": 4, "size": "64KiB"}, "64KiB is outside the request sizes"),
         ({"depth": 256}, "256 is outside the depths"),
     ],
 )
@@ -306,7 +306,7 @@ def test_predictions_have_the_errors_of_predictor_and_model() -> None:
     assert math.log(200 / cheetah.iops_model_low) == pytest.approx(model.half_width(0.0) - math.log(0.95))
     assert cheetah.overlaps(near)
     assert not cheetah.overlaps(far)
-    assert array.model_error == "not known: no array was measured under random reads, 9 are needed"
+    assert array.model_error == "no interval: no array was measured with random reads; at least 9 are needed"
     assert isinstance(load_of(reads[0].at_rate(50)), Refusal)
 
 
@@ -390,10 +390,13 @@ def test_options_change_a_twins_sample_as_they_change_the_twin(calibrated: Path,
 
 def test_a_twin_without_a_sample_has_no_interval(calibrated: Path, tmp_path: Path) -> None:
     row = hs.run(twin(tmp_path, members=0), depth=1, requests=300, warm_up=0)[0]
-    assert row["model_error"] == "not known: of twins, no other descriptions are known that explain its answers as well"
+    assert (
+        row["model_error"]
+        == "no interval: of calibrated models, the calibrated model has no sample of equally good descriptions"
+    )
     path = twin(tmp_path)
     (tmp_path / "twin.sample.json").unlink()
-    with pytest.raises(hs.InputError, match=r"twin.sample.json: the twin's sample cannot be read"):
+    with pytest.raises(hs.InputError, match=r"twin.sample.json: cannot read the sample of the calibrated model"):
         hs.run(path, depth=1, requests=300, warm_up=0)
 
 
@@ -404,7 +407,10 @@ def test_twins_of_a_class_that_was_not_held_against_devices_are_refused(
     calibration.of_twins.cache_clear()
     row = hs.run(twin(tmp_path), depth=1, requests=300, warm_up=0)[0]
     calibration.of_twins.cache_clear()
-    assert row["model_error"] == "not known: of twins, no disk was measured under random reads, 9 are needed"
+    assert (
+        row["model_error"]
+        == "no interval: of calibrated models, no disk was measured with random reads; at least 9 are needed"
+    )
 
 
 def test_a_sweep_runs_the_sample_of_a_twin_that_it_prints(calibrated: Path, tmp_path: Path) -> None:
@@ -417,7 +423,7 @@ def test_a_sweep_runs_the_sample_of_a_twin_that_it_prints(calibrated: Path, tmp_
     # A key of the description that is varied makes another device of it; an option is of its sample as well.
     changed, *_ = hs.sweep(path, vary=vary | {"queue.depth": [1]}).rows_with_model_errors("iops", True, 1)
     assert changed["iops_model_low"] is None
-    assert changed["model_error"].startswith("not known: of twins, no other descriptions")
+    assert changed["model_error"].startswith("no interval: of calibrated models, the calibrated model has no sample")
     (option,) = hs.sweep(path, vary=vary | {"queue_depth": [1]}).rows_with_model_errors("iops", True, 1)
     assert option["iops_model_low"] is not None
 

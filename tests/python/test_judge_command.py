@@ -135,7 +135,7 @@ def test_a_state_of_another_program_is_left_alone(headstack: Headstack, log: Pat
     ("arguments", "says"),
     [
         ((), "nothing to judge"),
-        (("--live", "0s"), "--live: 0s; allowed: more than 0s"),
+        (("--live", "0s"), "--live: 0s is out of range"),
         (("--live", "15s", "nosuchdisk"), "no disk of this machine"),
         (("--live", "15s", "--prometheus", "http://h"), "give only one of them"),
         (("a.log", "--export", "9101"), "--export: needs --live"),

@@ -29,9 +29,7 @@ def test_some_of_the_drives_are_a_table_and_none_is_not() -> None:
 def test_results_are_their_table(monkeypatch: pytest.MonkeyPatch, headstack: Headstack) -> None:
     results = hs.run(ATLAS, depth=[1, 4], requests=500)
     shown = repr(results)
-    assert headstack("run", ATLAS, "--depth", "1,4", "--requests", "500").stdout.startswith(
-        shown.removesuffix("runs: 2")
-    )
+    assert shown.removesuffix("runs: 2") in headstack("run", ATLAS, "--depth", "1,4", "--requests", "500").stdout
     monkeypatch.setattr("headstack.io.columns.width_of", lambda _: 60)
     narrow = repr(results)
     assert max(map(len, narrow.partition("runs: 2")[0].splitlines())) <= 60

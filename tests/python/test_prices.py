@@ -164,7 +164,7 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
     assert table[2].split()[-2:] == ["250", "0.0156"]
     assert any(line.startswith("870-evo-1tb") and line.split()[-2:] == ["140", "0.14"] for line in table)
     shown = headstack("catalog", "drives", "show", "exos-x16-16tb").stdout
-    assert shown.index("$417 in 2019, $0.0261 a GB") < shown.index("$610 in 2019-06, $0.0381 a GB")
+    assert shown.index("$417 in 2019, $0.0261 per GB") < shown.index("$610 in 2019-06, $0.0381 per GB")
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
     for arguments, message in {
         ("check", "none.csv"): "none.csv: cannot be read: No such file or directory",
         ("check", "good.csv", "--on", "soon"): "--on: 'soon'; a year, a month or a day is allowed, such as \"2019-06\"",
-        ("check", "good.csv", "--max-age", "1y"): "--max-age: '1y' is not a number of days, such as 365d",
+        ("check", "good.csv", "--max-age", "1y"): "--max-age: '1y' is not a number of days; write for example 365d",
         ("list", "tape"): "tape: no price is known; an item, a kind, drives, flash, disks, hosts, cloud are allowed",
     }.items():
         done = headstack("catalog", "prices", *arguments)

@@ -240,7 +240,7 @@ def test_a_broken_trace_keeps_what_was_played(headstack: Headstack, tmp_path: Pa
         "kept.json",
     )
     assert done.returncode == 3, done
-    assert "ended early, what was measured is kept: request 3001: " in done.stderr
+    assert "ended early; results up to then are kept: request 3001: " in done.stderr
     [run] = json.loads((tmp_path / "kept.json").read_text())
     assert run["kinds"]["read"]["count"] == 3000
 

@@ -111,7 +111,7 @@ def test_a_thing_has_one_colour_in_all_figures_of_a_study(name: str) -> None:
 
 @slow("carries out every study")
 def test_the_scorecard_is_what_the_studies_give() -> None:
-    command = [sys.executable, "-c", "from headstack.cli.main import main; main()", "study", "scorecard"]
+    command = [sys.executable, "-c", "from headstack.cli.main import main; main()", "lab", "study", "scorecard"]
     written = str(REPOSITORY / "docs" / "scorecard.md")
     done = subprocess.run([*command, "--check", written, "-q"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

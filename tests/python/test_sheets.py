@@ -360,9 +360,9 @@ def test_what_is_missing_is_said_at_once_and_estimated_where_the_class_allows_it
         ),
         ("NAND: 96L TLC\n", "missing: capacity, interface.kind; add lines such as these: capacity: 16TB; interface"),
         ("Capacity: 4TB\n", "nothing tells a disk from a solid-state drive; add one of these lines: spindle speed"),
-        ("hello\n", "sheet.txt: no line has a label and a value, such as 'Capacity: 18TB'"),
+        ("hello\n", "sheet.txt: no line has a label and a value, for example 'Capacity: 18TB'"),
         (KIOXIA, "line 1: the sheet has 2 models; choose one with --column 1 to 2"),
-        (SEAGATE.replace("platters = 9", "platters = 0"), "the sheet makes no drive: line "),
+        (SEAGATE.replace("platters = 9", "platters = 0"), "the sheet does not describe a valid drive: line "),
     ],
 )
 def test_sheets_that_make_no_drive(headstack: Headstack, tmp_path: Path, sheet: str, message: str) -> None:
@@ -430,7 +430,7 @@ def test_a_terminal_is_asked() -> None:
     ]
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from headstack.cli.main import main; main()", "drives", "new"],
+        [sys.executable, "-c", "from headstack.cli.main import main; main()", "catalog", "drives", "new"],
         stdin=follower,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -441,7 +441,7 @@ def test_a_terminal_is_asked() -> None:
     out, err = process.communicate(timeout=60)
     os.close(leader)
     assert process.returncode == 0, err
-    assert "'plenty' is not understood; a number with its unit is, or nothing" in err
+    assert "'plenty' is not understood; enter a number with its unit, or nothing" in err
     read = tomllib.loads(out)
     assert (read["name"], read["capacity"]["size"], read["seek"]["read_average"]) == ("Ours", "4TB", "8.5ms")
     assert read["sources"]["default"] == "A data sheet, as its owner says"

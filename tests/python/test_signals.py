@@ -86,7 +86,7 @@ def test_a_measurement_is_kept(number: int, tmp_path: Path) -> None:
     process = measuring(tmp_path, "--json", "m.json", "--csv", "m.csv")
     time.sleep(random.uniform(0, 0.2))
     out, err = ended(process, number)
-    assert err == "headstack: ended early, what was measured is kept: stopped by hand\n"
+    assert err == "headstack: ended early; results up to then are kept: stopped by hand\n"
     assert "IOPS" in out
     [run] = json.loads((tmp_path / "m.json").read_text())
     assert run["ended_early"] == "stopped by hand"
@@ -248,7 +248,7 @@ def test_a_characterization_goes_on_where_it_was(
 
 def test_what_ends_a_characterization_is_told(tmp_path: Path) -> None:
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    process = started(tmp_path, "characterize", "dc-s3700-400gb", "-q", env=environment)
+    process = started(tmp_path, "lab", "characterize", "dc-s3700-400gb", "-q", env=environment)
     wait_for(lambda: list((tmp_path / "cache").rglob("[0-9a-f]*.json")))
     _, err = ended(process, signal.SIGTERM)
     assert err == "headstack: interrupted; finished tests are kept: repeat the command to resume\n"

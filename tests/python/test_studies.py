@@ -139,7 +139,7 @@ def test_a_run_study_is_shown_again(tmp_path: Path, headstack: Headstack) -> Non
     assert headstack("lab", "study", "show", "mine").stdout == ran.stdout
     shown = headstack("lab", "study", "show", "mine", "--claim", "gain").stdout
     assert "error (points)" in shown
-    assert "there are gain" in headstack("lab", "study", "show", "mine", "--claim", "nosuch").stderr
+    assert "allowed: gain" in headstack("lab", "study", "show", "mine", "--claim", "nosuch").stderr
     with (tmp_path / "studies-out" / "mine" / "runs.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 4
     outcome = json.loads((tmp_path / "studies-out" / "mine" / "outcome.json").read_text())

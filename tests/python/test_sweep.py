@@ -342,7 +342,7 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
         with pytest.raises(hs.InputError, match=message):
             figure(found, column, where)
     sampled = swept(tmp_path / "store", {"depth": "1..4"}, sample="random", points=3)
-    with pytest.raises(hs.InputError, match="--plot: needs a grid"):
+    with pytest.raises(hs.InputError, match="points of a sample lie on no lines"):
         figure(sampled, "iops")
     assert len(report_of(sampled, "iops", True).sections[0].figures) == 1
 
@@ -399,8 +399,8 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--vary", "spindle.sped=1rpm"], "spindle.sped: unknown key; did you mean `speed`?"),
         (["--vary", "lines[0].sise=4KiB"], "lines[0].sise: unknown key; did you mean `size`?"),
         (["--vary", "dept=4"], "dept: unknown field; did you mean the option depth?"),
-        (["--vary", "depth"], "--vary depth: write FIELD=VALUES"),
-        (["--vary", "depth=1", "--depth", "4"], "--vary depth, --depth: only one of them can be given"),
+        (["--vary", "depth"], "--vary depth: expected FIELD=VALUES"),
+        (["--vary", "depth=1", "--depth", "4"], "--vary depth, --depth: give only one of them"),
         (["--vary", "depth=1", "--vary", "depth=4"], "--vary depth: given twice"),
         (["--vary", "depth=1..8"], "--depth: a grid needs steps; write 1..8:5"),
         (["--depth", "1", "--points", "3"], "points: a grid has as many"),
@@ -408,7 +408,7 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--depth", "1", "--size", "4KiB"], "--size: the workload states its own"),
         (["--depth", "1", "--rate", "5"], "depth, rate: only one of them can be given"),
         (["--depth", "1", "--executor", "cloud"], "executor: 'cloud' is unknown"),
-        (["--depth", "1", "-o", "x.txt"], "-o: x.txt: the ending is unknown"),
+        (["--depth", "1", "-o", "x.txt"], "-o: x.txt: unknown file name ending"),
         (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: needs a grid"),
         (["--depth", "1", "--plot", "x.xls"], "x.xls: no picture has this suffix"),
         (["dc-s3700-400gb", "--vary", "seek.read_average=5ms"], "dc-s3700-400gb: seek: unknown key"),

@@ -83,7 +83,9 @@ def heads(shown: str) -> str:
     for heading in re.findall(r"(?:^\x1b\[1m.*\x1b\[0m\n)+", shown, re.MULTILINE):
         lines = ESCAPES.sub("", heading).splitlines()
         told.append(" / ".join(re.sub(" {2,}", "  ", line.strip()) for line in lines))
-    left_out = re.findall(r"not shown: .*? (?:shows|show) them\)", " ".join(ESCAPES.sub("", shown).split()))
+    left_out = re.findall(
+        r"not shown: .*? \((?:add --wide.*?|.*? shows? them)\)", " ".join(ESCAPES.sub("", shown).split())
+    )
     return "\n".join([*told, *left_out])
 
 

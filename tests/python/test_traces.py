@@ -241,7 +241,7 @@ def test_bad_lines_are_refused_or_counted(
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"], "nothing half-done is left"
     skipped = headstack("trace", "import", "t.csv", "-o", "t.parquet", "--skip-bad")
     assert skipped.returncode == 0, skipped.stderr
-    assert "t.parquet: 2 requests\nskipped: 1 lines or records" in skipped.stdout
+    assert "t.parquet: 2 requests\nskipped: 1 invalid lines or records" in skipped.stdout
     assert message in skipped.stdout
 
 
@@ -251,7 +251,7 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
     assert refused.returncode == 2
     assert refused.stderr.startswith("headstack: t.trace:2: time: ")
     skipped = headstack("trace", "info", "t.trace", "--skip-bad")
-    assert "skipped: 1 lines" in skipped.stdout
+    assert "skipped: 1 invalid lines" in skipped.stdout
 
 
 @pytest.mark.parametrize(

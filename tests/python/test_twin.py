@@ -355,7 +355,16 @@ def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack
 
 
 def test_ctrl_c_keeps_the_answers(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from headstack.cli.main import main; main()", "twin", "null", "-o", "own.toml"]
+    command = [
+        sys.executable,
+        "-c",
+        "from headstack.cli.main import main; main()",
+        "measure",
+        "twin",
+        "null",
+        "-o",
+        "own.toml",
+    ]
     process = subprocess.Popen([*command, "--family", "volume"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     # The first requests are answered by then, and half a minute of others begins.

@@ -58,7 +58,7 @@ class Options:
         """Raises ``InputError`` where an option of another form is given."""
         for name in names:
             if getattr(self, name):
-                raise InputError(f"--{name.replace('_', '-')}: is {why}")
+                raise InputError(f"--{name.replace('_', '-')}: {why}")
 
 
 class OfRuns(Brief):

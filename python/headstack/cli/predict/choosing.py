@@ -246,12 +246,12 @@ def _course(quiet: bool) -> Iterator[Callable[[str, float], object] | None]:
             yield None
         else:
             stages = (
-                "searching the cheapest",
-                "testing higher loads",
-                "relaxing each constraint",
-                "varying prices",
+                "looking for the cheapest",
+                "how much more load they take",
+                "what each constraint costs",
+                "what other prices change",
                 "the next upgrade",
-                "the Pareto front",
+                "the frontier",
             )
             yield lambda stage, runs: show((stages.index(stage) + runs / (runs + 200)) / len(stages))
 
