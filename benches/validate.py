@@ -4,7 +4,7 @@
     python benches/validate.py --smoke    every step in its smallest form, in about a minute: shows that all of them run
     python benches/validate.py --only choices --only studies
 
-Each step prints its table as it goes. Rows come from `headstack lab validate --json`, from the outcomes of the studies, and
+Each step prints its table as it goes. Rows come from `headstack lab validate --json`, from outcomes of the studies, and
 from the lines `row: {...}` that tests print. They are written to target/validate.json after each step
 (target/validate-smoke.json with `--smoke`) in the form of target/bench.json. A run of all steps is appended to
 history/validate.jsonl, and the rows that changed since the last run are printed; `HEADSTACK_HISTORY` names another
