@@ -142,9 +142,9 @@ def test_remarks_and_errors_name_line_and_option(tmp_path: Path, headstack: Head
     ("arguments", "message"),
     [
         (["-w", "file-server"], "--workload: set by the job file of --fio; remove one of them"),
-        (["--size", "4KiB"], "--size: JOB states its own; leave the option out"),
-        (["--threads", "2"], "--threads: JOB states its own; leave the option out"),
-        (["--buffered"], "--buffered: JOB states its own; leave the option out"),
+        (["--size", "4KiB"], "--size: set by JOB; remove the option"),
+        (["--threads", "2"], "--threads: set by JOB; remove the option"),
+        (["--buffered"], "--buffered: set by JOB; remove the option"),
         (["--icf", "x.icf"], "--fio, --icf: give only one of them"),
         (["--output-format", "normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
         (["--output", "x"], "--output: needs --output-format"),
