@@ -141,11 +141,11 @@ def test_remarks_and_errors_name_line_and_option(tmp_path: Path, headstack: Head
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-w", "file-server"], "--workload: the job file of --fio states its own; leave one of them out"),
-        (["--size", "4KiB"], "--size: JOB states its own; leave the option out"),
-        (["--threads", "2"], "--threads: JOB states its own; leave the option out"),
-        (["--buffered"], "--buffered: JOB states its own; leave the option out"),
-        (["--icf", "x.icf"], "--fio, --icf: only one of them can be given"),
+        (["-w", "file-server"], "--workload: set by the job file of --fio; remove one of them"),
+        (["--size", "4KiB"], "--size: set by JOB; remove the option"),
+        (["--threads", "2"], "--threads: set by JOB; remove the option"),
+        (["--buffered"], "--buffered: set by JOB; remove the option"),
+        (["--icf", "x.icf"], "--fio, --icf: give only one of them"),
         (["--output-format", "normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
         (["--output", "x"], "--output: needs --output-format"),
     ],
@@ -160,7 +160,7 @@ def test_options_that_contradict_a_job_file_are_refused(
 
 def test_options_of_job_files_need_one(headstack: Headstack) -> None:
     code, _, err = headstack("measure", "null", "--section", "a")
-    assert (code, err) == (2, "headstack: --section: belongs to a job file; name one by --fio, --icf or --vdbench\n")
+    assert (code, err) == (2, "headstack: --section: needs a job file; add --fio, --icf or --vdbench FILE\n")
 
 
 def test_fios_own_command_line(headstack: Headstack) -> None:
