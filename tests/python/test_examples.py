@@ -53,7 +53,7 @@ FUNCTIONS = dict(public_functions())
 
 
 def test_there_are_public_functions() -> None:
-    assert {"run", "Results.to_csv", "Array.load", "Trace.analyze", "Stored.upgraded"} <= set(FUNCTIONS)
+    assert {"run", "Results.to_json", "Array.load", "Trace.analyze", "Stored.upgraded"} <= set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

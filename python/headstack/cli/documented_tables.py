@@ -24,11 +24,11 @@ TOLD = {
     "results": "A row a run: `--csv` and `--parquet` of runs, curves, replays and measurements. Columns of the options "
     "that were varied follow. Times and rates are those of all kinds of request together, in the measured time; "
     "intervals are those of 95 %.",
-    "intervals": "A row for each run and interval: `Results.intervals`.",
-    "streams": "A row for each run and stream of a scenario: `Results.streams`.",
-    "operations": "A row for each run and kind of operation on files and folders: `Results.operations`.",
-    "facts": "A row for each figure that streams keep of their own, such as frames dropped: `Results.facts`.",
-    "histograms": "A row for each run, kind of request, figure and bin in use: `Results.histograms`.",
+    "intervals": "A row per run and interval: `Results.intervals`.",
+    "streams": "A row per run and stream of a scenario: `Results.streams`.",
+    "operations": "A row per run and kind of operation on files and folders: `Results.operations`.",
+    "facts": "A row per figure that streams keep of their own, such as frames dropped: `Results.facts`.",
+    "histograms": "A row per run, kind of request, figure and bin in use: `Results.histograms`.",
 }
 
 
@@ -56,32 +56,30 @@ def tables() -> list[Documented]:
             "columns of results, but those of the model's error, which is told of what is printed; then these.",
             sweeps.FIELDS,
         ),
-        Documented("volumes", "A row a device of a trace: `headstack trace volumes --csv`.", volumes.FIELDS),
+        Documented("volumes", "A row per device of a trace: `headstack trace volumes --csv`.", volumes.FIELDS),
         Documented(
             "mapped",
-            "A row for each replay and volume: `Results.volumes`, `headstack replay --volumes`.",
+            "A row per replay and volume: `Results.volumes`, `headstack trace replay --volumes`.",
             replays.FIELDS,
         ),
-        Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),
-        Documented("caches", "A row for each policy and size: `headstack trace cache --csv`.", cache_runs.FIELDS),
-        Documented("compare", "A row a point: `headstack compare --csv`.", comparison.FIELDS),
+        Documented("predict", "A row per environment and system: `headstack lab predict --csv`.", predictions.FIELDS),
+        Documented("caches", "A row per policy and size: `headstack trace cache --csv`.", cache_runs.FIELDS),
+        Documented("compare", "A row per point: `headstack compare --csv`.", comparison.FIELDS),
         Documented(
             "difference",
-            "A row for each figure and load: `headstack compare --csv` of sets of runs.",
+            "A row per figure and load: `headstack compare --csv` of sets of runs.",
             differences.FIELDS,
         ),
-        Documented("plot", "A row for each result of fio's: `headstack plot --csv`.", loads.FIELDS),
-        Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.fields),
-        Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.fields),
-        Documented(
-            "latency", "A row for each request that is kept: `headstack measure latency --csv`.", Latency.fields
-        ),
-        Documented("prefill", "A row for each hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.fields),
-        Documented("zones", "A row for each position: `headstack measure zones --csv`.", Zones.fields),
-        Documented("pts", "A row for each measurement of each round: `headstack measure pts --csv`.", pts.FIELDS),
+        Documented("plot", "A row per result of fio's: `headstack compare plot --csv`.", loads.FIELDS),
+        Documented("crystal", "A row per test and kind: `headstack measure crystal --csv`.", Crystal.fields),
+        Documented("fsync", "A row per size: `headstack measure fsync --csv`.", Fsync.fields),
+        Documented("latency", "A row per request that is kept: `headstack measure latency --csv`.", Latency.fields),
+        Documented("prefill", "A row per hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.fields),
+        Documented("zones", "A row per position: `headstack measure zones --csv`.", Zones.fields),
+        Documented("pts", "A row per measurement of each round: `headstack measure pts --csv`.", pts.FIELDS),
         Documented(
             "condition",
-            "A row for each interval and device: `headstack measure condition --csv`. Columns that count the blocks of "
+            "A row per interval and device: `headstack measure condition --csv`. Columns that count the blocks of "
             "each class of times, `blocks <1.125ms` and so on, follow.",
             conditioning.FIELDS,
         ),

@@ -72,7 +72,7 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
     headstack catalog drives new
 
     SHEET is pasted text with a label and a value on each line (the labels that vendors use, or keys of drive files),
-    CSV or TOML. Without --from, on a terminal, headstack asks for each figure. A sheet looks like this:
+    CSV or TOML. Without --from, on a terminal, headstack prompts for each figure. A sheet looks like this:
 
     \b
     Capacity: 18TB
@@ -90,7 +90,7 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
     elif sys.stdin.isatty():
         lines, named = _asked(), "as its owner says"
     else:
-        raise hs.InputError("--from: name a data sheet; headstack asks for figures only on a terminal")
+        raise hs.InputError("--from: name a data sheet; headstack prompts for figures only on a terminal")
     if not lines:
         raise hs.InputError(f"{sheet}: no line has a label and a value, for example 'Capacity: 18TB'")
     found = Sheet.of(lines)
