@@ -102,3 +102,22 @@ def test_every_name_of_the_package_is_there() -> None:
     with pytest.raises(AttributeError, match="nothing"):
         _ = hs.nothing
     assert hs.__version__ == hs._native.version()
+
+
+def test_help_fits_a_screen() -> None:
+    context = click.Context(main, info_name="headstack")
+    shown = [
+        name for name in main.list_commands(context) if not getattr(main.get_command(context, name), "hidden", False)
+    ]
+    assert len(shown) <= 14
+    for name in shown:
+        made = CliRunner().invoke(main, [name, "--help"], terminal_width=80, prog_name="headstack").output
+        assert made.count("\n") <= 45, name
+        whole = CliRunner().invoke(main, [name, "--help", "--all"], terminal_width=80, prog_name="headstack").output
+        assert whole.count("\n") >= made.count("\n"), name
+
+
+def test_earlier_names_of_commands_print_those_of_today() -> None:
+    shown = CliRunner().invoke(main, ["drives", "list", "--kind", "volume"])
+    assert shown.exit_code == 0
+    assert shown.stderr == "headstack: `headstack drives` is now `headstack catalog drives`\n"

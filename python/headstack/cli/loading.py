@@ -21,7 +21,7 @@ def note_of_name(earlier: str, today: str) -> None:
     print(f"headstack: `headstack {earlier}` is now `headstack {today}`", file=sys.stderr)
 
 
-class Late(click.Group):
+class Late(Brief, click.Group):
     """A group of commands, some of them by the names of the modules that have them."""
 
     def __init__(self, *arguments: Any, late: Mapping[str, str], **settings: Any) -> None:
@@ -54,7 +54,7 @@ class Late(click.Group):
             ) from None
 
 
-class Implied(Brief, Late):
+class Implied(Late):
     """A group that does one of its commands, a hidden one, where none is named."""
 
     def __init__(self, *arguments: Any, implied: str, late: Mapping[str, str] | None = None, **settings: Any) -> None:
