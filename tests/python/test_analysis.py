@@ -78,7 +78,7 @@ def test_tables_have_the_figures_computed_by_hand(headstack: Headstack, csv: Pat
     }
     assert "5 references to 4 blocks of 4KiB" in text
     assert cells(text, "requests in flight")["0"][1:] == ["4", "10us"]
-    assert cells(text, "response times")["write"] == ["1", *6 * ["10us"]]
+    assert cells(text, "latency")["write"] == ["1", *6 * ["10us"]]
     assert "processes: not recorded" in text
     assert cells(text, "environment") == {
         "read": ["25.0", "50.0", "75.0"],
@@ -91,7 +91,7 @@ def test_tables_have_the_figures_computed_by_hand(headstack: Headstack, csv: Pat
 
 def test_what_a_trace_does_not_say_is_not_a_figure(headstack: Headstack) -> None:
     text = headstack("trace", "analyze", str(UNKNOWN)).stdout
-    for what in ("requests in flight", "response times", "processes", "environment"):
+    for what in ("requests in flight", "latency", "processes", "environment"):
         assert f"\n{what}: not recorded" in text
     assert "overlap with a request in flight: not recorded" in text
 

@@ -72,7 +72,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--levels", "raid7"], "levels: 'raid7' cannot be chosen; allowed: raid0, raid1"),
         (["--levels", "draid2"], "draid2:8d:1s is such"),
         (["--levels", "raidz2"], f"levels: raidz2: none of the hosts has it: {HOST}"),
-        (["--drives", "x"], "--drives: x: is no number of drives; 8 and 4..24 are such"),
+        (["--drives", "x"], "--drives: x: not a number of drives; write for example 8 or 4..24"),
         (["--drives", "9..4"], "drives: 9..4 is empty"),
         (["--drives", "30..40"], "no level has 30 to 40 drives in 24 bays, as nobody says how many there are (--bays)"),
         (["--scale", "x"], "--scale: 'x' is not a number"),
@@ -87,7 +87,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--objective", ""], "objective: ''; one of usd"),
         (["--objective", "usd,watts,bays"], "or two of them for a frontier"),
         (["--afr", "dsk=2"], "afr: 'dsk' is no class and no drive"),
-        (["--afr", "disk"], "--afr: disk: says no rate; disk=1.5 is such"),
+        (["--afr", "disk"], "--afr: disk: no rate; write for example disk=1.5"),
         (["--afr", "disk=0"], "afr: disk: 0 %; above 0 and below 100"),
         (["--pue", "0.5"], "pue: 0.5 is less than the drives draw; 1 or more is allowed"),
         (["--loss", "2"], "loss: 2 is no probability of losing data"),
@@ -203,7 +203,7 @@ def test_shards_are_the_first_runs_of_the_whole(
     assert {path: path.stat().st_mtime_ns for path in when} == when
     typed = headstack(*QUICK, "--shard", "1/2")
     assert (typed.returncode, typed.stderr) == (0, "")
-    assert "runs of shard 1/2 are in store; the same without --shard goes on from there" in typed.stdout
+    assert "runs of shard 1/2 are in store; repeat the command without --shard to continue from there" in typed.stdout
 
 
 def test_a_trace_a_scenario_and_two_workloads(tmp_path: Path) -> None:

@@ -340,7 +340,7 @@ def test_nothing_is_written_without_a_word(headstack: Headstack, data: Path, tmp
     quick = ("--runs", "1", "--time", "50ms", "--pause", "0s", "-q")
     done = headstack("measure", "crystal", str(data), *quick, "--plot", "c.png", "--csv", "c.csv")
     assert done.returncode == 0, done.stderr
-    assert "left out: a file that exists is written only with --overwrite" in done.stdout
+    assert "a file that exists is written only with --overwrite" in done.stdout
     assert {row["kind"] for row in csv.DictReader((tmp_path / "c.csv").open())} == {"read"}
     assert is_picture(tmp_path / "c.png")
     assert data.read_bytes() == before

@@ -204,8 +204,8 @@ def test_demo_writes_its_files(tmp_path: Path, headstack: Headstack) -> None:
     assert shown.returncode == 0, shown.stderr
     written = {path.name for path in (tmp_path / "demo").iterdir()}
     assert written == {"curves.html", "curves.png", "results.json", "results.parquet"}
-    assert f"{ATLAS}@36.7GB" in shown.stdout
-    assert "knee" in shown.stdout
+    assert shown.stdout.startswith("level raid10 is fastest: ")
+    assert shown.stdout.count("\n") <= 15
     assert "could not write" not in shown.stdout
 
 

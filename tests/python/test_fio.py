@@ -313,7 +313,7 @@ def test_several_formats_are_printed_in_the_order_of_fio(tmp_path: Path, headsta
         assert json.loads(rest)["jobs"][0]["jobname"] == "first"
     for words, message in (
         (["--output-format=json,normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
-        (["--output-format=json", "--terse-version=5"], "--terse-version: --output-format json prints no terse lines"),
+        (["--output-format=json", "--terse-version=5"], "--terse-version: needs terse in --output-format json"),
         (["--terse-version=5"], "--terse-version: needs --output-format terse"),
         (["--minimal", "--terse-version=6"], "--terse-version: '6' is unknown; allowed: 2, 3, 4, 5"),
     ):

@@ -431,10 +431,10 @@ def test_job_files_of_fio_are_carried_out_by_their_clients(shell: str, tmp_path:
         (["--hosts", "-oProxyCommand=x", "null"], "'-oProxyCommand=x' is no host"),
         (["--hosts", "a,,b:0", "null"], "'b:0' is no host"),
         (["--hosts", "a", "--target", "b=/dev/sdb"], "there is no host 'b'; allowed: a"),
-        (["--target", "b=/dev/sdb", "null"], "--target: belongs to --hosts"),
+        (["--target", "b=/dev/sdb", "null"], "--target: needs --hosts"),
         (["--hosts", "a,b"], "a: 0 targets; one TARGET is measured"),
         (["--hosts", "a=x.fio,b", "null"], "x.fio: No such file"),
-        (["--hosts", "a", "null", "--verify"], "--verify: hosts that share a system do not know"),
+        (["--hosts", "a", "null", "--verify"], "--verify: not available with --hosts"),
         (["--fio", "--", "--client=a", "one.fio", "two.fio"], "2 job files for a; one is carried out"),
     ],
 )

@@ -465,7 +465,7 @@ def test_a_port_that_others_reach_is_named(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         said: list[str] = []
-        while not said or "Ctrl-C ends" not in said[-1]:
+        while not said or "Ctrl-C to end" not in said[-1]:
             said.append(process.stdout.readline())
     reached = [line for line in said if "is reachable from other machines" in line]
     assert len(reached) == 2
@@ -661,7 +661,7 @@ def test_faults_that_can_have_no_effect_are_reported_at_the_start(tmp_path: Path
     with served(tmp_path, "wd1200bb@0..64MiB", "--faults", "idle.toml") as process:
         assert process.stdout is not None
         said = [process.stdout.readline()]
-        while "Ctrl-C ends" not in said[-1]:
+        while "Ctrl-C to end" not in said[-1]:
             said.append(process.stdout.readline())
         ended(process)
     notes = re.findall(r"note: fault\[(\d)\]\.(\w+) has no effect: (.*)", "".join(said))

@@ -177,7 +177,7 @@ def test_a_stall_is_named_and_no_interval_rests_on_it(headstack: Headstack, tmp_
         timer.start()
         uri = f"nbd+unix:///disk?socket={path}"
         load = ("--read", "100", "--random", "100", "--size", "4KiB", "--depth", "4", "--time", "6s")
-        said = works(headstack, "measure", uri, *load, "-q", "--json", "r.json")
+        said = works(headstack, "measure", uri, *load, "-q", "--verbose", "--json", "r.json")
         timer.join()
     (result,) = json.loads((tmp_path / "r.json").read_text())
     longest = max(result["stalls"]["longest"], key=lambda stall: stall["duration_ns"])

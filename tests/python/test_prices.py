@@ -522,7 +522,7 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
         ("check", "none.csv"): "none.csv: cannot be read: No such file or directory",
         ("check", "good.csv", "--on", "soon"): "--on: 'soon'; a year, a month or a day is allowed, such as \"2019-06\"",
         ("check", "good.csv", "--max-age", "1y"): "--max-age: '1y' is not a number of days; write for example 365d",
-        ("list", "tape"): "tape: no price is known; an item, a kind, drives, flash, disks, hosts, cloud are allowed",
+        ("list", "tape"): "tape: no known price; allowed: an item, a kind, drives, flash, disks, hosts, cloud",
     }.items():
         done = headstack("catalog", "prices", *arguments)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"headstack: {message}\n"), arguments

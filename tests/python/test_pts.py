@@ -228,7 +228,7 @@ def test_ctrl_c_keeps_whole_rounds(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "whole rounds are kept: stopped by hand" in err
+    assert "complete rounds are kept: stopped by hand" in err
     report = json.loads(path.read_text())
     assert report["ended_early"] == "stopped by hand"
     assert len(report["tests"][0]["rounds"]) == 3

@@ -159,7 +159,7 @@ def test_streams_are_printed_and_written(headstack: Headstack, web: Path, tmp_pa
         (["DATA", "-w", "TWO", "--lun", "log=null"], "LUNs that store nothing cannot stand beside others"),
         (["DATA", "-w", "WEB", "--lun", "log=null"], "allowed: it names none"),
         (["DATA", "-w", "random-read-4k", "--lun", "log=null"], "only scenarios name LUNs"),
-        (["DATA", "-w", "TWO", "--lun", "log"], "--lun: 'log' is no place of a LUN; write NAME=PATH"),
+        (["DATA", "-w", "TWO", "--lun", "log"], "--lun: 'log': expected NAME=PATH"),
         (["null", "-w", "WEB", "--range", "0%..50%"], "range: a scenario has none on a real target"),
         (["null", "-w", "WEB", "--rate", "5"], "states its own"),
         (["null", "-w", "WEB", "--threads", "2"], "one thread plays a scenario"),

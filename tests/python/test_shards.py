@@ -137,7 +137,7 @@ def test_shards_on_the_command_line(headstack: Headstack, tmp_path: Path) -> Non
     refused = headstack(*sweep, *kept, "--shard", "1/2")
     assert (refused.returncode, refused.stderr) == (
         2,
-        "headstack: --shard: the part is to be merged with others; write it with -o FILE.parquet\n",
+        "headstack: --shard: needs -o FILE.parquet for its part of the table\n",
     )
     refused = headstack("sweep", "merge", paths[0], "-o", str(tmp_path / "half.csv"))
     assert (refused.returncode, refused.stderr) == (2, "headstack: shards are missing: 2/2\n")

@@ -84,7 +84,7 @@ def test_a_closed_loop_says_that_it_is_one(tmp_path: Path) -> None:
         (("--footprint", "0.5x"), "footprint: must be from 1 to 256, not 0.5"),
         (("--rate", "fast"), "rate"),
         (("--clients", "0"), "clients"),
-        (("--no-scorecard", "--plot", "s.png"), "--plot: shows the scorecard, which --no-scorecard leaves out"),
+        (("--no-scorecard", "--plot", "s.png"), "--plot: needs the scorecard; remove --no-scorecard"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: tuple[str, ...], said: str, tmp_path: Path, headstack: Headstack) -> None:
@@ -211,8 +211,8 @@ def test_classes_of_blocks_are_those_that_the_misses_tell() -> None:
     [
         ((), "no output; add --output FILE.parquet or --scenario FILE.toml"),
         (("--scenario", "s.toml", "-o", "t.parquet"), "--scenario, --output: give only one of them"),
-        (("--scenario", "s.toml", "--length", "2x"), "--length: is of a twin that is a trace"),
-        (("--scenario", "s.toml", "--clients", "3"), "--clients: is of a twin that is a trace"),
+        (("--scenario", "s.toml", "--length", "2x"), "--length: not available with --scenario"),
+        (("--scenario", "s.toml", "--clients", "3"), "--clients: not available with --scenario"),
     ],
 )
 def test_what_a_scenario_cannot_be_asked_for(arguments: tuple[str, ...], said: str, headstack: Headstack) -> None:

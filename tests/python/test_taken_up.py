@@ -146,7 +146,7 @@ def test_an_array_of_ones_own_is_refused_in_words(tmp_path: Path) -> None:
     report = hs.run(tmp_path / "mine.toml", "file-server", depth=[1, 4], requests=300).report()
     found = taken(report)
     assert found.curves[0] == []
-    assert found.refused[0] == ["mine cannot be varied here: the result does not hold the file of its system."]
+    assert found.refused[0] == ["mine cannot be varied here: the result does not contain the file of its system."]
 
 
 def test_without_the_simulator_a_report_is_as_it_was(reports: dict[str, Report]) -> None:

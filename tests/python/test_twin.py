@@ -372,7 +372,7 @@ def test_ctrl_c_keeps_the_answers(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     said = process.stderr.read()
     assert process.wait(timeout=60) == 130
-    assert "interrupted; answers are kept: own.answers.npz (--resume goes on)" in said
+    assert "interrupted; measurements are kept in own.answers.npz: add --resume to resume" in said
     kept = load_answers(str(tmp_path / "own.answers.npz"))
     assert kept[0].test.startswith("a first look")
     assert (kept[0].answers.response_ns > 0).all()

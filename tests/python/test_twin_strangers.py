@@ -35,4 +35,4 @@ def test_validate_counts_strangers(capsys: Any) -> None:
 def test_strangers_teach_no_interval(capsys: Any, tmp_path: Any) -> None:
     with pytest.raises(SystemExit):
         main(["measure", "twin", "validate", "--family", "strangers", "--calibration", str(tmp_path / "one.json")])
-    assert "strangers teach no interval" in capsys.readouterr().err
+    assert "not available for strangers" in capsys.readouterr().err
