@@ -115,7 +115,7 @@ def test_the_gallery_has_every_study_of_a_document_and_every_choice(site: dict[P
     for name in shipped:
         study = hs.studies.load(name)
         assert f"study-{name}.html" in page.links
-        assert f"headstack study run {name}" in page.text
+        assert f"headstack lab study run {name}" in page.text
         assert study.title in page.text
         assert study.question in page.text
     assert "scorecard.html" in page.links
