@@ -87,5 +87,5 @@ fn all_is_off_by_default() {
     let mut description = bare_drive();
     description.slow.retries = Some(Retries { probability: 0.0, passes_max: 10 });
     assert_eq!(outcome(&run_closed(&description, line, 4, 5_000)), outcome(&bare));
-    assert!(bare.notes.iter().any(|note| note.contains("off")), "the reader is told");
+    assert!(bare.notes.iter().any(|note| note.contains("excludes retries")), "a note names what the tail lacks");
 }
