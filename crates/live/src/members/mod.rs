@@ -5,15 +5,12 @@
 //! differences obey simple rules for any contents:
 //!
 //! - a write that computes redundancy from the data clears them; a read-modify-write carries them along, so that damage
-//!   to data
-//!   becomes damage of the parity which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
-//! FAST'08);
+//!   to data becomes damage of the parity which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
+//!   FAST'08);
 //! - damage to data changes the contents; redundant units are unchanged, so they differ from then on;
 //! - while a data unit is missing, its contents are those that the first redundant units restore. So when it fails,
-//!   their
-//!   differences become changes of the contents, possibly of blocks that no one wrote, and vanish. A rebuild writes the
-//! data
-//!   implied by the contents, and makes nothing worse and nothing better;
+//!   their differences become changes of the contents, possibly of blocks that no one wrote, and vanish. A rebuild
+//!   writes the data implied by the contents, and makes nothing worse and nothing better;
 //! - a repair trusts the data, as Linux md does: differences are cleared.
 //!
 //! So reads of parity levels return the contents. Copies that differ are read in turn, or only the first one if the
