@@ -467,6 +467,7 @@ def test_a_port_that_others_reach_is_named(tmp_path: Path) -> None:
         said: list[str] = []
         while not said or "Ctrl-C to end" not in said[-1]:
             said.append(process.stdout.readline())
+            assert said[-1], "the export ended before it was ready"
     reached = [line for line in said if "is reachable from other machines" in line]
     assert len(reached) == 2
     assert "read and write all data" in reached[0]
@@ -663,6 +664,7 @@ def test_faults_that_can_have_no_effect_are_reported_at_the_start(tmp_path: Path
         said = [process.stdout.readline()]
         while "Ctrl-C to end" not in said[-1]:
             said.append(process.stdout.readline())
+            assert said[-1], "the export ended before it was ready"
         ended(process)
     notes = re.findall(r"note: fault\[(\d)\]\.(\w+) has no effect: (.*)", "".join(said))
     assert [(index, key) for index, key, _ in notes] == [

@@ -16,7 +16,7 @@ import headstack as hs
 from headstack import _native
 from headstack._native import Field
 from headstack.cli.documented_tables import tables
-from headstack.io.tables import sql_type, to_parquet
+from headstack.io.tables import sql_type, table_to_parquet
 from headstack.measurement.access import Access
 from headstack.measurement.tests.classic.outcome import Outcome
 from headstack.prediction.prediction import Prediction
@@ -35,7 +35,7 @@ FIELDS = [
 
 
 def written(path: Path, fields: list[Field], rows: list[dict[str, Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    to_parquet(fields, rows, path)
+    table_to_parquet(_native.Table(fields, rows), path)
     with duckdb.connect() as connection:
         table = connection.read_parquet(str(path))
         return [str(kind) for kind in table.types], table.fetchall()

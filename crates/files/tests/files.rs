@@ -37,7 +37,7 @@ impl Drop for Folder {
 }
 
 /// The inputs of a command are those of its process, so tests that stand for a command take turns.
-fn one_command() -> MutexGuard<'static, ()> {
+fn lock_run() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -97,7 +97,7 @@ fn no_file_is_made_of_what_is_none() {
 
 #[test]
 fn outputs_meet_neither_each_other_nor_what_is_measured() {
-    let _turn = one_command();
+    let _turn = lock_run();
     let folder = Folder::new("outputs");
     fs::write(folder.at("target"), "data").unwrap();
     fs::hard_link(folder.at("target"), folder.at("again")).unwrap();
@@ -121,7 +121,7 @@ fn outputs_meet_neither_each_other_nor_what_is_measured() {
 
 #[test]
 fn no_file_replaces_an_input_of_a_command_under_way() {
-    let _turn = one_command();
+    let _turn = lock_run();
     let folder = Folder::new("inputs");
     fs::write(folder.at("input"), "data").unwrap();
     fs::write(folder.at("found-later"), "data").unwrap();
@@ -154,7 +154,7 @@ fn no_file_replaces_an_input_of_a_command_under_way() {
 
 #[test]
 fn an_input_that_is_gone_keeps_no_file_that_has_its_inode() {
-    let _turn = one_command();
+    let _turn = lock_run();
     let folder = Folder::new("gone");
     fs::write(folder.at("input"), "data").unwrap();
     let files = Outputs::default();
@@ -167,7 +167,7 @@ fn an_input_that_is_gone_keeps_no_file_that_has_its_inode() {
 
 #[test]
 fn an_output_is_not_read_as_an_input_and_a_log_is() {
-    let _turn = one_command();
+    let _turn = lock_run();
     let folder = Folder::new("log");
     fs::write(folder.at("output"), "data").unwrap();
     fs::write(folder.at("log"), "data").unwrap();

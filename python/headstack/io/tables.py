@@ -80,11 +80,6 @@ def to_csv(
     return written(text.getvalue(), path)
 
 
-def to_parquet(fields: Sequence[Field], rows: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
-    """Writes the rows as Parquet, each column with the type that its field declares."""
-    table_to_parquet(Table(fields, rows), path)
-
-
 def table_to_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     """Writes a table as Parquet."""
     import duckdb  # start-up time
