@@ -180,3 +180,15 @@ def test_levels_and_capacities_wherever_systems_are_named(headstack: Headstack, 
     rows = [line.split() for line in replayed.stdout.splitlines() if line.startswith(ARRAY)]
     assert [row[1:3] for row in rows[:2]] == [["raid5", "11"], ["raid10", "20"]]
     assert simulated.stdout.splitlines()[1].split(",")[-1] == "11"
+
+
+def test_the_answer_comes_first_and_at_most_three_notes_follow(headstack: Headstack) -> None:
+    systems = ("exos-m-30tb", "zfs-raidz2-8-nas")
+    arguments = ("run", *systems, "-w", "file-server", "--depth", "1,128", "--requests", "2000", "-q")
+    shown = headstack(*arguments).stdout
+    assert " is fastest: " in shown.split("\n")[0]
+    assert shown.count("\nnote: ") == 3
+    assert "more note" in shown
+    whole = headstack(*arguments, "--verbose").stdout
+    assert whole.count("\nnote: ") > 3
+    assert "95 % confidence interval" in whole
