@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headstack.catalogue.drive import Drive, import_disksim
     from headstack.catalogue.scenario import Scenario
     from headstack.catalogue.workload import Workload
-    from headstack.choice.asked import choose
+    from headstack.choice.question_parser import choose
     from headstack.comparison.comparison import Comparison, compare
     from headstack.comparison.differences.difference import Difference, difference
     from headstack.comparison.validation import Validation, validate
@@ -64,7 +64,7 @@ _HELD = {
     "catalogue.drive": ("Drive", "import_disksim"),
     "catalogue.scenario": ("Scenario",),
     "catalogue.workload": ("Workload",),
-    "choice.asked": ("choose",),
+    "choice.question_parser": ("choose",),
     "comparison.comparison": ("Comparison", "compare"),
     "comparison.differences.difference": ("Difference", "difference"),
     "comparison.validation": ("Validation", "validate"),

@@ -285,7 +285,7 @@ def test_drives_luns_and_failures_reach_the_specification() -> None:
     assert tuple(specs[0]["span"]) == (array["luns"][0]["length_bytes"], array["luns"][1]["length_bytes"])
     assert specs[0]["system_name"] == f"{CHAIN}@d1"
     assert hs.arrays.show(CHAIN).description["incidents"] == []
-    with pytest.raises(hs.InputError, match="is loaded already"):
+    with pytest.raises(hs.InputError, match="is already loaded"):
         specify(hs.Array.load(CHAIN), None, {"drives": 2})
 
 

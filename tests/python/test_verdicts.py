@@ -135,7 +135,7 @@ others = [
     found = judged(tmp_path, claim, more)
     assert found.verdict == Verdict.PREDICTED
     uncached, slow = found.otherwise
-    assert (uncached.what, uncached.other) == ("one request at a time", "write caches off")
+    assert (uncached.open_choice, uncached.other) == ("one request at a time", "write caches off")
     assert uncached.evidence != found.evidence
     assert not slow.agrees
     assert slow.evidence.startswith("2 figures, mean error 5")

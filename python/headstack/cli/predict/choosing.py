@@ -16,7 +16,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import ARRAY, DEMAND, EXECUTOR, FOLDER, SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
-from headstack.cli.output import WIDE, Outputs, progress, wide_option
+from headstack.cli.output import VERBOSE, WIDE, Outputs, progress, verbose_option, wide_option
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
 from headstack.io.columns import is_plain, width_of
@@ -180,6 +180,7 @@ NOTHING = 1
 @click.option(
     "--shard", metavar="I/N", help="Run only part I of N of the first runs, and keep it in --store, for example 1/4."
 )
+@verbose_option
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet: bool, **given: Any) -> int:
@@ -196,30 +197,30 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     The shipped prices are dated; add your own with --prices (see "headstack catalog prices"). The answer lists old
     prices, drives without a price, and how far the answer depends on the error of simulation and model.
     """
+    from headstack.choice.render import explain as explain_choice  # start-up time
+    from headstack.choice.render import format_full, format_markdown, format_summary  # start-up time
     from headstack.choice.report import plot, report_of  # start-up time
-    from headstack.choice.shown import explained, markdown, told  # start-up time
 
     exports: dict[str, Callable[..., Any]] = {
         "plot": plot,
         **report_writers(report_of),
-        # Of at most a screen, with what the price is made of.
-        "markdown": lambda answer, path: write_text(path, markdown(answer)),
+        "markdown": lambda answer, path: write_text(path, format_markdown(answer)),
         "json": _json,
     }
     outputs = Outputs(given, exports)
-    choosing = _choosing([*job, *given["workloads"]], given)
+    chooser = _choosing([*job, *given["workloads"]], given)
     shard = given["shard"]
     if shard is not None:
         if given["store"] is None:
             raise InputError("--shard: needs --store DIR for its finished runs")
-        with _course(quiet) as choosing.told:
-            runs = choosing.race(Shard.parse(shard))
+        with _course(quiet) as chooser.on_progress:
+            runs = chooser.race(Shard.parse(shard))
         kept = f"{counted(runs, 'run')} of shard {shard} {agreed(runs, 'is', 'are')}"
         print(f"{kept} in {given['store']}; repeat the command without --shard to continue from there")
         return 0
     try:
-        with _course(quiet) as choosing.told:
-            answer = choosing.answer()
+        with _course(quiet) as chooser.on_progress:
+            answer = chooser.answer()
     except KeyboardInterrupt:
         click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
@@ -230,9 +231,10 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     def show() -> None:
         context = click.get_current_context()
         width = None if context.meta.get(WIDE) else width_of(sys.stdout)
-        print(told(answer, width, not is_plain(sys.stdout)))
+        format_answer = format_full if context.meta.get(VERBOSE) else format_summary
+        print(format_answer(answer, width, not is_plain(sys.stdout)))
         if explain is not None:
-            print(f"\n{explained(answer, explain)}")
+            print(f"\n{explain_choice(answer, explain)}")
 
     outputs.write(answer, show)
     return 0 if answer.best is not None else NOTHING
@@ -257,13 +259,17 @@ def _course(quiet: bool) -> Iterator[Callable[[str, float], object] | None]:
 
 
 def _json(answer: Answer, path: str | None = None) -> str:
-    """The whole answer as JSON."""
-    return to_json({"version": 1} | asdict(answer), path)
+    """Formats the complete answer as JSON."""
+
+    def named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {"asked" if name == "inputs" else name: value for name, value in pairs}
+
+    return to_json({"version": 1} | asdict(answer, dict_factory=named), path)
 
 
 def _choosing(names: list[str], given: Mapping[str, Any]) -> Any:
     """The question of a command line. Raises ``InputError`` for what cannot be one."""
-    from headstack.choice.asked import asked  # start-up time
+    from headstack.choice.question_parser import parse_question  # start-up time
 
     scale = 1.0
     if (text := given["scale"]) is not None:
@@ -281,7 +287,7 @@ def _choosing(names: list[str], given: Mapping[str, Any]) -> Any:
         if not equals:
             raise InputError(f"--afr: {text}: no rate; write for example disk=1.5")
         rates[name] = percent(f"--afr {name}", value)
-    return asked(
+    return parse_question(
         names,
         rates=[number("--rate", text.removesuffix("/s")) for text in given["rates"]],
         depth=given["depth"],

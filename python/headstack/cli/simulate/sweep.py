@@ -139,7 +139,7 @@ def sweep(
     headstack sweep merge 1.parquet 2.parquet -o whole.parquet
     """
     from headstack.simulation.report import report_of  # start-up time
-    from headstack.simulation.sweeps import carried_out  # start-up time
+    from headstack.simulation.sweeps import run_plan  # start-up time
     from headstack.simulation.swept import Plan  # start-up time
 
     if best is not None and least is not None:
@@ -164,7 +164,7 @@ def sweep(
         checked_ending(output)
     try:
         with progress(f"{len(plan):,} configurations", quiet) as show:
-            swept = carried_out(plan, store, executor, show)
+            swept = run_plan(plan, store, executor, show)
     except KeyboardInterrupt:
         click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
@@ -205,11 +205,11 @@ def checked_ending(output: str) -> None:
 
 def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """The best configurations, and what became of the others."""
-    from headstack.simulation.report import shown  # start-up time
+    from headstack.simulation.report import configuration_columns  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
-        columns, cells = shown(swept, rows, column)
+        columns, cells = configuration_columns(swept, rows, column)
         print_table(list(columns.values()), cells)
         print()
     else:

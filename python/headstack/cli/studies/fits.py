@@ -20,7 +20,7 @@ from headstack.io import signals
 from headstack.io.atomic_files import write_all
 from headstack.io.columns import Figures, Names, Prose, Words
 from headstack.studies.fits import SETTINGS, Fitted, finding
-from headstack.studies.fits.shown import rows_table, unknowns_table
+from headstack.studies.fits.render import rows_table, unknowns_table
 
 FILES = ("fit.json", "settings.csv", "report.html")
 

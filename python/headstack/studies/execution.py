@@ -19,11 +19,11 @@ from headstack.results.table import Row
 from headstack.simulation.chunks.chunk import chunks_of_runs
 from headstack.simulation.chunks.chunked import finish, run_chunks
 from headstack.simulation.runs import Progress, swept
-from headstack.studies.choices import Answered, answered, questions_of
-from headstack.studies.claims import Otherwise, compare, judge
+from headstack.studies.choices import Answers, answer_questions, questions_of
+from headstack.studies.claims import Alternative, compare, judge
 from headstack.studies.evidence import grounds_of
 from headstack.studies.files import load, shown_name
-from headstack.studies.grids import predicted, replayed, specified, with_other
+from headstack.studies.grids import predicted, replayed, specified, with_alternative
 from headstack.studies.outcome import Outcome
 from headstack.studies.pictures import draw, table_of
 from headstack.studies.provenance import chosen_on
@@ -33,7 +33,7 @@ from headstack.studies.tables import Tables
 
 @dataclass(frozen=True)
 class Work:
-    """Where the runs of a study are computed, and where finished ones are stored."""
+    """The executor and the store of a study's runs."""
 
     store: str | os.PathLike[str] | None
     executor: str
@@ -58,23 +58,23 @@ def run(
     specs = [specified(study, number) for number in range(len(study.grids))]
     questions = questions_of(study)
     is_run = [grid["kind"] == "run" for grid in study.grids]
-    together = [some for some, runs in zip(specs, is_run, strict=True) if runs]
-    apart = [0 if runs else len(some) for some, runs in zip(specs, is_run, strict=True)]
-    first, *shares, last = _shares([sum(map(len, together)), *apart, len(questions)], progress)
-    if together:
-        _finish_together(together, Work(store, executor, first))
-    grids = [carry_out(study, number, specs[number], Work(store, executor, show)) for number, show in enumerate(shares)]
-    choices = answered(study, questions, store, executor, last)
+    run_grids = [grid_specs for grid_specs, runs in zip(specs, is_run, strict=True) if runs]
+    other_runs = [0 if runs else len(grid_specs) for grid_specs, runs in zip(specs, is_run, strict=True)]
+    first, *shares, last = _shares([sum(map(len, run_grids)), *other_runs, len(questions)], progress)
+    if run_grids:
+        _finish_together(run_grids, Work(store, executor, first))
+    grids = [run_grid(study, number, specs[number], Work(store, executor, show)) for number, show in enumerate(shares)]
+    choices = answer_questions(study, questions, store, executor, last)
     tables = tables_of(study, grids, choices)
     for number, published in enumerate(study.published):
         tables.match(number, published)
     shown: list[Table] = []
     for number, table in enumerate(study.tables):
         if table["title"] is not None:
-            found = tables.query(f"tables[{number}].sql", f"from {table['name']}")
-            shown.append(table_of(shown_name(table), table["title"], found))
+            rows = tables.query(f"tables[{number}].sql", f"from {table['name']}")
+            shown.append(table_of(shown_name(table), table["title"], rows))
     grounds = grounds_of(study, tables)
-    otherwise = _otherwise(study, grids, choices, Work(store, executor, None))
+    otherwise = _with_alternatives(study, grids, choices, Work(store, executor, None))
     chosen = chosen_on(study, tables)
     judged = [
         judge(study, number, tables, grounds.get(claim["id"]), chosen[claim["id"]], otherwise.get(claim["id"], ()))
@@ -97,7 +97,7 @@ def _finish_together(grids: list[list[Spec]], work: Work) -> None:
 
 
 @dataclass(frozen=True)
-class Carried:
+class GridResult:
     """A grid with its results."""
 
     grid: Mapping[str, Any]
@@ -119,21 +119,21 @@ class Carried:
             tables.add_rows(f"{name}_recorded", self.rows)
 
 
-def carry_out(study: Study, number: int, specs: list[Spec], work: Work) -> Carried:
+def run_grid(study: Study, number: int, specs: list[Spec], work: Work) -> GridResult:
     """Runs the specifications of a grid."""
     grid = study.grids[number]
     if grid["kind"] == "replay":
         replays = replayed(study, number, work.progress)
-        return Carried(grid, replays.results, replays.keys, replays.recorded)
+        return GridResult(grid, replays.results, replays.keys, replays.recorded)
     if grid["kind"] == "predict":
-        return Carried(grid, None, rows=predicted(study, number, work.store, work.progress))
+        return GridResult(grid, None, rows=predicted(study, number, work.store, work.progress))
     results = run_chunks(
         specs, swept=swept(grid["settings"]), store=work.store, executor=work.executor, progress=work.progress
     )
-    return Carried(grid, results)
+    return GridResult(grid, results)
 
 
-def tables_of(study: Study, grids: Sequence[Carried], choices: Answered | None = None) -> Tables:
+def tables_of(study: Study, grids: Sequence[GridResult], choices: Answers | None = None) -> Tables:
     """Returns the tables of grids and of choices, and derived ones."""
     tables = Tables(study)
     if choices is not None:
@@ -145,27 +145,29 @@ def tables_of(study: Study, grids: Sequence[Carried], choices: Answered | None =
     return tables
 
 
-def _otherwise(study: Study, grids: Sequence[Carried], choices: Answered, work: Work) -> dict[str, list[Otherwise]]:
+def _with_alternatives(
+    study: Study, grids: Sequence[GridResult], choices: Answers, work: Work
+) -> dict[str, list[Alternative]]:
     """Returns the results of claims with other choices, where their documents leave them open."""
-    found: dict[str, list[Otherwise]] = defaultdict(list)
+    results: dict[str, list[Alternative]] = defaultdict(list)
     numbers = {claim["id"]: number for number, claim in enumerate(study.claims)}
-    for one in study.open:
-        for other in one["others"]:
-            changed = with_other(study, one, other)
+    for choice in study.open:
+        for other in choice["others"]:
+            changed = with_alternative(study, choice, other)
             again = [
-                _as_chosen(carry_out(changed, number, specified(changed, number), work), grid)
-                if grid.grid["name"] in one["grids"]
+                _as_chosen(run_grid(changed, number, specified(changed, number), work), grid)
+                if grid.grid["name"] in choice["grids"]
                 else grid
                 for number, grid in enumerate(grids)
             ]
             tables = tables_of(study, again, choices)
-            for claim in one["on"]:
+            for claim in choice["on"]:
                 compared = compare(study, numbers[claim], tables)
-                found[claim].append(Otherwise(one["what"], other["what"], compared.told(), compared.agrees))
-    return found
+                results[claim].append(Alternative(choice["what"], other["what"], compared.describe(), compared.agrees))
+    return results
 
 
-def _as_chosen(other: Carried, grid: Carried) -> Carried:
+def _as_chosen(other: GridResult, grid: GridResult) -> GridResult:
     """Returns runs of another choice under the original names, by which queries identify them."""
     if grid.results is None:
         return replace(other, grid=grid.grid)
@@ -177,19 +179,19 @@ def _as_chosen(other: Carried, grid: Carried) -> Carried:
     return replace(other, grid=grid.grid, keys=keys)
 
 
-def _inputs_of(grids: Sequence[Carried]) -> list[Asked]:
+def _inputs_of(grids: Sequence[GridResult]) -> list[Asked]:
     """Returns the inputs of the grids' runs, so that they can be recomputed."""
-    return [asked for grid in grids if grid.results is not None for asked in asked_for(grid.results)]
+    return [inputs for grid in grids if grid.results is not None for inputs in asked_for(grid.results)]
 
 
 def _provenance(results: Results) -> Iterator[Provenance]:
     """Yields the provenance of each run, with each description once."""
-    told: set[tuple[str, int]] = set()
+    seen: set[tuple[str, int]] = set()
     for index, row in enumerate(results):
         key = (row["description_hash"], row["seed"])
-        if key in told:
+        if key in seen:
             continue
-        told.add(key)
+        seen.add(key)
         whole = results.whole(index)
         described = {"system": whole["system"]["description"], "workload": whole["workload"]}
         yield Provenance(
@@ -207,9 +209,9 @@ def _shares(parts: list[int], progress: Progress | None) -> Iterator[Progress | 
     whole = max(1, sum(parts))
     done = 0
     for part in parts:
-        yield None if progress is None else partial(_tell, progress, done / whole, part / whole)
+        yield None if progress is None else partial(_report_share, progress, done / whole, part / whole)
         done += part
 
 
-def _tell(progress: Progress, before: float, share: float, part: float) -> None:
+def _report_share(progress: Progress, before: float, share: float, part: float) -> None:
     progress(before + share * part)

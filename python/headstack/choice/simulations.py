@@ -1,4 +1,4 @@
-"""``Simulated``: runs of candidates in chunks, on all cores or a cluster, stored when finished and never repeated."""
+"""``Simulations``: runs of candidates in chunks, on all cores or a cluster, stored when finished and never repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headstack.catalogue.options import Spec
 from headstack.catalogue.system import load_system
 from headstack.choice.blueprint import Blueprint
 from headstack.choice.job import Demand, Job, recorded_rate, recorded_requests
-from headstack.choice.limits import Known, Limit, known
+from headstack.choice.limits import Estimate, Limit, estimate_from_row
 from headstack.choice.rebuilding import schedule_while_rebuilding
 from headstack.choice.run_rows import COLUMNS, RunRow
 from headstack.choice.space import Candidate, Family, array_of, blueprint_of
@@ -56,8 +56,8 @@ Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A requested run."""
+class Trial:
+    """A run to simulate: a candidate, the number of requests, and the load."""
 
     candidate: Candidate
     requests: int
@@ -68,32 +68,32 @@ class Ask:
 
 
 @dataclass
-class Carried:
+class OverloadRates:
     """The throughput of overloaded systems, which is their maximum."""
 
     _by_family: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
-    def note(self, candidate: Candidate, iops: float) -> None:
+    def add(self, candidate: Candidate, iops: float) -> None:
         """Adds the throughput of a run whose queue grew without bound."""
         self._by_family.setdefault(candidate.family.name, []).append((candidate.drives, iops))
 
-    def most(self, candidate: Candidate) -> float:
+    def max_rate(self, candidate: Candidate) -> float:
         """Returns the maximum requests per second of a system, assuming that more drives of the same kind carry no
         less; infinite if unknown."""
-        known = self._by_family.get(candidate.family.name, ())
-        return min((iops for drives, iops in known if drives >= candidate.drives), default=math.inf)
+        rates = self._by_family.get(candidate.family.name, ())
+        return min((iops for drives, iops in rates if drives >= candidate.drives), default=math.inf)
 
 
 @dataclass
-class Simulated:
+class Simulations:
     """All runs of a choice."""
 
     job: Job
     store: str | os.PathLike[str] | None = None
     executor: str = "local"
-    told: Progress | None = None
+    on_progress: Progress | None = None
     """Called with the number of finished runs."""
-    carried: Carried = field(default_factory=Carried)
+    overload_rates: OverloadRates = field(default_factory=OverloadRates)
     _rows: dict[Key, RunRow] = field(default_factory=dict)
     _of_kind: dict[Key, tuple[float | None, bool]] = field(default_factory=dict)
     """The figure of one kind of request, and whether the queue grows without bound."""
@@ -102,61 +102,67 @@ class Simulated:
     under_way: float = 0.0
     """The completed share of current runs, in runs: one that preconditions an SSD takes minutes."""
 
-    def rows(self, asks: Sequence[Ask], demand: Demand | None = None) -> list[RunRow]:
+    def rows(self, trials: Sequence[Trial], demand: Demand | None = None) -> list[RunRow]:
         """Returns the row of each run, in order; earlier runs are not repeated."""
-        put = demand or self.job.demand
-        keys = [self._key(ask, put) for ask in asks]
-        missing = {key: ask for key, ask in zip(keys, asks, strict=True) if key not in self._rows}
+        demand_to_run = demand or self.job.demand
+        keys = [self._key(trial, demand_to_run) for trial in trials]
+        missing = {key: trial for key, trial in zip(keys, trials, strict=True) if key not in self._rows}
         if missing:
-            found = {key: RunRow(impossible=why) for key, ask in missing.items() if (why := _never_rebuilds(ask))}
-            possible = {key: ask for key, ask in missing.items() if key not in found}
+            results = {key: RunRow(impossible=why) for key, trial in missing.items() if (why := _never_rebuilds(trial))}
+            possible = {key: trial for key, trial in missing.items() if key not in results}
             if possible:
-                found |= self._replays(possible, put) if put.trace is not None else self._runs(possible, put)
-            self._rows |= found
-            self._check(missing, found)
-            for key, row in found.items():
+                results |= (
+                    self._replays(possible, demand_to_run)
+                    if demand_to_run.trace is not None
+                    else self._runs(possible, demand_to_run)
+                )
+            self._rows |= results
+            self._check(missing, results)
+            for key, row in results.items():
                 if row.saturated and (iops := row.figures["iops"]) and not missing[key].rebuilding:
-                    self.carried.note(missing[key].candidate, iops)
+                    self.overload_rates.add(missing[key].candidate, iops)
             self.runs, self.under_way = self.runs + len(missing), 0.0
-            self.requests += sum(row.requests for row in found.values())
-            if self.told is not None:
-                self.told(self.runs)
+            self.requests += sum(row.requests for row in results.values())
+            if self.on_progress is not None:
+                self.on_progress(self.runs)
         return [self._rows[key] for key in keys]
 
-    def _check(self, asked: dict[Key, Ask], found: dict[Key, RunRow]) -> None:
+    def _check(self, trials: dict[Key, Trial], results: dict[Key, RunRow]) -> None:
         """Raises ``InputError`` if every run so far was impossible: then the job is invalid, not the systems."""
         if not self._of_kind and all(row.impossible is not None for row in self._rows.values()):
-            key, row = next(iter(found.items()))
-            raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row.impossible}")
+            key, row = next(iter(results.items()))
+            raise InputError(f"{trials[key].candidate.name}: cannot run the job: {row.impossible}")
 
-    def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
+    def estimate(
+        self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0
+    ) -> list[Estimate]:
         """Returns the figure of a limit for several candidates, after this many requests each."""
         if limit.kind:
             return self._by_kind(limit, candidates, requests, factor)
-        rows = self.rows([Ask(one, requests, factor, limit.rebuilding) for one in candidates])
-        return [self._known(limit, row, requests) for row in rows]
+        rows = self.rows([Trial(candidate, requests, factor, limit.rebuilding) for candidate in candidates])
+        return [self._estimate_from_row(limit, row, requests) for row in rows]
 
-    def _known(self, limit: Limit, row: RunRow, requests: int) -> Known:
+    def _estimate_from_row(self, limit: Limit, row: RunRow, requests: int) -> Estimate:
         if row.impossible is not None:
-            return Known(None, None, None, 0, row.impossible, impossible=True)
-        found = known(limit, row)
+            return Estimate(None, None, None, 0, row.impossible, impossible=True)
+        estimate = estimate_from_row(limit, row)
         trace = self.job.demand.trace
-        if trace is not None and requests >= recorded_requests(trace) and not found.piles_up:
+        if trace is not None and requests >= recorded_requests(trace) and not estimate.piles_up:
             # The whole trace was replayed: there is no sampling error.
-            return Known(found.value, found.value, found.value, found.requests)
-        return found
+            return Estimate(estimate.value, estimate.value, estimate.value, estimate.requests)
+        return estimate
 
-    def _key(self, ask: Ask, demand: Demand) -> Key:
+    def _key(self, trial: Trial, demand: Demand) -> Key:
         return (
             *(
-                ask.candidate.family.path,
-                ask.candidate.fields(),
+                trial.candidate.family.path,
+                trial.candidate.fields(),
                 demand.name,
                 demand.rate_per_s,
                 demand.depth,
-                ask.factor,
+                trial.factor,
             ),
-            *(ask.requests, ask.rebuilding, ask.seed, self.footprint_bytes(ask.candidate)),
+            *(trial.requests, trial.rebuilding, trial.seed, self.footprint_bytes(trial.candidate)),
         )
 
     def footprint_bytes(self, candidate: Candidate) -> int:
@@ -165,50 +171,50 @@ class Simulated:
         is_whole = self.job.spread or not stored or stored > FULL_CAPACITY_SHARE * whole
         return whole if is_whole else stored // 4096 * 4096
 
-    def _options(self, ask: Ask, demand: Demand) -> list[tuple[str, str]]:
+    def _options(self, trial: Trial, demand: Demand) -> list[tuple[str, str]]:
         """Returns the options of a run, in an order that is the same for all."""
-        scaled = demand.scaled(ask.factor)
+        scaled = demand.scaled(trial.factor)
         options = []
-        footprint_bytes = self.footprint_bytes(ask.candidate)
-        if footprint_bytes < ask.candidate.usable_bytes:
+        footprint_bytes = self.footprint_bytes(trial.candidate)
+        if footprint_bytes < trial.candidate.usable_bytes:
             options.append(("range", f"{footprint_bytes}B"))
         if scaled.rate_per_s is not None:
             options.append(("rate", f"{scaled.rate_per_s:.10g}"))
         elif scaled.depth is not None:
             options.append(("depth", str(scaled.depth)))
-        options.append(("requests", str(ask.requests)))
-        options.append(("warm_up", str(max(500, ask.requests // WARM_UP_SHARE))))
-        preload = self._preload(ask)
+        options.append(("requests", str(trial.requests)))
+        options.append(("warm_up", str(max(500, trial.requests // WARM_UP_SHARE))))
+        preload = self._preload(trial)
         if preload:
             options.append(("preload", str(preload)))
-        options.append(("seed", str(ask.seed)))
-        if ask.rebuilding:
+        options.append(("seed", str(trial.seed)))
+        if trial.rebuilding:
             options.append(("faults", REBUILDING))
         return options
 
-    def _preload(self, ask: Ask) -> int:
+    def _preload(self, trial: Trial) -> int:
         """Returns the number of requests that fill a cache before all but the first short runs: its capacity and 50 %
         more, since some requests hit. As in service, the cache is then full, and at its steady dirty level."""
-        host = ask.candidate.family.host
-        if host is None or not host.cache_bytes or ask.requests < PRELOADED_FROM:
+        host = trial.candidate.family.host
+        if host is None or not host.cache_bytes or trial.requests < PRELOADED_FROM:
             return 0
-        given = dict(ask.candidate.family.settings).get("cache")
-        cache_bytes = _native.parse_bytes(given) if given else host.cache_bytes
+        cache_setting = dict(trial.candidate.family.settings).get("cache")
+        cache_bytes = _native.parse_bytes(cache_setting) if cache_setting else host.cache_bytes
         classes = self.job.demand.classes
-        mean_bytes = sum(one.share * one.size_bytes for one in classes)
+        mean_bytes = sum(request_class.share * request_class.size_bytes for request_class in classes)
         return min(PRELOAD_MAX, math.ceil(1.5 * cache_bytes / max(mean_bytes, PAGE_BYTES)))
 
-    def _runs(self, asked: dict[Key, Ask], demand: Demand) -> dict[Key, RunRow]:
+    def _runs(self, trials: dict[Key, Trial], demand: Demand) -> dict[Key, RunRow]:
         """Runs a workload or a scenario, with configurations of the same fields together."""
-        alike: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], list[tuple[Key, Ask, list[str]]]] = {}
-        for key, ask in asked.items():
-            fields = ask.candidate.fields()
-            options = self._options(ask, demand)
+        alike: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], list[tuple[Key, Trial, list[str]]]] = {}
+        for key, trial in trials.items():
+            fields = trial.candidate.fields()
+            options = self._options(trial, demand)
             fields_of, options_of = tuple(name for name, _ in fields), tuple(name for name, _ in options)
-            schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
+            schedule = rebuilding_schedule(trial.candidate) if trial.rebuilding else ""
             values = [value for _, value in (*fields, *options)]
-            alike.setdefault((ask.candidate.family.path, fields_of, options_of, schedule), []).append(
-                (key, ask, values)
+            alike.setdefault((trial.candidate.family.path, fields_of, options_of, schedule), []).append(
+                (key, trial, values)
             )
         chunks: list[Chunk] = []
         keys: list[Key] = []
@@ -218,36 +224,36 @@ class Simulated:
             # Group configurations by drive: a chunk completes each of its drives once.
             members.sort(key=lambda member: member[2])
             for portion in cut(members, _cost_s, POINTS_MAX):
-                chunks.append(Chunk.of(points.asked([values for _, _, values in portion]), len(keys)))
+                chunks.append(Chunk.of(points.chunk_content([values for _, _, values in portion]), len(keys)))
                 keys += [key for key, _, _ in portion]
         paths = finish(
             iter(chunks), len(keys), store=self.store, executor=self.executor, progress=partial(self._hear, len(keys))
         )
-        found: dict[Key, RunRow] = {}
+        results: dict[Key, RunRow] = {}
         for key, cells_of_run in zip(keys, rows(paths, COLUMNS), strict=True):
             cells = dict(zip(COLUMNS, cells_of_run, strict=True))
             if cells["failed"] is not None:
-                raise RunError(f"{asked[key].candidate.name}: {cells['failed']}")
-            found[key] = RunRow.of(cells)
-        return found
+                raise RunError(f"{trials[key].candidate.name}: {cells['failed']}")
+            results[key] = RunRow.of(cells)
+        return results
 
     def _hear(self, runs: int, share: float) -> None:
         """Reports current runs, of which this share is done."""
         self.under_way = runs * share
-        if self.told is not None:
-            self.told(self.runs)
+        if self.on_progress is not None:
+            self.on_progress(self.runs)
 
-    def _replays(self, asked: dict[Key, Ask], demand: Demand) -> dict[Key, RunRow]:
+    def _replays(self, trials: dict[Key, Trial], demand: Demand) -> dict[Key, RunRow]:
         """Replays a trace, with equal lengths and speeds together, so that it is read once."""
         trace = demand.trace
         assert trace is not None
-        alike: dict[tuple[int, float], list[tuple[Key, Ask]]] = {}
-        for key, ask in asked.items():
-            if ask.rebuilding:
-                raise InputError(f"{demand.name}: while rebuilding: a recording is replayed in service as usual")
-            alike.setdefault((ask.requests, ask.factor), []).append((key, ask))
+        alike: dict[tuple[int, float], list[tuple[Key, Trial]]] = {}
+        for key, trial in trials.items():
+            if trial.rebuilding:
+                raise InputError(f"{demand.name}: while rebuilding: a trace is replayed in normal service only")
+            alike.setdefault((trial.requests, trial.factor), []).append((key, trial))
         recorded = demand.rate_per_s or 1.0
-        found: dict[Key, RunRow] = {}
+        results: dict[Key, RunRow] = {}
         for (requests, factor), members in alike.items():
             settings = {
                 "depth": None,
@@ -259,92 +265,96 @@ class Simulated:
             }
             scale = recorded_rate(trace) / (recorded * factor)
             settings["time_scale"] = f"{scale:.10g}" if scale != 1 else "1"
-            systems = [array_of(ask.candidate) for _, ask in members]
+            systems = [array_of(trial.candidate) for _, trial in members]
             specs = specify(trace, systems, replays_of(trace, ["timed"], settings), {})
-            results = Results(_native.replay([bare(spec) for spec in specs])[0])
-            for (key, _), row in zip(members, results, strict=True):
+            replays = Results(_native.replay([bare(spec) for spec in specs])[0])
+            for (key, _), row in zip(members, replays, strict=True):
                 if not row["checks_passed"]:
                     raise RunError(f"{row['system']}: a replay failed its own check")
-                found[key] = RunRow.of(row)
-        return found
+                results[key] = RunRow.of(row)
+        return results
 
-    def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
+    def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Estimate]:
         """Returns the results for a limit on only reads or only writes: runs with several seeds, each with a part of
         the requests, and Student's interval of their figures."""
         part = max(limit.requests_min, requests // SEEDS)
-        whys = [_never_rebuilds(Ask(one, part, factor, limit.rebuilding)) for one in candidates]
+        whys = [_never_rebuilds(Trial(candidate, part, factor, limit.rebuilding)) for candidate in candidates]
         if any(whys):
-            able = [one for one, why in zip(candidates, whys, strict=True) if not why]
-            tried = iter(self._by_kind(limit, able, requests, factor) if able else [])
-            return [Known(None, None, None, 0, why, impossible=True) if why else next(tried) for why in whys]
-        asks = [Ask(one, part, factor, limit.rebuilding, seed + 1) for one in candidates for seed in range(SEEDS)]
-        values = self._figures(limit, asks)
-        found = []
+            rebuildable = [candidate for candidate, why in zip(candidates, whys, strict=True) if not why]
+            rebuilt = iter(self._by_kind(limit, rebuildable, requests, factor) if rebuildable else [])
+            return [Estimate(None, None, None, 0, why, impossible=True) if why else next(rebuilt) for why in whys]
+        trials = [
+            Trial(candidate, part, factor, limit.rebuilding, seed + 1)
+            for candidate in candidates
+            for seed in range(SEEDS)
+        ]
+        values = self._figures(limit, trials)
+        estimates = []
         for number in range(len(candidates)):
             own = values[number * SEEDS : (number + 1) * SEEDS]
             known_values = [value for value, _ in own if value is not None]
             piles_up = any(piled for _, piled in own)
             if len(known_values) < SEEDS:
-                found.append(Known(None, None, None, 0, f"no {limit.kind} was answered", piles_up))
+                estimates.append(Estimate(None, None, None, 0, f"no {limit.kind} completed", piles_up))
                 continue
             mean = sum(known_values) / SEEDS
             deviation = math.sqrt(sum((value - mean) ** 2 for value in known_values) / (SEEDS - 1))
             half = STUDENT_975 * deviation / math.sqrt(SEEDS)
-            found.append(Known(mean, mean - half, mean + half, part * SEEDS, "", piles_up))
-        return found
+            estimates.append(Estimate(mean, mean - half, mean + half, part * SEEDS, "", piles_up))
+        return estimates
 
-    def _figures(self, limit: Limit, asks: Sequence[Ask]) -> list[tuple[float | None, bool]]:
+    def _figures(self, limit: Limit, trials: Sequence[Trial]) -> list[tuple[float | None, bool]]:
         """Returns the figure of a limit on one kind of request in each run, and whether the queue grows without
         bound."""
-        key = f"{limit.kind}.{limit.figure}"
+        quantity = f"{limit.kind}.{limit.figure}"
         demand = self.job.demand
         if demand.trace is not None:
-            raise InputError(f"{limit.text}: of a recording, limits are of all requests together", key="limit")
-        keys = [(key, *self._key(ask, demand)) for ask in asks]
-        missing = {one: ask for one, ask in zip(keys, asks, strict=True) if one not in self._of_kind}
+            raise InputError(f"{limit.text}: for a trace, limits apply to all requests together", key="limit")
+        keys = [(quantity, *self._key(trial, demand)) for trial in trials]
+        missing = {key: trial for key, trial in zip(keys, trials, strict=True) if key not in self._of_kind}
         if missing:
-            specs = [self._spec(ask, demand) for ask in missing.values()]
+            specs = [self._spec(trial, demand) for trial in missing.values()]
             results = run_chunks(specs, store=self.store, executor=self.executor)
             figures = of_kind_ms(results, limit.kind, limit.quantile)
             self.runs += len(missing)
-            for index, (one, row) in enumerate(zip(missing, results, strict=True)):
+            for index, (key, row) in enumerate(zip(missing, results, strict=True)):
                 self.requests += int(row["requests"] or 0)
                 value = figures[index]
-                self._of_kind[one] = (value, bool(row["saturated"]))
-        return [self._of_kind[one] for one in keys]
+                self._of_kind[key] = (value, bool(row["saturated"]))
+        return [self._of_kind[key] for key in keys]
 
-    def _spec(self, ask: Ask, demand: Demand) -> Spec:
+    def _spec(self, trial: Trial, demand: Demand) -> Spec:
         """Returns the specification of a run."""
-        fields, options = ask.candidate.fields(), self._options(ask, demand)
-        schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
+        fields, options = trial.candidate.fields(), self._options(trial, demand)
+        schedule = rebuilding_schedule(trial.candidate) if trial.rebuilding else ""
         names_of, options_of = [name for name, _ in fields], [name for name, _ in options]
-        points = _points(ask.candidate.name, ask.candidate.family, demand, names_of, options_of, schedule)
-        (spec,) = _native.specifications(points.asked([[value for _, value in (*fields, *options)]]))
+        points = _points(trial.candidate.name, trial.candidate.family, demand, names_of, options_of, schedule)
+        (spec,) = _native.specifications(points.chunk_content([[value for _, value in (*fields, *options)]]))
         if "system" not in spec:
-            raise InputError(f"{ask.candidate.name}: {spec}")
+            raise InputError(f"{trial.candidate.name}: {spec}")
         return spec
 
-    def asked(self, ask: Ask, row: RunRow) -> Asked:
+    def inputs_of(self, trial: Trial, row: RunRow) -> Asked:
         """Returns the inputs of a run, so that it can be recomputed, with its result."""
-        candidate, demand = ask.candidate, self.job.demand
+        candidate, demand = trial.candidate, self.job.demand
         figures, why = figures_of(dict(row.figures)), ""
         if demand.blueprint is None:
-            why = "it is the replay of a trace, which the page does not have"
-        values = dict([*candidate.fields(), *self._options(ask, demand)])
+            why = "the page does not contain the trace that was replayed"
+        values = dict([*candidate.fields(), *self._options(trial, demand)])
         host = candidate.family.host
         name = candidate.family.name if host is None else host.name
         return Asked(name, demand.name, values, figures, None, blueprint_of(candidate.family), demand.blueprint, why)
 
-    def model_error(self, ask: Ask) -> ModelError | None:
+    def model_error(self, trial: Trial) -> ModelError | None:
         """Returns the model's error of a system in a run, as in complete results."""
         demand = self.job.demand
-        (row,) = self.rows([ask])
-        system = load_system(ask.candidate.family.path)
+        (row,) = self.rows([trial])
+        system = load_system(trial.candidate.family.path)
         if demand.trace is not None:
             return None
-        spec = self._spec(ask, demand) | {DESCRIBED: described(system)._replace(sample=())}
-        (told,) = model_errors([spec], [row.figures], lambda specs: _native.run(specs))
-        return told
+        spec = self._spec(trial, demand) | {DESCRIBED: described(system)._replace(sample=())}
+        (error,) = model_errors([spec], [row.figures], lambda specs: _native.run(specs))
+        return error
 
 
 @dataclass(frozen=True)
@@ -362,7 +372,7 @@ class Points:
     schedule: str = ""
     """The faults of each run, as a file; empty if there are none."""
 
-    def asked(self, points: Sequence[Sequence[str]]) -> dict[str, object]:
+    def chunk_content(self, points: Sequence[Sequence[str]]) -> dict[str, object]:
         """Returns the content of a chunk; each point has values of the fields, then of the options."""
         names = [*self.fields, *self.options]
         faults = {"faults": {REBUILDING: faults_of(self.schedule)}} if self.schedule else {}
@@ -391,15 +401,13 @@ def _points(
     return Points(name, blueprint_of(family), demand.blueprint, fields, options, schedule)
 
 
-def _never_rebuilds(ask: Ask) -> str:
+def _never_rebuilds(trial: Trial) -> str:
     """Returns the reason why a system is never rebuilding, if a limit must be met during rebuilds; otherwise empty."""
-    if not ask.rebuilding:
+    if not trial.rebuilding:
         return ""
-    if ask.candidate.family.model is None:
-        return "while rebuilding: a cloud does not say what its volumes do meanwhile"
-    return (
-        "" if ask.candidate.survives else "while rebuilding: its first failed drive loses data, and nothing is rebuilt"
-    )
+    if trial.candidate.family.model is None:
+        return "while rebuilding: providers do not publish how volumes perform during repairs"
+    return "" if trial.candidate.survives else "while rebuilding: a failed drive loses data, so there is no rebuild"
 
 
 @cache
@@ -432,25 +440,25 @@ def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[floa
             "select run, middle_ms, count from bins where kind = ? and figure = 'response' order by run, middle_ms",
             [kind],
         ).fetchall()
-    found: list[float | None] = [None] * len(results)
+    latencies_ms: list[float | None] = [None] * len(results)
     by_run: dict[int, list[tuple[float, int]]] = {}
     for run, middle_ms, count in rows:
         by_run.setdefault(run, []).append((middle_ms, count))
     for run, own in by_run.items():
         total = sum(count for _, count in own)
         if quantile is None:
-            found[run] = sum(middle_ms * count for middle_ms, count in own) / total
+            latencies_ms[run] = sum(middle_ms * count for middle_ms, count in own) / total
         else:
             left = math.ceil(quantile * total)
             for middle_ms, count in own:
                 left -= count
                 if left <= 0:
-                    found[run] = middle_ms
+                    latencies_ms[run] = middle_ms
                     break
-    return found
+    return latencies_ms
 
 
-def _cost_s(member: tuple[Any, Ask, Any]) -> float:
+def _cost_s(member: tuple[Any, Trial, Any]) -> float:
     """Estimates the time of a run on one core: docs/performance.md."""
-    ask = member[1]
-    return 1e-3 + ask.requests * (1.0 + 1.0 / WARM_UP_SHARE) * 3e-6
+    trial = member[1]
+    return 1e-3 + trial.requests * (1.0 + 1.0 / WARM_UP_SHARE) * 3e-6

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from headstack import _native
 from headstack._native import InputError
@@ -21,6 +21,9 @@ from headstack.studies.fits.search import Point
 from headstack.studies.power import Tolerance, amount
 
 STORED = Stored("inverse study")
+
+STORED_NAMES = {"description": "what", "is_determined": "is_told"}
+"""Names of fields in stored results that differ from those here."""
 
 BAND = (0.05, 0.95)
 """Quantiles of the 90 % band of settings that reproduce the figures."""
@@ -44,11 +47,11 @@ class Figure:
     high: float
     held_out: bool
 
-    def error(self, found: float | None, tolerance: Tolerance) -> float:
+    def error(self, value: float | None, tolerance: Tolerance) -> float:
         """Returns its error in tolerances: from -1 to 1 it is reproduced."""
-        if found is None:
+        if value is None:
             return math.inf
-        return tolerance.error({"low": self.low, "high": self.high, "found": found}) / tolerance.amount
+        return tolerance.error({"low": self.low, "high": self.high, "found": value}) / tolerance.amount
 
     @property
     def published(self) -> str:
@@ -96,14 +99,14 @@ class Tried:
     rows: tuple[Row, ...]
     tolerance: Tolerance
 
-    def found(self, figure: Figure) -> float | None:
+    def value_of(self, figure: Figure) -> float | None:
         """Returns the simulated figure; ``None`` if its runs lack it."""
-        found = next((row["found"] for row in self.rows if str(row["figure"]) == figure.name), None)
-        return None if found is None else float(found)
+        value = next((row["found"] for row in self.rows if str(row["figure"]) == figure.name), None)
+        return None if value is None else float(value)
 
     def error(self, figure: Figure) -> float:
         """Returns the error of a figure in tolerances: from -1 to 1 it is reproduced."""
-        return figure.error(self.found(figure), self.tolerance)
+        return figure.error(self.value_of(figure), self.tolerance)
 
     def distance(self, figures: Iterable[Figure]) -> float:
         """Returns the largest error of the fitted figures."""
@@ -111,14 +114,14 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Left:
+class Posterior:
     """The posterior of an unknown, over settings that reproduce the figures."""
 
     name: str
-    what: str
+    description: str
     why: str
     prior: str
-    is_told: bool
+    is_determined: bool
     """Whether the figures determine it at all: the posterior differs from the prior by more than chance."""
     median: str | None
     """Median of a range, with its 90 % band."""
@@ -133,7 +136,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class RowFound:
+class FigureResult:
     """A figure, with the results of the settings."""
 
     figure: str
@@ -181,8 +184,8 @@ class FitData:
     nearest: Mapping[str, str]
     wider: tuple[tuple[float, int], ...]
     """Number of settings that reproduce them with each multiple of the tolerance."""
-    unknowns: tuple[Left, ...]
-    rows: tuple[RowFound, ...]
+    unknowns: tuple[Posterior, ...]
+    rows: tuple[FigureResult, ...]
     exclude: tuple[tuple[str, str], ...]
     """Pairs of fitted figures that settings reproduce separately, but none reproduces together."""
     each: tuple[Row, ...]
@@ -196,12 +199,15 @@ class FitData:
     ) -> Self:
         """Creates it from tried settings, each with the share of the prior that it represents."""
         figures = figures_of(fit, tried[0].rows)
-        distances = [one.distance(figures) for one in tried]
-        different = {tuple(one.setting.values()): distance for one, distance in zip(tried, distances, strict=True)}
+        distances = [tried_setting.distance(figures) for tried_setting in tried]
+        different = {
+            tuple(tried_setting.setting.values()): distance
+            for tried_setting, distance in zip(tried, distances, strict=True)
+        }
         nearest = min(range(len(tried)), key=distances.__getitem__)
         equal_weight = _equal_weight(weights)
-        lefts = [
-            _left(unknown, [one.point[place] for one in tried], weights, equal_weight)
+        posteriors = [
+            _posterior(unknown, [tried_setting.point[place] for tried_setting in tried], weights, equal_weight)
             for place, unknown in enumerate(fit.unknowns)
         ]
         return cls(
@@ -221,7 +227,7 @@ class FitData:
             wider=tuple(
                 (times, sum(distance <= times for distance in different.values())) for times in TOLERANCE_FACTORS
             ),
-            unknowns=tuple(lefts),
+            unknowns=tuple(posteriors),
             rows=tuple(_row(figure, tried, weights, tried[nearest]) for figure in figures),
             exclude=tuple(_exclude(figures, tried)),
             each=tuple(_settings(figures, tried, distances, weights)),
@@ -232,22 +238,29 @@ class FitData:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Reads the output of ``to_json``. Raises ``InputError`` for other files."""
         file = Path(path)
-        told = STORED.upgraded(str(file), read_json(file))
-        tolerance = Tolerance.parse(told["tolerance"])
+        stored = STORED.upgraded(str(file), read_json(file))
+        tolerance = Tolerance.parse(stored["tolerance"])
         if tolerance is None:
-            raise InputError(f"{file}: tolerance: {told['tolerance']!r} is none")
+            raise InputError(f"{file}: tolerance: {stored['tolerance']!r} is none")
         of_lists = {
             "tolerance": tolerance,
-            "wider": tuple((times, count) for times, count in told["wider"]),
+            "wider": tuple((times, count) for times, count in stored["wider"]),
             "unknowns": tuple(
-                Left(**one | {"parts": tuple(one["parts"]), "steps": tuple(one["steps"])}) for one in told["unknowns"]
+                Posterior(**_with_field_names(item) | {"parts": tuple(item["parts"]), "steps": tuple(item["steps"])})
+                for item in stored["unknowns"]
             ),
-            "rows": tuple(RowFound(**one) for one in told["rows"]),
-            "exclude": tuple((one, other) for one, other in told["exclude"]),
+            "rows": tuple(FigureResult(**item) for item in stored["rows"]),
+            "exclude": tuple((item, second) for item, second in stored["exclude"]),
             "each": (),
             "summary": "",
         }
-        return cls(**{field.name: told[field.name] for field in fields(cls) if field.name not in of_lists} | of_lists)
+        return cls(**{field.name: stored[field.name] for field in fields(cls) if field.name not in of_lists} | of_lists)
+
+
+def _with_field_names(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Replaces stored names by those of fields."""
+    fields_by_name = {stored_name: name for name, stored_name in STORED_NAMES.items()}
+    return {fields_by_name.get(name, name): value for name, value in stored.items()}
 
 
 def _equal_weight(weights: Sequence[float]) -> float:
@@ -255,22 +268,22 @@ def _equal_weight(weights: Sequence[float]) -> float:
     return 1 / squares if squares else 0.0
 
 
-def _left(unknown: Unknown, points: Sequence[float], weights: Sequence[float], equal_weight: float) -> Left:
+def _posterior(unknown: Unknown, points: Sequence[float], weights: Sequence[float], equal_weight: float) -> Posterior:
     axis = unknown.axis
     parts = len(axis.values) if isinstance(axis, Listed) else PARTS
     steps = [0.0] * parts
     for share, weight in zip(points, weights, strict=True):
         steps[int(share * parts)] += weight
-    is_told = equal_weight > 0 and _is_told(axis, points, weights, steps, equal_weight)
+    is_determined = equal_weight > 0 and _is_determined(axis, points, weights, steps, equal_weight)
     quantiles: list[str | None] = [None] * 3
     if isinstance(axis, Range) and equal_weight:
         quantiles = [axis.at(quantile(points, weights, at)) for at in (BAND[0], 0.5, BAND[1])]
-    return Left(
+    return Posterior(
         name=unknown.name,
-        what=unknown.what,
+        description=unknown.description,
         why=unknown.why,
         prior=unknown.prior,
-        is_told=is_told,
+        is_determined=is_determined,
         median=quantiles[1],
         low=quantiles[0],
         high=quantiles[2],
@@ -280,7 +293,7 @@ def _left(unknown: Unknown, points: Sequence[float], weights: Sequence[float], e
     )
 
 
-def _is_told(
+def _is_determined(
     axis: Axis, points: Sequence[float], weights: Sequence[float], steps: Sequence[float], count: float
 ) -> bool:
     """Whether ``count`` settings of the prior would be as uneven with a probability of at most 5 %: for listed values
@@ -311,33 +324,33 @@ def quantile(values: Sequence[float], weights: Sequence[float], at: float) -> fl
     raise AssertionError("nothing has any weight")
 
 
-def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], nearest: Tried) -> RowFound:
-    errors = [abs(one.error(figure)) for one in tried]
-    told = nearest.found(figure)
+def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], nearest: Tried) -> FigureResult:
+    errors = [abs(tried_setting.error(figure)) for tried_setting in tried]
+    value = nearest.value_of(figure)
     # A held-out figure may be missing from settings that reproduce the others.
     having = [
-        (one.found(figure) or 0.0, weight)
-        for one, weight, error in zip(tried, weights, errors, strict=True)
+        (tried_setting.value_of(figure) or 0.0, weight)
+        for tried_setting, weight, error in zip(tried, weights, errors, strict=True)
         if weight and math.isfinite(error)
     ]
     low = median = high = None
     if having:
         values, shares = [value for value, _ in having], [share for _, share in having]
         low, median, high = (quantile(values, shares, at) for at in (BAND[0], 0.5, BAND[1]))
-        told = median
+        value = median
     tolerance = nearest.tolerance
-    return RowFound(
+    return FigureResult(
         figure=figure.name,
         published=figure.published,
         low=figure.low,
         high=figure.high,
         held_out=figure.held_out,
         alone=min(errors) * tolerance.amount if math.isfinite(min(errors)) else None,
-        nearest=nearest.found(figure),
+        nearest=nearest.value_of(figure),
         median=median,
         band_low=low,
         band_high=high,
-        is_within=abs(figure.error(told, tolerance)) <= ROUNDING_FACTOR,
+        is_within=abs(figure.error(value, tolerance)) <= ROUNDING_FACTOR,
         share_within=math.fsum(
             weight for weight, error in zip(weights, errors, strict=True) if error <= ROUNDING_FACTOR
         ),
@@ -347,22 +360,22 @@ def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], neare
 def _exclude(figures: Sequence[Figure], tried: Sequence[Tried]) -> Iterator[tuple[str, str]]:
     fitted = [figure for figure in figures if not figure.held_out]
     reached = {
-        figure.name: {place for place, one in enumerate(tried) if abs(one.error(figure)) <= ROUNDING_FACTOR}
+        figure.name: {place for place, first in enumerate(tried) if abs(first.error(figure)) <= ROUNDING_FACTOR}
         for figure in fitted
     }
-    for one, other in combinations(reached, 2):
-        if reached[one] and reached[other] and not reached[one] & reached[other]:
-            yield one, other
+    for first, second in combinations(reached, 2):
+        if reached[first] and reached[second] and not reached[first] & reached[second]:
+            yield first, second
 
 
 def _settings(
     figures: Sequence[Figure], tried: Sequence[Tried], distances: Sequence[float], weights: Sequence[float]
 ) -> Iterator[Row]:
-    for number, (one, distance, weight) in enumerate(zip(tried, distances, weights, strict=True), 1):
+    for number, (tried_setting, distance, weight) in enumerate(zip(tried, distances, weights, strict=True), 1):
         yield {
             "setting": number,
-            **one.setting,
-            **{figure.name: one.found(figure) for figure in figures},
+            **tried_setting.setting,
+            **{figure.name: tried_setting.value_of(figure) for figure in figures},
             "distance": distance if math.isfinite(distance) else None,
             "weight": weight,
         }

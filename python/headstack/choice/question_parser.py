@@ -10,7 +10,7 @@ from typing import Any
 from headstack._native import InputError
 from headstack.catalogue.prices import PriceBook
 from headstack.choice.answer import Answer
-from headstack.choice.choose import Choosing
+from headstack.choice.choose import Chooser
 from headstack.choice.job import Job, demand_of
 from headstack.choice.limits import Limit, limit_of
 from headstack.choice.space import HOSTS, Space
@@ -19,7 +19,7 @@ from headstack.io.values import size_bytes
 Named = str | os.PathLike[str]
 
 
-def asked(
+def parse_question(
     names: Sequence[Named],
     *,
     rates: Sequence[float] = (),
@@ -57,38 +57,39 @@ def asked(
     requests: int = 128_000,
     store: Named | None = None,
     executor: str = "local",
-) -> Choosing:
+) -> Chooser:
     """Returns the question, ready to be answered. Raises ``InputError`` with the name of an invalid value.
 
-    >>> from headstack.choice.asked import asked
-    >>> asked(["file-server"], rates=[200], limits=["p99=50ms"], capacity="10TB", on="2019-07").job.capacity_bytes
+    >>> from headstack.choice.question_parser import parse_question
+    >>> chooser = parse_question(["file-server"], rates=[200], limits=["p99=50ms"], capacity="10TB", on="2019-07")
+    >>> chooser.job.capacity_bytes
     10000000000000
     """
     if scale <= 0:
         raise InputError(f"{scale:g} is out of range; above 0 is allowed", key="scale")
     if years < 0 or (growth and not years):
         if growth:
-            raise InputError("it goes on over years; give --years", key="growth")
+            raise InputError("needs --years", key="growth")
         raise InputError(f"{years:g} is negative", key="years")
     if growth <= -1:
-        raise InputError(f"{100 * growth:g}% a year leaves nothing; above -100% is allowed", key="growth")
+        raise InputError(f"{100 * growth:g}% per year leaves no load; above -100% is allowed", key="growth")
     fewest, most = drives
     if not 1 <= fewest <= most:
         raise InputError(
             f"{fewest}..{most} is empty; 1 or more are allowed, the fewest first, such as 4..24", key="drives"
         )
-    grown = (1 + growth) ** years
-    demand = demand_of(list(names), list(rates), depth).scaled(scale * grown)
-    held: list[Limit] = [limit_of(text) for text in limits]
+    growth_factor = (1 + growth) ** years
+    demand = demand_of(list(names), list(rates), depth).scaled(scale * growth_factor)
+    all_limits: list[Limit] = [limit_of(text) for text in limits]
     if rebuilding:
-        held += [replace(limit, rebuilding=True) for limit in held if limit.is_most]
-    given = 0 if capacity is None else capacity if isinstance(capacity, int) else size_bytes("capacity", capacity)
-    if capacity is not None and given <= 0:
+        all_limits += [replace(limit, rebuilding=True) for limit in all_limits if limit.is_most]
+    data_bytes = 0 if capacity is None else capacity if isinstance(capacity, int) else size_bytes("capacity", capacity)
+    if capacity is not None and data_bytes <= 0:
         raise InputError(f"{capacity} is out of range; above 0 is allowed", key="capacity")
     job = Job(
         demand,
-        tuple(held),
-        round(given * grown),
+        tuple(all_limits),
+        round(data_bytes * growth_factor),
         reserve,
         compression,
         survive,
@@ -115,19 +116,19 @@ def asked(
         tuple(volumes),
         tuple(sorted((afr or {}).items())),
     )
-    return Choosing(job, space, PriceBook.load(files, on, shipped_prices), estimate_prices, store, executor)
+    return Chooser(job, space, PriceBook.load(files, on, shipped_prices), estimate_prices, store, executor)
 
 
 def choose(names: Named | Sequence[Named], **options: Any) -> Answer:
     """Finds the cheapest system for a job, with the evidence and the sensitivity, like ``headstack choose``. Options
-    are those of ``asked``: ``rates``, ``limits``, ``capacity``, ``survive``, ``prices`` and ``on``, their day.
+    are those of ``parse_question``: ``rates``, ``limits``, ``capacity``, ``survive``, ``prices`` and ``on``, their day.
 
     Raises ``InputError`` with the name of an invalid value.
 
     >>> job = {"rates": [100], "limits": ["p99=80ms"], "capacity": "10TB", "survive": 1, "requests": 8000}
-    >>> found = hs.choose("file-server", **job, among=["exos-x16-16tb"], hosts=["md-raid6-12x16tb"], on="2019-07")
-    >>> found.best.name
+    >>> answer = hs.choose("file-server", **job, among=["exos-x16-16tb"], hosts=["md-raid6-12x16tb"], on="2019-07")
+    >>> answer.best.name
     '3 x exos-x16-16tb in raid5, md-raid6-12x16tb'
     """
-    several = [names] if isinstance(names, str | os.PathLike) else list(names)
-    return asked(several, **options).answer()
+    workloads = [names] if isinstance(names, str | os.PathLike) else list(names)
+    return parse_question(workloads, **options).answer()

@@ -11,10 +11,10 @@ from headstack.catalogue.prices import PriceBook
 from headstack.choice.answer import Choice, Relaxed, Sensitivity
 from headstack.choice.candidates import Candidates, cost_of
 from headstack.choice.job import Job
-from headstack.choice.limits import off
+from headstack.choice.limits import miss_factor
 from headstack.choice.question import Question
-from headstack.choice.search import Found, Key, Tested
-from headstack.choice.simulated import Ask
+from headstack.choice.search import Key, SearchResult, Tested
+from headstack.choice.simulations import Trial
 
 RELAXATION = 0.1
 """Relative amount by which a constraint is relaxed to determine its cost."""
@@ -31,123 +31,132 @@ FRONTIER_STEP = 0.2
 """Relative reduction of the response time from one point of the frontier to the next."""
 
 
-def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float, str]]:
-    """Returns for each system the maximum load factor at which all limits are met, and the limit exceeded above it; all
-    systems run together.
-    """
+def find_max_loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float, str]]:
+    """Returns for each system the maximum load factor at which all limits are met, and the limit exceeded above it."""
     demand = question.job.demand
     if demand.rate_per_s is None and demand.depth is None:
         return {}
-    some = [one.candidate for one in tested]
-    low, high = dict.fromkeys(range(len(some)), 1.0), dict.fromkeys(range(len(some)), math.inf)
+    systems = [system.candidate for system in tested]
+    low, high = dict.fromkeys(range(len(systems)), 1.0), dict.fromkeys(range(len(systems)), math.inf)
     why: dict[int, str] = {}
     requests = min(
-        question.job.requests_max, max(HEADROOM_REQUESTS, *(one.requests_min for one in question.job.limits))
+        question.job.requests_max, max(HEADROOM_REQUESTS, *(limit.requests_min for limit in question.job.limits))
     )
 
-    def at(factors: dict[int, float]) -> None:
+    def run_at(factors: dict[int, float]) -> None:
         runs = question.runs(question.job)
         by_factor: dict[float, list[int]] = {}
         # Run all systems together; the results are used below.
-        runs.rows([Ask(some[number], requests, factor) for number, factor in factors.items()])
+        runs.rows([Trial(systems[number], requests, factor) for number, factor in factors.items()])
         for number, factor in factors.items():
             by_factor.setdefault(factor, []).append(number)
         for factor, numbers in sorted(by_factor.items()):
-            asked = [some[number] for number in numbers]
-            known = [runs.known(limit, asked, requests, factor) for limit in question.job.limits]
-            rows = runs.rows([Ask(one, requests, factor) for one in asked])
+            candidates = [systems[number] for number in numbers]
+            estimates = [runs.estimate(limit, candidates, requests, factor) for limit in question.job.limits]
+            rows = runs.rows([Trial(candidate, requests, factor) for candidate in candidates])
             for place, number in enumerate(numbers):
-                misses = [off(limit, own[place]) for limit, own in zip(question.job.limits, known, strict=True)]
+                misses = [
+                    miss_factor(limit, by_limit[place])
+                    for limit, by_limit in zip(question.job.limits, estimates, strict=True)
+                ]
                 worst = max(range(len(misses)), key=misses.__getitem__)
                 if misses[worst] <= 1:
                     low[number] = factor
                 else:
                     high[number] = factor
                     row = rows[place]
-                    is_told = row.bottleneck and some[number].family.model is not None
-                    busy = f" ({row.bottleneck} {row.figures['utilisation_percent']:.0f} % busy)" if is_told else ""
+                    is_named_drive = row.bottleneck and systems[number].family.model is not None
+                    busy = (
+                        f" ({row.bottleneck} {row.figures['utilisation_percent']:.0f} % busy)" if is_named_drive else ""
+                    )
                     why[number] = f"{question.job.limits[worst].text}{busy}"
 
     for factor in FACTORS:
         if left := {number: factor for number in low if math.isinf(high[number])}:
-            at(left)
+            run_at(left)
     for _ in range(BISECTIONS):
         if left := {n: math.sqrt(low[n] * high[n]) for n in low if math.isfinite(high[n])}:
-            at(left)
-    return {one.name: (low[number], why.get(number, "")) for number, one in enumerate(some)}
+            run_at(left)
+    return {system.name: (low[number], why.get(number, "")) for number, system in enumerate(systems)}
 
 
-def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
+def relax_constraints(question: Question, reference: Tested) -> list[Relaxed]:
     """Returns for each constraint the winner if it is 10 % looser, and the savings."""
-    told = []
+    relaxed = []
     for constraint, to, job in relaxations(question):
-        wins = plainly(question, job, question.book, below=question.key(plain))
-        saves = 0.0 if wins is None else cost_of(plain.candidate, question.job) - cost_of(wins.candidate, job)
-        if wins is None or saves <= 0:
-            told.append(Relaxed(constraint, to, plain.candidate.name, 0.0, False))
+        winner = find_best_by_value(question, job, question.book, below=question.key(reference))
+        saves = 0.0 if winner is None else cost_of(reference.candidate, question.job) - cost_of(winner.candidate, job)
+        if winner is None or saves <= 0:
+            relaxed.append(Relaxed(constraint, to, reference.candidate.name, 0.0, False))
         else:
-            told.append(Relaxed(constraint, to, wins.candidate.name, saves, True))
-    return told
+            relaxed.append(Relaxed(constraint, to, winner.candidate.name, saves, True))
+    return relaxed
 
 
-def sensitivity(question: Question, plain: Tested, some: Candidates) -> list[Sensitivity]:
+def vary_prices(question: Question, reference: Tested, space_candidates: Candidates) -> list[Sensitivity]:
     """Returns the winner at other prices, and under 20 % more load."""
-    model = plain.candidate.family.model
+    model = reference.candidate.family.model
     changes: list[tuple[str, Job, PriceBook]] = []
     if question.job.objectives[0] == "usd":
         if model is not None and question.book.price(model.name) is not None:
-            changes.append((f"{model.name} 10 % dearer", question.job, question.book.changed(model.name, 1.1)))
-        classes = {name for family, _ in some.families if family.model is not None for name in family.model.classes}
+            changes.append((f"{model.name} 10 % more expensive", question.job, question.book.changed(model.name, 1.1)))
+        classes = {
+            name for family, _ in space_candidates.families if family.model is not None for name in family.model.classes
+        }
         if {"disk", "flash"} <= classes:
             changes.append(("flash at half its price", question.job, question.book.changed("flash", 0.5)))
             changes.append(("flash at twice its price", question.job, question.book.changed("flash", 2.0)))
     demand = question.job.demand
     if demand.rate_per_s is not None or demand.depth is not None:
-        changes.append(("a fifth more load", replace(question.job, demand=demand.scaled(1.2)), question.book))
-    told = []
+        changes.append(("20 % more load", replace(question.job, demand=demand.scaled(1.2)), question.book))
+    sensitivities = []
     for change, job, book in changes:
-        found = plainly(question, job, book, above=question.key(plain) if job is not question.job else None)
-        if found is not None:
-            wins = found.candidate
-            told.append(Sensitivity(change, wins.name, wins.usd, wins.name != plain.candidate.name))
-    return told
+        result = find_best_by_value(
+            question, job, book, above=question.key(reference) if job is not question.job else None
+        )
+        if result is not None:
+            winner = result.candidate
+            sensitivities.append(Sensitivity(change, winner.name, winner.usd, winner.name != reference.candidate.name))
+    return sensitivities
 
 
-def upgrade(question: Question, plain: Tested, best: Choice) -> Choice | None:
+def find_upgrade(question: Question, reference: Tested, best: Choice) -> Choice | None:
     """Returns the cheapest system that carries 10 % more than the best."""
     demand = question.job.demand
     if best.rate_at_limit is None or demand.rate_per_s is None:
         return None
     factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + RELAXATION)
     job = replace(question.job, demand=demand.scaled(factor))
-    found, some = question.found(job, question.book, kinds=1, above=question.key(plain), by_value=True)
-    if found.best is None:
+    result, space_candidates = question.search(
+        job, question.book, kinds=1, above=question.key(reference), by_value=True
+    )
+    if result.best is None:
         return None
-    return replace(question.choice(found.best, some), rate_per_s=job.demand.rate_per_s)
+    return replace(question.to_choice(result.best, space_candidates), rate_per_s=job.demand.rate_per_s)
 
 
-def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice, ...]:
+def find_frontier(question: Question, result: SearchResult, space_candidates: Candidates) -> tuple[Choice, ...]:
     """Returns the systems that no other beats in all objectives: those with the lowest first objective for decreasing
     values of the second.
     """
     objectives = question.job.objectives
-    if len(objectives) < 2 or found.best is None:
+    if len(objectives) < 2 or result.best is None:
         return ()
     points: list[Choice] = []
-    one: Tested | None = found.best
+    tested: Tested | None = result.best
     job = question.job
-    while one is not None and len(points) <= FRONTIER_STEPS:
-        points.append(question.choice(one, some))
+    while tested is not None and len(points) <= FRONTIER_STEPS:
+        points.append(question.to_choice(tested, space_candidates))
         match objectives[1]:
             case "watts":
-                job = replace(job, watts=math.nextafter(one.candidate.watts, 0))
+                job = replace(job, watts=math.nextafter(tested.candidate.watts, 0))
             case "bays":
-                job = replace(job, bays=one.candidate.bays - 1)
+                job = replace(job, bays=tested.candidate.bays - 1)
             case "usd":
-                job = replace(job, usd=math.nextafter(one.candidate.usd, 0))
+                job = replace(job, usd=math.nextafter(tested.candidate.usd, 0))
             case _:
                 place = job.latency_place
-                value = one.known[place].value
+                value = tested.estimates[place].value
                 if value is None:
                     break
                 least = min(job.limits[place].value, value)
@@ -157,39 +166,39 @@ def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice
         if job.bays is not None and job.bays < 1:
             break
         try:
-            found, some = question.found(job, question.book, kinds=1)
+            result, space_candidates = question.search(job, question.book, kinds=1)
         except InputError:
             break
-        one = found.best
+        tested = result.best
     return tuple(points)
 
 
-def plainly(
+def find_best_by_value(
     question: Question, job: Job, book: PriceBook, below: Key | None = None, above: Key | None = None
 ) -> Tested | None:
-    """Answers a secondary question by the figures of single runs without their intervals."""
-    found, _ = question.found(job, book, below, kinds=1, above=above, by_value=True)
-    return found.best
+    """Returns the cheapest system by the figures of single runs, without intervals, for secondary questions."""
+    result, _ = question.search(job, book, below, kinds=1, above=above, by_value=True)
+    return result.best
 
 
 def relaxations(question: Question) -> list[tuple[str, str, Job]]:
     """Returns each constraint, its relaxed value, and the job with it."""
     job = question.job
-    found: list[tuple[str, str, Job]] = []
+    variants: list[tuple[str, str, Job]] = []
     for place, limit in enumerate(job.limits):
         looser = limit.relaxed(RELAXATION)
         limits = (*job.limits[:place], looser, *job.limits[place + 1 :])
         to = looser.text.partition("=")[2]
-        found.append((limit.text, to.replace("ms", " ms"), replace(job, limits=limits)))
+        variants.append((limit.text, to.replace("ms", " ms"), replace(job, limits=limits)))
     demand = job.demand
     if demand.rate_per_s is not None or demand.depth is not None:
         less = demand.scaled(1 - RELAXATION)
         to = f"{less.rate_per_s:,.4g}/s" if less.rate_per_s is not None else f"depth {less.depth}"
         now = f"{demand.rate_per_s:,.4g}/s" if demand.rate_per_s is not None else f"depth {demand.depth}"
-        found.append((f"load={now}", to, replace(job, demand=less)))
+        variants.append((f"load={now}", to, replace(job, demand=less)))
     if job.capacity_bytes:
         less_bytes = round(job.capacity_bytes * (1 - RELAXATION))
-        found.append(
+        variants.append(
             (
                 f"capacity={format_bytes(job.capacity_bytes)}",
                 format_bytes(less_bytes),
@@ -197,17 +206,17 @@ def relaxations(question: Question) -> list[tuple[str, str, Job]]:
             )
         )
     if job.survive:
-        found.append((f"survive={job.survive}", str(job.survive - 1), replace(job, survive=job.survive - 1)))
+        variants.append((f"survive={job.survive}", str(job.survive - 1), replace(job, survive=job.survive - 1)))
     if job.loss_a_year is not None:
         more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + RELAXATION), 0.999999))
-        found.append((f"loss={job.loss_a_year:g}", f"{more_often.loss_a_year:g}", more_often))
+        variants.append((f"loss={job.loss_a_year:g}", f"{more_often.loss_a_year:g}", more_often))
     if job.spares:
-        found.append((f"spares={job.spares}", str(job.spares - 1), replace(job, spares=job.spares - 1)))
+        variants.append((f"spares={job.spares}", str(job.spares - 1), replace(job, spares=job.spares - 1)))
     if job.bays is not None:
         more = max(job.bays + 1, math.floor(job.bays * (1 + RELAXATION)))
-        found.append((f"bays={job.bays}", str(more), replace(job, bays=more)))
+        variants.append((f"bays={job.bays}", str(more), replace(job, bays=more)))
     if job.watts is not None:
-        found.append(
+        variants.append(
             (
                 f"watts={job.watts:g}",
                 f"{job.watts * (1 + RELAXATION):g} W",
@@ -215,24 +224,24 @@ def relaxations(question: Question) -> list[tuple[str, str, Job]]:
             )
         )
     if job.usd is not None and job.objectives[0] != "usd":
-        found.append(
+        variants.append(
             (f"usd={job.usd:,.0f}", f"${job.usd * (1 + RELAXATION):,.0f}", replace(job, usd=job.usd * (1 + RELAXATION)))
         )
-    return found
+    return variants
 
 
-def without_one(question: Question) -> list[tuple[str, str, Job]]:
+def jobs_without_constraint(question: Question) -> list[tuple[str, str, Job]]:
     """Returns the job without one of the requirements on systems."""
     job = question.job
-    found: list[tuple[str, str, Job]] = []
+    variants: list[tuple[str, str, Job]] = []
     if job.capacity_bytes:
-        found.append((f"capacity={format_bytes(job.capacity_bytes)}", "", replace(job, capacity_bytes=0)))
+        variants.append((f"capacity={format_bytes(job.capacity_bytes)}", "", replace(job, capacity_bytes=0)))
     if job.survive:
-        found.append((f"survive={job.survive}", "", replace(job, survive=0)))
+        variants.append((f"survive={job.survive}", "", replace(job, survive=0)))
     if job.bays is not None:
-        found.append((f"bays={job.bays}", "", replace(job, bays=None)))
+        variants.append((f"bays={job.bays}", "", replace(job, bays=None)))
     if job.watts is not None:
-        found.append((f"watts={job.watts:g}", "", replace(job, watts=None)))
+        variants.append((f"watts={job.watts:g}", "", replace(job, watts=None)))
     if job.usd is not None:
-        found.append((f"usd={job.usd:,.0f}", "", replace(job, usd=None)))
-    return found
+        variants.append((f"usd={job.usd:,.0f}", "", replace(job, usd=None)))
+    return variants

@@ -15,10 +15,10 @@ from headstack.io.json_text import key_of
 from headstack.results.table import Row
 from headstack.simulation.chunks.chunked import run_chunks
 from headstack.simulation.runs import Progress, swept
-from headstack.studies.carrying_out import Carried, Work, carry_out, tables_of
+from headstack.studies.execution import GridResult, Work, run_grid, tables_of
 from headstack.studies.fits.files import Fit, acceptable, load
-from headstack.studies.fits.fitted import Tried, figures_of
-from headstack.studies.fits.found import Fitted
+from headstack.studies.fits.fit_data import Tried, figures_of
+from headstack.studies.fits.fit_result import Fitted
 from headstack.studies.fits.search import Search
 from headstack.studies.grids import specified
 from headstack.studies.study import Study, query_of
@@ -48,23 +48,29 @@ def fit(
     """
     if settings < 1:
         raise InputError(f"{settings} is too few; 1 or more are tried", key="settings")
-    asked = study if isinstance(study, Fit) else load(study)
-    work = _Work(asked, store, executor)
-    search = Search([unknown.axis for unknown in asked.unknowns], settings, seed)
+    inverse_study = study if isinstance(study, Fit) else load(study)
+    work = _Work(inverse_study, store, executor)
+    search = Search([unknown.axis for unknown in inverse_study.unknowns], settings, seed)
     tried: list[Tried] = []
     for points in search.rounds():
         begun = len(tried)
         for first in range(0, len(points), TOGETHER):
-            some = points[first : first + TOGETHER]
-            told = [{u.name: u.axis.at(share) for u, share in zip(asked.unknowns, one, strict=True)} for one in some]
-            tried += [Tried(*one, asked.tolerance) for one in zip(some, told, work.figures(told), strict=True)]
+            batch = points[first : first + TOGETHER]
+            settings_to_run = [
+                {u.name: u.axis.at(share) for u, share in zip(inverse_study.unknowns, point, strict=True)}
+                for point in batch
+            ]
+            tried += [
+                Tried(*point, inverse_study.tolerance)
+                for point in zip(batch, settings_to_run, work.figures(settings_to_run), strict=True)
+            ]
             if progress is not None:
                 progress(min(1.0, len(tried) / settings))
-            figures = figures_of(asked, tried[0].rows)
-        search.hear(points, [one.distance(figures) for one in tried[begun:]])
+            figures = figures_of(inverse_study, tried[0].rows)
+        search.add_results(points, [point.distance(figures) for point in tried[begun:]])
     if progress is not None:
         progress(1.0)
-    return Fitted.of(asked, tried, search.weights(), settings, seed, search.is_whole)
+    return Fitted.of(inverse_study, tried, search.weights(), settings, seed, search.is_whole)
 
 
 @dataclass
@@ -76,11 +82,15 @@ class _Work:
     executor: str
 
     def __post_init__(self) -> None:
-        self._known: dict[tuple[str, ...], tuple[Row, ...]] = {}
+        self._rows_by_setting: dict[tuple[str, ...], tuple[Row, ...]] = {}
 
     def figures(self, settings: Sequence[dict[str, str]]) -> list[tuple[Row, ...]]:
         """Returns the rows of each setting's figures. The runs of all settings are computed together."""
-        new = {tuple(one.values()): one for one in settings if tuple(one.values()) not in self._known}
+        new = {
+            tuple(setting_run.values()): setting_run
+            for setting_run in settings
+            if tuple(setting_run.values()) not in self._rows_by_setting
+        }
         with tempfile.TemporaryDirectory(prefix="headstack-fit-") as folder:
             places = [self._place(folder, number) for number in range(len(new))]
             filled: list[Filled] = []
@@ -89,19 +99,21 @@ class _Work:
                     study = acceptable(self.fit.filled(setting, place))
                     filled.append((study, [specified(study, grid) for grid in range(len(study.grids))]))
             try:
-                grids = [self._carried_out(grid, filled) for grid in range(len(self.fit.grids))] if new else []
+                grids = [self._run_grid(grid, filled) for grid in range(len(self.fit.grids))] if new else []
             except (InputError, RunError):
                 # One by one, so that errors name their setting.
-                for setting, place, one in zip(new.values(), places, filled, strict=True):
+                for setting, place, setting_run in zip(new.values(), places, filled, strict=True):
                     with self._naming(setting, place):
                         for grid in range(len(self.fit.grids)):
-                            self._carried_out(grid, [one])
+                            self._run_grid(grid, [setting_run])
                 raise
             for number, (key, setting) in enumerate(new.items()):
                 with self._naming(setting, places[number]):
                     tables = tables_of(filled[number][0], [grid[number] for grid in grids])
-                    self._known[key] = tuple(tables.query("sql", query_of(filled[number][0].claims[0])).dicts())
-        return [self._known[tuple(one.values())] for one in settings]
+                    self._rows_by_setting[key] = tuple(
+                        tables.query("sql", query_of(filled[number][0].claims[0])).dicts()
+                    )
+        return [self._rows_by_setting[tuple(setting_run.values())] for setting_run in settings]
 
     def _place(self, folder: str, number: int) -> Path:
         """Returns the folder of a setting's files. Runs are specified before those of the next setting replace them."""
@@ -109,25 +121,25 @@ class _Work:
         place.mkdir(exist_ok=True)
         return place
 
-    def _carried_out(self, number: int, filled: Sequence[Filled]) -> list[Carried]:
+    def _run_grid(self, number: int, filled: Sequence[Filled]) -> list[GridResult]:
         """Runs a grid for each setting. Runs shared by several settings are computed once."""
         grid = self.fit.grids[number]
         if grid["kind"] != "run":
             work = Work(self.store, self.executor, None)
-            return [carry_out(study, number, specs[number], work) for study, specs in filled]
+            return [run_grid(study, number, specs[number], work) for study, specs in filled]
         runs: dict[str, Spec] = {}
-        asked: list[list[str]] = []
+        keys_by_study: list[list[str]] = []
         for _, specs in filled:
             texts = [key_of(spec) for spec in specs[number]]
             runs |= zip(texts, specs[number], strict=True)
-            asked.append(texts)
+            keys_by_study.append(texts)
         places = {text: place for place, text in enumerate(runs)}
         results = run_chunks(
             list(runs.values()), swept=swept(grid["settings"]), store=self.store, executor=self.executor
         )
         return [
-            Carried(study.grids[number], results.chosen([places[text] for text in texts]))
-            for (study, _), texts in zip(filled, asked, strict=True)
+            GridResult(study.grids[number], results.chosen([places[text] for text in texts]))
+            for (study, _), texts in zip(filled, keys_by_study, strict=True)
         ]
 
     @contextmanager
