@@ -114,7 +114,7 @@ def test_what_was_chosen_on_a_claim_is_never_predicted(tmp_path: Path) -> None:
     assert (stated.verdict, stated.chosen) == (Verdict.FITTED, ("spindle.speed of mine",))
     chosen = judged(tmp_path, PREDICTS, '\n[[chosen]]\nwhat = "which drives"\non = ["my.claim"]\n')
     assert (chosen.verdict, chosen.chosen) == (Verdict.FITTED, ("which drives",))
-    assert "chosen with it in view: which drives" in chosen.evidence
+    assert "tuned on it: which drives" in chosen.evidence
     elsewhere = '\n[[chosen]]\nwhat = "which drives"\non = ["my.claim"]\nsystems = ["mine.toml"]\n'
     assert judged(tmp_path, PREDICTS, elsewhere).verdict == Verdict.FITTED
 
