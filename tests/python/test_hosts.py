@@ -428,14 +428,14 @@ def test_job_files_of_fio_are_carried_out_by_their_clients(shell: str, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--hosts", "-oProxyCommand=x", "null"], "'-oProxyCommand=x' is no host"),
-        (["--hosts", "a,,b:0", "null"], "'b:0' is no host"),
+        (["--hosts", "-oProxyCommand=x", "null"], "'-oProxyCommand=x' is not a host"),
+        (["--hosts", "a,,b:0", "null"], "'b:0' is not a host"),
         (["--hosts", "a", "--target", "b=/dev/sdb"], "there is no host 'b'; allowed: a"),
         (["--target", "b=/dev/sdb", "null"], "--target: needs --hosts"),
         (["--hosts", "a,b"], "a: 0 targets; one TARGET is measured"),
         (["--hosts", "a=x.fio,b", "null"], "x.fio: No such file"),
         (["--hosts", "a", "null", "--verify"], "--verify: not available with --hosts"),
-        (["--fio", "--", "--client=a", "one.fio", "two.fio"], "2 job files for a; one is carried out"),
+        (["--fio", "--", "--client=a", "one.fio", "two.fio"], "2 job files for a; name only one"),
     ],
 )
 def test_hosts_that_cannot_be_meant_are_refused(tmp_path: Path, words: list[str], message: str) -> None:

@@ -166,18 +166,21 @@ def test_intervals_are_kept(recorded: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["DATA", "--policy", "sptf"], "policy: a real target has its own"),
-        (["DATA", "--seed", "2"], "seed: a real target has its own"),
+        (["DATA", "--policy", "sptf"], "policy: does not apply to real targets"),
+        (["DATA", "--seed", "2"], "seed: does not apply to real targets"),
         (["DATA"], "--writes skip leaves writes out"),
         (["DATA", "--writes", "never"], "writes: 'never' is unknown; allowed: as-recorded, skip, as-reads"),
         (["DATA", "--writes", "skip", "--engine", "fast"], "auto, ring, psync"),
         (["null", "--slots", "0"], "1 to 32768 are allowed"),
-        (["null", "null", "--record", "x.parquet"], "2 replays cannot be one trace"),
+        (["null", "null", "--record", "x.parquet"], "2 replays; only one can be recorded"),
         (["/dev/nosuch", "--writes", "skip"], "nosuch"),
         ([CHEETAH, "--writes", "skip"], "--step kind=read,flush"),
-        ([CHEETAH, "--realtime"], "realtime: a simulation knows no time but its own"),
-        (["SMALL", "--writes", "skip", "--buffered"], "small has 8,192; outside: fold"),
-        (["SMALL", "--writes", "skip", "--buffered", "-m", "asap,closed"], "recorded.csv: its requests reach to byte "),
+        ([CHEETAH, "--realtime"], "realtime: applies only to real targets"),
+        (["SMALL", "--writes", "skip", "--buffered"], "small has 8,192 bytes; use --outside fold"),
+        (
+            ["SMALL", "--writes", "skip", "--buffered", "-m", "asap,closed"],
+            "recorded.csv: its requests extend to ",
+        ),
     ],
 )
 def test_bad_input_gets_one_line(

@@ -152,18 +152,18 @@ def test_streams_are_printed_and_written(headstack: Headstack, web: Path, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["DATA", "-w", "TWO"], "names the LUNs log, data; log, data are without a place: TARGET is one of them"),
+        (["DATA", "-w", "TWO"], "names the LUNs log, data; log, data have no target: TARGET is one of them"),
         (["DATA", "-w", "TWO", "--lun", "log=DATA"], "each LUN is a file or device of its own"),
         (["DATA", "-w", "TWO", "--lun", "logs=null"], "has no LUN 'logs'; allowed: log, data"),
         (["DATA", "-w", "TWO", "--lun", "log=null", "--lun", "data=null"], "all have one, and none is left for"),
-        (["DATA", "-w", "TWO", "--lun", "log=null"], "LUNs that store nothing cannot stand beside others"),
+        (["DATA", "-w", "TWO", "--lun", "log=null"], "LUNs that store nothing cannot be mixed with others"),
         (["DATA", "-w", "WEB", "--lun", "log=null"], "allowed: it names none"),
         (["DATA", "-w", "random-read-4k", "--lun", "log=null"], "only scenarios name LUNs"),
         (["DATA", "-w", "TWO", "--lun", "log"], "--lun: 'log': expected NAME=PATH"),
-        (["null", "-w", "WEB", "--range", "0%..50%"], "range: a scenario has none on a real target"),
+        (["null", "-w", "WEB", "--range", "0%..50%"], "range: does not apply to a scenario on real targets"),
         (["null", "-w", "WEB", "--rate", "5"], "states its own"),
-        (["null", "-w", "WEB", "--threads", "2"], "one thread plays a scenario"),
-        (["null", "-w", "WEB,random-read-4k"], "a scenario is measured alone"),
+        (["null", "-w", "WEB", "--threads", "2"], "a scenario uses one thread"),
+        (["null", "-w", "WEB,random-read-4k"], "a scenario must be the only load"),
         (["SMALL", "-w", "WEB"], "streams[0]"),
     ],
 )

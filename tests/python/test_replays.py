@@ -132,7 +132,7 @@ def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -
             "run.parquet: request 1: 512 bytes at 16096826368; the system ends at 9105018880; outside: fold",
         ),
         (["nosuch"], "no drive"),
-        ([CHEETAH, ATLAS, "--record", "x.parquet"], "2 replays cannot be one trace"),
+        ([CHEETAH, ATLAS, "--record", "x.parquet"], "2 replays; only one can be recorded"),
         ([CHEETAH, "-s", "kind=trim"], "there is no request in the recording"),
     ],
 )
