@@ -400,7 +400,7 @@ def test_several_files_are_filled(headstack: Headstack, tmp_path: Path) -> None:
     assert found["complete"]
     assert [lun["written_bytes"] for lun in found["luns"]] == 2 * [33 * MIB]
     for arguments, message in [
-        (("a", "b", "--overwrite", "--parts", "2"), "only a single one is divided"),
+        (("a", "b", "--overwrite", "--parts", "2"), "only a single target can be divided"),
         (("a", "./a", "--overwrite"), "named twice"),
         (("a",), "overwrite"),
         (("a", "--overwrite", "--parts", "1000000"), "cannot be divided"),
