@@ -157,7 +157,7 @@ def test_streams_are_printed_and_written(headstack: Headstack, web: Path, tmp_pa
         (["DATA", "-w", "TWO", "--lun", "logs=null"], "has no LUN 'logs'; allowed: log, data"),
         (["DATA", "-w", "TWO", "--lun", "log=null", "--lun", "data=null"], "all have one, and none is left for"),
         (["DATA", "-w", "TWO", "--lun", "log=null"], "LUNs that store nothing cannot be mixed with others"),
-        (["DATA", "-w", "WEB", "--lun", "log=null"], "allowed: it names none"),
+        (["DATA", "-w", "WEB", "--lun", "log=null"], "allowed: none"),
         (["DATA", "-w", "random-read-4k", "--lun", "log=null"], "only scenarios name LUNs"),
         (["DATA", "-w", "TWO", "--lun", "log"], "--lun: 'log': expected NAME=PATH"),
         (["null", "-w", "WEB", "--range", "0%..50%"], "range: does not apply to a scenario on real targets"),
