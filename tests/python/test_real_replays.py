@@ -63,7 +63,7 @@ def test_a_file_is_played_in_every_mode(recorded: Path, data: Path) -> None:
 
 def test_writes_need_a_word_and_go_where_they_went(recorded: Path, data: Path) -> None:
     before = data.read_bytes()
-    with pytest.raises(hs.InputError, match=r"has 60 writes and trims: --destroy .*--overwrite .*--writes skip"):
+    with pytest.raises(hs.InputError, match=r"has 60 writes and trims; .*--destroy .*--overwrite .*--writes skip"):
         hs.replay(trace(recorded), data, "asap", buffered=True)
     [skipped] = hs.replay(trace(recorded), data, "asap", buffered=True, writes="skip")
     assert skipped["requests"] == 240
@@ -168,7 +168,7 @@ def test_intervals_are_kept(recorded: Path) -> None:
     [
         (["DATA", "--policy", "sptf"], "policy: does not apply to real targets"),
         (["DATA", "--seed", "2"], "seed: does not apply to real targets"),
-        (["DATA"], "--writes skip leaves writes out"),
+        (["DATA"], "--writes skip (leave writes out)"),
         (["DATA", "--writes", "never"], "writes: 'never' is unknown; allowed: as-recorded, skip, as-reads"),
         (["DATA", "--writes", "skip", "--engine", "fast"], "auto, ring, psync"),
         (["null", "--slots", "0"], "1 to 32768 are allowed"),
