@@ -38,7 +38,7 @@ from headstack.report.markdown import to_markdown
 from headstack.report.pages import as_json
 from headstack.report.plain import body_of
 from headstack.traces.synthesis import Synthesis
-from headstack.traces.synthesis_picture import both
+from headstack.traces.synthesis_picture import overview as synthesis_picture
 from headstack.traces.synthesis_types import Made, Misses, Replayed, Scorecard
 from headstack.traces.volume_maps import WAYS, Lun, extents
 from headstack.twin.device import Answers, Requests
@@ -287,7 +287,7 @@ def test_twins_of_traces_of_any_values_are_drawn_and_written(name: str) -> None:
     for other in OTHERS:
         found = synthesis(VALUES[name], VALUES[other], sizes=other != "infinite")
         if other == "from zero":
-            drawn(both(found))
+            drawn(synthesis_picture(found))
         assert all("nan" not in line and "inf" not in line for line in found.lost)
         strict(found.to_json())
         write_all_forms(found.to_report())
@@ -303,7 +303,7 @@ def test_a_twin_without_figures_says_so() -> None:
         "replays": [],
     }
     none = replace(found, scorecard=card)
-    assert "no cache reuse and no bursts to compare" in drawn(both(none))
+    assert "no cache reuse and no bursts to compare" in drawn(synthesis_picture(none))
     write_all_forms(none.to_report())
     strict(none.to_json())
 

@@ -86,7 +86,7 @@ def test_a_target_takes_the_place_of_the_files_own(tmp_path: Path) -> None:
     assert (row["system"], row["requests"]) == (f"{tmp_path}/x, {tmp_path}/y", 32)
     [row] = hs.measure_jobs(file, "null:1ms")
     assert row["p50_ms"] >= 1
-    with pytest.raises(hs.InputError, match="3 targets are given, and its jobs use 2"):
+    with pytest.raises(hs.InputError, match="3 targets given, but its jobs use 2"):
         hs.measure_jobs(file, ["a", "b", "c"])
 
 
@@ -258,7 +258,7 @@ def test_a_configuration_of_iometer(tmp_path: Path, headstack: Headstack) -> Non
     code, _, err = headstack("measure", "--icf", file)
     assert (code, err) == (
         2,
-        f"headstack: {file}: PHYSICALDRIVE:1 is a target of the machine it was made on: name a TARGET\n",
+        f"headstack: {file}: PHYSICALDRIVE:1 is a target of another machine; name a TARGET\n",
     )
     results = hs.measure_jobs(file, "null")
     [stream] = results.streams_of(0)

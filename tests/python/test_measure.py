@@ -83,7 +83,7 @@ def test_what_cannot_be_measured_is_one_line(headstack: Headstack, tmp_path: Pat
         (("measure", str(tmp_path)), "is a directory"),
         (("measure", "null", "--engine", "fast"), "auto, ring, psync"),
         (("measure", "null", "--policy", "sptf"), "No such option"),
-        (("measure", "null", "-w", "demartek-oltp"), "data0, data1, data2, log are without a place"),
+        (("measure", "null", "-w", "demartek-oltp"), "data0, data1, data2, log have no target"),
         (("measure", "null:-1ms"), "negative"),
         (("measure", "null", "--depth", "1", "--rate", "5"), "only one of them"),
     ]:

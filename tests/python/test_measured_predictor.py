@@ -128,7 +128,7 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
 
 BAD = {
     ("lab", "characterize", "null", "--time", "10ms"): "time: 10ms is too short for",
-    ("lab", "characterize", "null", "--write-cache", "off"): "--write-cache: a real target has its own",
+    ("lab", "characterize", "null", "--write-cache", "off"): "--write-cache: does not apply to real targets",
     ("lab", "characterize", "null", "--direct"): "direct: is of arrays that are simulated",
     (
         "lab",

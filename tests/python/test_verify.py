@@ -193,7 +193,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(headstack: Headstack) -> Non
     write_once(headstack, "--overwrite", "--verify")
     before = Path("data").read_bytes()
     again = ("data", "-w", "once.toml", "--requests", "10", "--overwrite", "--verify")
-    assert "an earlier run has left this ledger; --resume goes on with it" in refused(*again)
+    assert "an earlier run left this ledger; use --resume to continue it" in refused(*again)
     assert "in units of 4096 bytes" in refused("data", "--read", "0", "--size", "512", "--requests", "10",
                                                "--overwrite", "--verify", "--resume")  # fmt: skip
     Path("other").write_bytes(bytes(2 * SIZE))

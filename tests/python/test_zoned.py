@@ -105,7 +105,7 @@ def test_zones_of_a_file_are_reset_and_verified(tmp_path: Path) -> None:
 
 
 def test_options_of_zones_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(hs.InputError, match="open_zones: zones are not tended"):
+    with pytest.raises(hs.InputError, match="open_zones: applies only to zoned writes"):
         hs.measure("null", size="4KiB", open_zones=2, requests=10)
     with pytest.raises(hs.InputError, match="zone size"):
         hs.measure("null", size="4KiB", read="0", zoned="device", requests=10)

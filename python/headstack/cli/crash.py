@@ -22,7 +22,7 @@ from headstack.crash.findings import Exploration
 from headstack.crash.recorded import FORMS, TEARS
 from headstack.crash.recording import Recording
 from headstack.crash.recording import open as opened
-from headstack.crash.replaying import replayed
+from headstack.crash.replaying import replay_finding
 from headstack.crash.showing import WAYS
 from headstack.io import signals
 from headstack.io.columns import Figures, is_plain
@@ -212,7 +212,7 @@ def replay(reproducer: str, check: str | None, output: str | None) -> int:
     Exit codes: 0 the check passes, 1 it fails, 2 it could not run.
     """
     with unable():
-        message = replayed(opened(reproducer), check, output)
+        message = replay_finding(opened(reproducer), check, output)
     say("the check passes" if message is None else message)
     return 0 if message is None else FOUND
 

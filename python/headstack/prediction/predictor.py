@@ -85,7 +85,7 @@ def characterize(
             raise InputError(f"{system}: is simulated; access and time are of real files and devices")
         return _kept(_changed(system, options), axes, direct, None, progress)
     for name in options:
-        raise InputError("a real target has its own; leave the option out", key=name)
+        raise InputError("does not apply to real targets; leave the option out", key=name)
     if direct:
         raise InputError("is of arrays that are simulated; leave the option out", key="direct")
     tests = MEASURED if axes == FULL else axes

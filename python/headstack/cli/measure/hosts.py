@@ -25,10 +25,10 @@ from headstack.io import signals, terminal
 from headstack.io.columns import is_plain
 from headstack.measurement.access import Access, Progress
 from headstack.measurement.hosts.agent import serve
-from headstack.measurement.hosts.asked import Asked
 from headstack.measurement.hosts.host import Host, fio_clients, hosts_of, with_targets
 from headstack.measurement.hosts.joined import HostResults
-from headstack.measurement.hosts.measuring import DASK, READY_WITHIN, REMOTE, SSH, Ways, measured_from
+from headstack.measurement.hosts.measuring import DASK, READY_WITHIN, REMOTE, SSH, HostAccess, measure_from
+from headstack.measurement.hosts.requests import MeasurementRequest
 from headstack.measurement.jobfiles.job_file import JobFile
 
 Command = Callable[..., Any]
@@ -70,7 +70,7 @@ class AskedHosts:
     """The job file of all hosts that have none of their own."""
     files: Mapping[str, JobFile]
     """Those of hosts that have."""
-    ways: Ways
+    ways: HostAccess
     format: FioFormat | None
     """fio's outputs that are wanted."""
     output: str | None
@@ -104,9 +104,9 @@ class AskedHosts:
         """Measures, and tells on stderr what happens meanwhile."""
         file = None if self.jobs is None else self.jobs.file
         targets = self.targets if self.jobs is None else self.jobs.places
-        asked = Asked(targets, demands, access, options, luns, file, self.files)
+        request = MeasurementRequest(targets, demands, access, options, luns, file, self.files)
         hosts = self.hosts if self.cluster is None else self.cluster
-        return measured_from(hosts, self.own_targets, asked, self.ways, progress, tell)
+        return measure_from(hosts, self.own_targets, request, self.ways, progress, tell)
 
 
 def tell(remark: str) -> None:
@@ -153,7 +153,9 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
         own_targets=own_targets,
         jobs=jobs,
         files=files,
-        ways=Ways(ways["ssh_command"] or SSH, ways["remote_command"] or REMOTE, ways["ready_within"] or READY_WITHIN),
+        ways=HostAccess(
+            ways["ssh_command"] or SSH, ways["remote_command"] or REMOTE, ways["ready_within"] or READY_WITHIN
+        ),
         format=wanted if jobs is None else jobs.format,
         output=output if jobs is None else jobs.output,
     )

@@ -176,7 +176,7 @@ def opened(name: str, access: Any, write: bool) -> Any:
     if is_null(name) and name != "null":
         raise InputError("a null target has no service time; use null:TIME", file=name)
     if is_null(name) or is_export(name) or (os.path.lexists(name) and not name.endswith(".toml")):
-        targets = _native.Targets([replace(access, write=write).asked(name)])
+        targets = _native.Targets([replace(access, write=write).target_spec(name)])
         return RealDevice(targets, may_write=write)
     if os.path.dirname(name) and not name.endswith(".toml"):
         raise InputError("no such file or device", file=name)

@@ -14,7 +14,7 @@ from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options
 from headstack.io.columns import Figures, Names
 from headstack.traces.cache_lab import OUTSIDE, POINTS, UNITS, USUAL, WRITES, CacheLab, caches, sample_of
-from headstack.traces.cache_report import figure, share, size_told
+from headstack.traces.cache_report import figure, format_size, share
 from headstack.traces.cache_runs import POLICIES
 
 
@@ -183,7 +183,7 @@ def print_lab(lab: CacheLab) -> None:
     table = [
         [
             row["policy"],
-            size_told(row),
+            format_size(row),
             share(row["miss_ratio"]),
             *([share(row["miss_ratio_low"]), share(row["miss_ratio_high"])] if is_sampled else []),
             share(row["read_miss_ratio"]),

@@ -24,7 +24,7 @@ from headstack.io.counts import counted
 from headstack.io.tables import to_csv
 from headstack.io.values import whole
 from headstack.measurement.playback import WRITES, Playback
-from headstack.measurement.replays import Asked, replay_all
+from headstack.measurement.replays import ReplayRequest, replay_all
 from headstack.results.results import Results
 from headstack.traces.replays import FIELDS, MODES, OUTSIDE, SYSTEM_OPTIONS
 
@@ -133,11 +133,11 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         raise InputError("--volumes: needs --map")
     outputs = Outputs(given, Results, volumes=volumes_as_csv)
     playback = Playback(access_of(given), given["writes"], given["realtime"])
-    asked = Asked(
+    request = ReplayRequest(
         opened((trace,), cast(SourceOptions, given)), systems, tuple(listed(mode)), settings, values, playback
     )
     with counting("replay", quiet) as show, course(quiet) as tell_course:
-        results = replay_all(asked, given["record"], show, tell_course)
+        results = replay_all(request, given["record"], show, tell_course)
 
     def tell() -> None:
         print_results(results)

@@ -45,13 +45,13 @@ class Collection(Tabular):
 
     @cached_property
     def headline(self) -> str:
-        """How much there is, in a sentence."""
+        """A sentence with the numbers of results, logs and unreadable files, and the maximum IOPS."""
         files = len({load.row["source"] for load in self.loads})
-        parts = [f"{len(self.loads):,} results of {files:,} file{'s' * (files != 1)}"] if self.loads else []
+        parts = [f"{len(self.loads):,} results from {files:,} file{'s' * (files != 1)}"] if self.loads else []
         parts += [f"{len(self.logs):,} log{'s' * (len(self.logs) != 1)}"] if self.logs else []
         parts += [f"{len(self.bad):,} could not be read"] if self.bad else []
         best = max(self.loads, key=lambda load: float(load.row["iops"]), default=None)
-        most = "" if best is None else f" The most is {best.row['iops']:,.0f} IOPS: {best.name}."
+        most = "" if best is None else f" The maximum is {best.row['iops']:,.0f} IOPS: {best.name}."
         return f"{', '.join(parts)}.{most}"
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:

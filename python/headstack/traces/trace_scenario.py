@@ -59,14 +59,14 @@ class Stream(TypedDict):
     """The table of its access specification."""
 
 
-def scenario_of(found: Analysis) -> str:
+def scenario_of(analysis: Analysis) -> str:
     """Returns the scenario as TOML.
 
     >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
     >>> scenario_of(hs.Trace("t.parquet").analyze()).splitlines()[0]
     'name = "twin"'
     """
-    workload, report = tomllib.loads(found.workload_toml), found.report
+    workload, report = tomllib.loads(analysis.workload_toml), analysis.report
     clients = clients_of(report)
     if clients is None:
         arrivals = [{"open": {"rate_per_s": rate_per_s, "process": process}} for rate_per_s, process in phases(report)]
@@ -85,8 +85,8 @@ def scenario_of(found: Analysis) -> str:
     }
     reach = ["0B", f"{span_bytes_of(report)}B"]
     streams: list[Stream] = [
-        {"name": f"requests{number}", "range": reach, "access": {"arrivals": one, **access}}
-        for number, one in enumerate(arrivals, start=1)
+        {"name": f"requests{number}", "range": reach, "access": {"arrivals": process, **access}}
+        for number, process in enumerate(arrivals, start=1)
     ]
     return "".join(f"{key} = {inline(value)}\n" for key, value in head.items()) + "".join(map(table, streams))
 
@@ -106,7 +106,7 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
     """Returns the rate of each stream, and its arrival process."""
     rate_per_s = report["requests_per_s"]
     if rate_per_s is None:
-        raise InputError("a trace whose requests all come at once has no rate, and no scenario")
+        raise InputError("all requests of the trace arrive at the same time: it has no rate, and no scenario")
     scales = [scale for scale in report["arrivals"]["scales"] if scale["index_of_dispersion"] > 0]
     bins_s = [scale["bin_ns"] / 1e9 for scale in scales]
     # Relative errors of each scale, since dispersion grows by orders of magnitude.
@@ -117,10 +117,10 @@ def phases(report: TraceReport) -> list[tuple[float, Any]]:
         [(1 + time_s / bin_s * math.expm1(-bin_s / time_s)) * weight for time_s in times_s]
         for bin_s, weight in zip(bins_s, near, strict=True)
     ]
-    found = zip(times_s, least_squares(rows, [1 - weight for weight in near]), strict=True)
+    fitted = zip(times_s, least_squares(rows, [1 - weight for weight in near]), strict=True)
     # Rates in proportion to the square roots of the weights give all streams the same number of on phases per time;
     # otherwise long ones would be so rare that a run of the trace's length had none.
-    roots = {time_s: math.sqrt(weight) for time_s, weight in found if weight > 0}
+    roots = {time_s: math.sqrt(weight) for time_s, weight in fitted if weight > 0}
     whole = sum(roots.values())
     roots = {time_s: root for time_s, root in roots.items() if root > LEAST_SHARE * whole}
     if not roots:
@@ -209,16 +209,16 @@ def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
 
     rows = [[missed(stay, mean) for mean in means] for stay in stays] + [[SUM_WEIGHT] * len(means)]
     shares = least_squares(rows, [misses for _, misses in curve[1:]] + [SUM_WEIGHT])
-    known = [(share, mean) for share, mean in zip(shares, means, strict=True) if share > LEAST_SHARE]
-    whole = sum(share for share, _ in known)
-    return [(share / whole, share / whole * mean) for share, mean in known]
+    kept = [(share, mean) for share, mean in zip(shares, means, strict=True) if share > LEAST_SHARE]
+    whole = sum(share for share, _ in kept)
+    return [(share / whole, share / whole * mean) for share, mean in kept]
 
 
 def least_squares(rows: list[list[float]], wanted: list[float]) -> list[float]:
     """Returns the non-negative weights with which the columns best add up to ``wanted``: coordinate descent optimizes
     one weight at a time."""
     columns = list(zip(*rows, strict=True))
-    products = [[dot(one, other) for other in columns] for one in columns]
+    products = [[dot(left, right) for right in columns] for left in columns]
     goals = [dot(column, wanted) for column in columns]
     weights = [0.0] * len(columns)
     for _ in range(ROUNDS):
@@ -228,18 +228,18 @@ def least_squares(rows: list[list[float]], wanted: list[float]) -> list[float]:
     return weights
 
 
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
+def dot(left: Sequence[float], right: Sequence[float]) -> float:
     """Returns the dot product."""
-    return float(sum(map(mul, one, other)))
+    return float(sum(map(mul, left, right)))
 
 
 def inline(value: Any) -> str:
     """Formats a value as TOML, without tables."""
     match value:
         case dict():
-            return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
+            return "{ " + ", ".join(f"{key} = {inline(entry)}" for key, entry in value.items()) + " }"
         case list():
-            return "[\n" + "".join(f"    {inline(one)},\n" for one in value) + "]"
+            return "[\n" + "".join(f"    {inline(entry)},\n" for entry in value) + "]"
         case float():
             # Exponentials of different machines differ only beyond these digits.
             return f"{value:.12g}"

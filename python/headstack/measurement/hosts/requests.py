@@ -1,4 +1,4 @@
-"""``Asked``: the requests to the hosts of a measurement."""
+"""``MeasurementRequest``: what the hosts of a measurement measure, as one request to each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTERVAL = "1s"
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasurementRequest:
     """The measurement of all hosts: a workload or scenario, or job files."""
 
     targets: Sequence[str]
@@ -39,24 +39,24 @@ class Asked:
         """Returns the job file that a host runs."""
         return (self.files or {}).get(host.name, self.file)
 
-    def of_each(self, hosts: Sequence[Host]) -> dict[str, HostRequest]:
+    def requests_by_host(self, hosts: Sequence[Host]) -> dict[str, HostRequest]:
         """Returns the request to each host, by its name. Raises ``InputError`` for requests that are impossible on any
         host.
         """
-        given = several(self.demands)
-        scenario = scenario_of(given)
+        demands = several(self.demands)
+        scenario = scenario_of(demands)
         workloads: list[Mapping[str, Any]] | None = None
         if scenario is None and self.demands is not None:
-            workloads = [one.description for one in workloads_of(given) if one is not None]
-        asked: dict[str, HostRequest] = {}
+            workloads = [load.description for load in workloads_of(demands) if load is not None]
+        requests: dict[str, HostRequest] = {}
         for host in hosts:
             file = self.file_of(host)
             targets = list(host.targets or self.targets)
             if file is None and len(targets) != 1:
                 raise InputError(
-                    f"{host.name}: {len(targets)} targets; one TARGET is measured, or that of --target {host.name}=PATH"
+                    f"{host.name}: {len(targets)} targets; name one TARGET, or use --target {host.name}=PATH"
                 )
-            asked[host.name] = {
+            requests[host.name] = {
                 "access": asdict(self.access),
                 "options": {"interval": [INTERVAL], **self.options},
                 "luns": dict(self.luns),
@@ -65,4 +65,4 @@ class Asked:
                 "targets": targets,
                 "file": None if file is None else asdict(file),
             }
-        return asked
+        return requests
