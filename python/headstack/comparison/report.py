@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.report.figures import Asked, Axis, Bars, Lines, Provenance, Report, Section, Series, Table
-from headstack.results.explorer_queries import asked_of, figures_of
+from headstack.results.explorer_queries import figures_of, request_of
 from headstack.results.report import BAND, MEANS, RESPONSE, THROUGHPUT, provenance_of
 from headstack.results.words import words_of
 
@@ -132,7 +132,7 @@ def _inputs_of(comparison: Compared) -> list[Asked]:
     sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
     unknown = "the table that it is of does not hold what was run"
     return [
-        asked_of(seen.results[seen.index], seen.results.whole(seen.index))
+        request_of(seen.results[seen.index], seen.results.whole(seen.index))
         if seen.results is not None
         else Asked(seen.system, "", {}, figures_of(seen.figures), refused=unknown)
         for seen in sides

@@ -18,7 +18,7 @@ from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.comparison.points import Seen
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED
+from headstack.results.intervals.model_errors import DESCRIBED
 from headstack.results.results import Results
 from headstack.simulation.runs import Progress, System, run_specs
 
