@@ -264,7 +264,7 @@ def test_a_comparison_says_what_lies_within_and_what_cannot_be_told(tmp_path: Pa
         del row["model_error"]
     (tmp_path / "measured.json").write_text(json.dumps(told))
     compared = hs.compare(tmp_path / "measured.json", CHEETAH)
-    within = "points within the 90 % intervals of the model's error: throughput 2 of 2, mean 2 of 2"
+    within = "points within the 90 % prediction intervals: throughput 2 of 2, mean 2 of 2"
     assert compared.model_errors() == [within]
     (_, _, cells, *_), *_ = compared.shown()[1]
     assert cells.splitlines()[3].count(" to ") == 1
