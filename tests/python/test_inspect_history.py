@@ -104,7 +104,7 @@ def test_scatter_widens_the_forecast_until_there_is_none() -> None:
     assert wild.plus_minus > 3 * calm.plus_minus
     noise = wear([(0, 100), (1000, 80), (2000, 99), (3000, 85)])
     assert noise.hours_to_threshold is None
-    assert "no trend beyond the scatter" in noise.says
+    assert "no significant trend" in noise.says
 
 
 def test_two_points_are_no_forecast() -> None:
