@@ -183,7 +183,8 @@ def _refuse_another(database: sqlite3.Connection, path: Path, inspection: Inspec
         identity = recorded.identity
         raise InputError(
             f"{inspection.name}: {path} has another device under the serial number {serial}: "
-            f"{identity.model or 'no model'}, WWN {identity.wwn or 'not read'}, {identity.protocol or 'no protocol'}; nothing is recorded"
+            f"{identity.model or 'no model'}, WWN {identity.wwn or 'not read'}, {identity.protocol or 'no protocol'}; "
+            "nothing is recorded"
         )
 
 
