@@ -69,12 +69,12 @@ def test_redacted_captures_in_one_text_stay_apart(tmp_path: Path) -> None:
     [{"model_name": "ST8000NM0055"}, {"wwn": {"naa": 5, "oui": 5358, "id": 1}}, {"device": {"protocol": "SCSI"}}],
     ids=["model", "wwn", "protocol"],
 )
-def test_one_serial_number_of_two_devices_is_said(changed: dict[str, Any], tmp_path: Path) -> None:
+def test_two_devices_with_one_serial_number_are_noted(changed: dict[str, Any], tmp_path: Path) -> None:
     capture(tmp_path, "a.json")
     capture(tmp_path, "b.json", smart_status={"passed": False}, **changed)
     one, other = by_device(hs.inspect(tmp_path))
     for [device] in (one, other):
-        assert any("also that of" in note and note.endswith("two devices, not joined") for note in device.notes)
+        assert any("has serial number" in note and note.endswith("two devices, not joined") for note in device.notes)
     assert {judge(device).verdict for [device] in (one, other)} == {"pass", "replace"}
 
 

@@ -1,8 +1,8 @@
 """``judge``: whether a device is about to fail, with the reasons, and the summary for a warranty claim.
 
 The published figures: Pinheiro, Weber and Barroso, "Failure Trends in a Large Disk Drive Population", FAST 2007 (odds
-of failure within 60 days of a first event, against drives without it); Backblaze, "What SMART Stats Tell Us About Hard
-Drives", 2016 (five attributes). To replace a drive with two kinds of damage is headstack's own policy.
+of failure within 60 days of a first event, against drives without it); Backblaze's article on SMART statistics, 2016
+(five attributes). To replace a drive with two kinds of damage is headstack's own policy.
 """
 
 from __future__ import annotations
