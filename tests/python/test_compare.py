@@ -179,7 +179,7 @@ def test_replays_are_compared_by_mode(tmp_path: Path) -> None:
     # So they are where one of them is measured, and it has less to say of its clock.
     real = hs.replay(tmp_path / "t.parquet", "null:1ms", ["timed", "asap"])
     assert [point.name for point in hs.compare(real, theirs)] == ["timed", "asap, depth 4"]
-    with pytest.raises(hs.InputError, match="does not hold its trace"):
+    with pytest.raises(hs.InputError, match="does not contain its trace"):
         hs.compare(ours, ATLAS)
 
 
@@ -224,9 +224,9 @@ def test_a_limit_is_an_exit_code(headstack: Headstack, stored: Path) -> None:
         (["curve.json", "nosuch"], "no drive"),
         (["nosuch.json", CHEETAH], "nosuch.json"),
         ([CHEETAH, "curve.json"], "is not a file of results; one of .json, .csv or .parquet is allowed"),
-        (["curve.csv", CHEETAH], "a table states no workload that could be simulated"),
+        (["curve.csv", CHEETAH], "a table contains no workload to simulate"),
         (["curve.json", "other.json"], "no point was both measured and predicted"),
-        (["two.json", CHEETAH], "one system are compared at a time; there are 2"),
+        (["two.json", CHEETAH], "only results of one system can be compared; the file has 2"),
         (["broken.json", CHEETAH], "broken.json: "),
         (["broken.csv", CHEETAH], "columns are missing"),
         (["curve.json", CHEETAH, "--tolerance", "-1%"], "tolerance: "),
@@ -256,8 +256,8 @@ def test_a_member_that_stands_out_is_named(headstack: Headstack, stored: Path, t
     stack = _fio_disk("md6", 6420, 0.0, 0)
     told = tmp_path / "fio.json"
     told.write_text("note: a line of fio's own\n" + json.dumps({"disk_util": [stack, *disks, late]}))
-    line = "sdh stands out: 37 % more response time a request than the median of the 7 others"
-    busy = "sdh stands out: 33 % more busy time a request than the median of the 7 others"
+    line = "sdh stands out: 37 % more response time per request than the median of the 7 others"
+    busy = "sdh stands out: 33 % more busy time per request than the median of the 7 others"
     argv = ["compare", str(stored / "curve.json"), str(stored / "curve.json"), "--members", str(told)]
     output = headstack(*argv).stdout
     assert busy in output
@@ -270,7 +270,8 @@ def test_a_member_that_stands_out_is_named(headstack: Headstack, stored: Path, t
     ]
     told.write_text(json.dumps({"disk_util": saturated}))
     assert (
-        "sdd stands out: 200 % more response time a request than the median of the 3 others" in headstack(*argv).stdout
+        "sdd stands out: 200 % more response time per request than the median of the 3 others"
+        in headstack(*argv).stdout
     )
     told.write_text(json.dumps({"jobs": []}))
     refused = headstack(*argv)

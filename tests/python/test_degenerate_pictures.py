@@ -21,10 +21,10 @@ from headstack.catalogue.system import load_system
 from headstack.cli.measure.conditioning import print_conditioning
 from headstack.cli.measure.pts import print_report
 from headstack.comparison.comparison import Comparison
-from headstack.comparison.members import Member, standing_out
+from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.pairs import Point
 from headstack.comparison.picture import overlaid
-from headstack.comparison.points import FIGURES, Seen
+from headstack.comparison.points import FIGURES, SidePoint
 from headstack.measurement.tests.conditioning.picture import overview as conditioning_picture
 from headstack.measurement.tests.conditioning.session import Conditioning
 from headstack.measurement.tests.pts.outcomes import FIGURES as MEASURED
@@ -185,10 +185,10 @@ def test_a_log_of_figures_that_nothing_measures_is_refused(tmp_path: Path) -> No
 # Comparison.
 
 
-def side(values: dict[str, float | None], kind: str, model: bool = False) -> Seen:
+def side(values: dict[str, float | None], kind: str, model: bool = False) -> SidePoint:
     ends = {name: (value, value) for name, value in values.items() if value is not None and model}
     half_width = values["mean_ms"]
-    return Seen("s", None, "w", None, "depth 1", 1, 0, values, half_width, False, [], {}, kind, model=ends)
+    return SidePoint("s", None, "w", None, "depth 1", 1, 0, values, half_width, False, [], {}, kind, model=ends)
 
 
 def compared(measured: list[float | None], predicted: list[float | None]) -> Comparison:
@@ -223,7 +223,7 @@ def test_comparisons_of_any_values_are_drawn_and_written(name: str) -> None:
 
 def test_a_comparison_of_nothing_says_so() -> None:
     for empty in (compared([], []), compared([None], [None])):
-        assert empty.report().summary == "No figure is known on both sides."
+        assert empty.report().summary == "No figure is on both sides."
     assert "nothing to compare" in drawn(overlaid(compared([], [])))
 
 
@@ -233,8 +233,8 @@ def test_members_of_any_figures_are_judged() -> None:
             Member(f"sd{number}", requests, (value or 0.0) if busy else 0.0, value)
             for number, value in enumerate(values)
         ]
-        for one in standing_out(members):
-            assert one.in_words
+        for outlier in find_outliers(members):
+            assert outlier.in_words
 
 
 # Twins of traces.

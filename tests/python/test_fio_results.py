@@ -170,7 +170,7 @@ def test_runs_with_errors_are_named(tmp_path: Path) -> None:
     failing["jobs"][0]["error"] = 5
     (tmp_path / "failing.json").write_text(json.dumps(failing))
     found = hs.difference(tmp_path / "failing.json", tmp_path / "good.json")
-    named = f"requests failed, and what was left is counted: {tmp_path / 'failing.json'}"
+    named = f"some requests failed, the others are included: {tmp_path / 'failing.json'}"
     assert named in found.remarks
 
 

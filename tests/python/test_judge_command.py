@@ -92,10 +92,10 @@ def test_two_halves_are_judged_as_one_and_nothing_twice(log: Path, tmp_path: Pat
             part.write_parquet(tmp_path / "part.parquet")
             session = Session(judge, How())
             if number:
-                session.go_on(tmp_path / "state.json")
+                session.resume(tmp_path / "state.json")
             for observed in sources.parts([str(tmp_path / "part.parquet")], session.how):
                 session.take(observed)
-            session.keep(tmp_path / "state.json")
+            session.store(tmp_path / "state.json")
         return [(one.disk, one.kind, one.since_s, one.slower, one.evidence) for one in session.verdicts], session
 
     cut_s = T + 2 * 86400 + 3 * 3600 + 420
@@ -124,7 +124,10 @@ def test_counters_go_on_from_run_to_run(headstack: Headstack, tmp_path: Path) ->
 
 
 def test_a_state_of_another_program_is_left_alone(headstack: Headstack, log: Path, tmp_path: Path) -> None:
-    for text, says in (("{}", "no state of judge"), ('{"headstack_judge": 99}', "version 99 of the state; allowed: 1")):
+    for text, says in (
+        ("{}", "not a state of judge"),
+        ('{"headstack_judge": 99}', "version 99 of the state; allowed: 1"),
+    ):
         (tmp_path / "s.json").write_text(text)
         done = headstack("judge", str(log), "--state", "s.json")
         assert (done.returncode, says in done.stderr) == (2, True)
@@ -136,10 +139,10 @@ def test_a_state_of_another_program_is_left_alone(headstack: Headstack, log: Pat
     [
         ((), "nothing to judge"),
         (("--live", "0s"), "--live: 0s is out of range"),
-        (("--live", "15s", "nosuchdisk"), "no disk of this machine"),
+        (("--live", "15s", "nosuchdisk"), "not a disk of this machine"),
         (("--live", "15s", "--prometheus", "http://h"), "give only one of them"),
         (("a.log", "--export", "9101"), "--export: needs --live"),
-        (("--prometheus", "ftp://h"), "is no address"),
+        (("--prometheus", "ftp://h"), "is not an address"),
         (("missing.log",), "missing.log: No such file"),
         (("--twin", "nosuchsystem", "--live", "1s"), "nosuchsystem"),
     ],
@@ -219,7 +222,7 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
         history(path)
     for foreign in ('{"x": 1}\n', "password: hunter2", "{", '{"x": 1}', "\n", "notes\n{"):
         path.write_text(foreign)
-        with pytest.raises(InputError, match=r"line [12]: no entry"):
+        with pytest.raises(InputError, match=r"line [12]: not an entry"):
             record(path, (slow,), T)
         assert path.read_text() == foreign
     path.write_bytes(b"\xff\xfe")

@@ -229,7 +229,7 @@ def test_what_is_no_drive_does_not_fit(device: Any) -> None:
 
 
 def test_where_twins_of_flash_lie_is_known() -> None:
-    known = calibration.of_twins()["flash"]
+    known = calibration.twin_scores()["flash"]
     for kind in ("read", "write"):
         learnt = known.learnt(calibration.Load(kind, 16, 8192), "rate")
         assert isinstance(learnt, calibration.Learnt)

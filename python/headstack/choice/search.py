@@ -32,7 +32,7 @@ from headstack.choice.limits import (
 )
 from headstack.choice.simulations import Simulations, Trial
 from headstack.choice.space import Candidate
-from headstack.results.intervals.of_runs import ends_of
+from headstack.results.intervals.model_errors import ends_of
 from headstack.simulation.shards import Shard
 
 RACE_REQUESTS = 2000

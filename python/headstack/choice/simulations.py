@@ -25,7 +25,7 @@ from headstack.io.atomic_files import write_text
 from headstack.report.figures import Asked
 from headstack.results.explorer_queries import figures_of
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, ModelError, bare, model_errors
+from headstack.results.intervals.model_errors import DESCRIBED, ModelError, bare, model_errors
 from headstack.results.results import Results
 from headstack.simulation.chunks.chunk import POINTS_MAX, Chunk, cut
 from headstack.simulation.chunks.chunked import finish, rows, run_chunks

@@ -126,7 +126,7 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
     if limit is not None:
         for answer in results.fewest_drives(limit):
             print()
-            say(answer.told(limit))
+            say(answer.format_answer(limit))
     print_notes(results)
 
 

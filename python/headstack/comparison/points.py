@@ -1,4 +1,4 @@
-"""``Seen``: one side of a comparison, with points from results or a file of them."""
+"""``SidePoint``: one side of a comparison, with points from results or a file of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 
 
 @dataclass(frozen=True, eq=False)
-class Stated:
+class Origin:
     """The parts of a complete result that state its origin."""
 
     mode: str
@@ -38,7 +38,7 @@ class Stated:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SidePoint:
     """The results of one point."""
 
     system: str
@@ -62,7 +62,7 @@ class Seen:
     """Other varied values, if known: ``position`` in bytes, ``size``."""
     kind: str = UNKNOWN
     """``measured``, ``simulated``, ``live``; old tables do not state it."""
-    stated: Stated | None = field(default=None, repr=False)
+    origin: Origin | None = field(default=None, repr=False)
     """The load and the system of a complete result; ``None`` if only a row of a table is available."""
     results: Results | None = field(default=None, repr=False)
     index: int = 0
@@ -89,15 +89,15 @@ class Seen:
         # the square root of 2 times that of the means.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
-    def is_load_of(self, other: Seen) -> bool:
+    def is_load_of(self, other: SidePoint) -> bool:
         """Whether both have the same load, by all properties known on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
-        if self.stated is not None and other.stated is not None:
-            return _load_of(self.stated.workload) == _load_of(other.stated.workload)
+        if self.origin is not None and other.origin is not None:
+            return _load_of(self.origin.workload) == _load_of(other.origin.workload)
         return (self.workload, self.load) == (other.workload, other.load)
 
-    def demerit_ms(self, predicted: Seen) -> float | None:
+    def demerit_ms(self, predicted: SidePoint) -> float | None:
         """Returns the root mean square distance of the distributions of response times; ``None`` if a side has none."""
         if self.results is None or predicted.results is None:
             return None
@@ -108,7 +108,7 @@ def _load_of(workload: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in workload.items() if key not in NO_LOAD}
 
 
-def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
+def points_of_side(side: Results | str | os.PathLike[str], mode: str) -> list[SidePoint]:
     """Returns the points of one side, for one system; of mixed results, those that were ``measured`` or ``simulated``.
 
     Raises ``InputError`` if the file cannot be read, or there is not exactly one system.
@@ -124,12 +124,12 @@ def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
         raise InputError("is not a file of results; one of .json, .csv or .parquet is allowed", file=name)
     systems = list(dict.fromkeys(point.system for point in points))
     if len(systems) != 1:
-        told = ", ".join(systems) or "none"
-        raise InputError(f"results of one system are compared at a time; there are {len(systems)}: {told}", file=name)
+        names = ", ".join(systems) or "none"
+        raise InputError(f"only results of one system can be compared; the file has {len(systems)}: {names}", file=name)
     return points
 
 
-def _of_results(results: Results, mode: str) -> list[Seen]:
+def _of_results(results: Results, mode: str) -> list[SidePoint]:
     wholes = [results.whole(index) for index in range(len(results))]
     has_mode = any(whole["mode"] == mode for whole in wholes)
     points = []
@@ -137,38 +137,38 @@ def _of_results(results: Results, mode: str) -> list[Seen]:
         if whole["mode"] != mode and has_mode:
             continue
         row = results[index] | {"p95_ms": results.percentile_ms(index, 95)}
-        told = Stated(whole["mode"], whole["workload"], whole["system"]["description"])
-        points.append(_of_row(row, results.intervals_of(index), told, results, index))
+        origin = Origin(whole["mode"], whole["workload"], whole["system"]["description"])
+        points.append(_of_row(row, results.intervals_of(index), origin, results, index))
     return points
 
 
 def _of_row(
     row: Row,
     intervals: list[Row] | None = None,
-    stated: Stated | None = None,
+    origin: Origin | None = None,
     results: Results | None = None,
     index: int = 0,
-) -> Seen:
-    known = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
+) -> SidePoint:
+    result_columns = {*_native.Results.from_json("[]").table().column_names, "p95_ms"}
     system, _, part = row["system"].rpartition("@")
     if not system or "/" in part:
         # An at sign that is part of a path.
         system, part = row["system"], ""
-    return Seen(
+    return SidePoint(
         system=system,
         part=part or None,
         workload=row["workload"] or "",
         mode=row["mode"],
-        load=_spoken_load(row, stated),
+        load=_spoken_load(row, origin),
         seed=row["seed"],
         requests=row["requests"],
         figures={name: row.get(name) for name in FIGURES},
         half_width_ms=row["half_width_ms"],
         is_open=row["rate_per_s"] is not None,
         intervals=intervals or [],
-        labels={name: str(value) for name, value in row.items() if name not in known and value is not None},
-        kind=UNKNOWN if stated is None else stated.mode,
-        stated=stated,
+        labels={name: str(value) for name, value in row.items() if name not in result_columns and value is not None},
+        kind=UNKNOWN if origin is None else origin.mode,
+        origin=origin,
         results=results,
         index=index,
         model=_model_of(row),
@@ -176,19 +176,19 @@ def _of_row(
 
 
 def _model_of(row: Row) -> dict[str, tuple[float, float]]:
-    found = {}
+    intervals = {}
     for figure in FIGURES:
         name, _, unit = figure.partition("_")
         low, high = (row.get(f"{name}_model_{end}{'_' * bool(unit)}{unit}") for end in ("low", "high"))
         if low is not None and high is not None:
-            found[figure] = (low, high)
-    return found
+            intervals[figure] = (low, high)
+    return intervals
 
 
-def _spoken_load(row: Row, stated: Stated | None) -> str:
+def _spoken_load(row: Row, origin: Origin | None) -> str:
     if row["mode"] is not None:
         return f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else "")
-    clients = None if stated is None else _clients(stated.workload)
+    clients = None if origin is None else _clients(origin.workload)
     if clients is not None:
         return f"{clients} clients"
     if row["depth"] is not None:

@@ -18,7 +18,7 @@ from headstack.prediction.prediction import Prediction
 from headstack.prediction.predictions import Predictions
 from headstack.results.intervals.calibration import FIGURES, Learnt, Load, Refusal
 from headstack.results.intervals.described import Described, described
-from headstack.results.intervals.of_runs import SAMPLE_REQUESTS, in_words, learnt, spread_of
+from headstack.results.intervals.model_errors import SAMPLE_REQUESTS, in_words, learnt, spread_of
 from headstack.results.intervals.workloads import MOSTLY, kind_of
 from headstack.simulation.runs import first_spec
 

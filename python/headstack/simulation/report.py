@@ -13,7 +13,7 @@ from headstack.io.columns import Column, Figures, Words
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Section, Series, Table
 from headstack.report.looks import DASHES
 from headstack.results.table import between
-from headstack.results.words import DEVICES, known, number, with_error, with_says, words_of
+from headstack.results.words import DEVICES, format_significant, number, with_error, with_says, words_of
 
 if TYPE_CHECKING:
     from headstack.simulation.swept import SweptRuns
@@ -282,7 +282,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
         return f"± {value:.1g}" if value < 10 else f"± {value:,.0f}"
     if name == "utilisation_percent":
         return f"{value:.0f}"
-    return known(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
+    return format_significant(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def _table(swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str) -> Table:

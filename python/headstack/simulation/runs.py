@@ -20,7 +20,7 @@ from headstack.catalogue.system import load_system
 from headstack.catalogue.workload import Workload
 from headstack.io.atomic_files import opened_pipe
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, bare
+from headstack.results.intervals.model_errors import DESCRIBED, bare
 from headstack.results.results import Results
 
 System: TypeAlias = str | os.PathLike[str] | Drive | Array

@@ -25,7 +25,7 @@ from headstack.io.tables import CSV, PARQUET, copy_to
 from headstack.report.figures import Asked
 from headstack.results.explorer_queries import described_of, figures_of
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, columns_of, model_errors
+from headstack.results.intervals.model_errors import DESCRIBED, columns_of, model_errors
 from headstack.simulation.chunks.chunk import POINTS_MAX, Chunk, cost_s, cut, engine
 from headstack.simulation.designs import Axis, Design, Listed, axis
 from headstack.simulation.runs import changing, check, several

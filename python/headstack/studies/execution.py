@@ -13,7 +13,7 @@ from typing import Any
 
 from headstack.catalogue.options import Spec
 from headstack.report.figures import Asked, Figure, Provenance, Table
-from headstack.results.report import asked_for
+from headstack.results.report import requests_of
 from headstack.results.results import Results
 from headstack.results.table import Row
 from headstack.simulation.chunks.chunk import chunks_of_runs
@@ -181,7 +181,7 @@ def _as_chosen(other: GridResult, grid: GridResult) -> GridResult:
 
 def _inputs_of(grids: Sequence[GridResult]) -> list[Asked]:
     """Returns the inputs of the grids' runs, so that they can be recomputed."""
-    return [inputs for grid in grids if grid.results is not None for inputs in asked_for(grid.results)]
+    return [inputs for grid in grids if grid.results is not None for inputs in requests_of(grid.results)]
 
 
 def _provenance(results: Results) -> Iterator[Provenance]:

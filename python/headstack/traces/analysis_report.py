@@ -7,7 +7,7 @@ from typing import Literal
 
 from headstack._native import format_bytes, format_duration_ns, version
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Report, Section, Series
-from headstack.results.words import of_course, of_percentiles
+from headstack.results.words import describe_percentiles, describe_range
 from headstack.traces.analysed import Analysed, cache_size
 from headstack.traces.analysis_time import breakdowns, distribution, over_time, phases
 from headstack.traces.report_times import DepthReport
@@ -111,7 +111,7 @@ def _rate(report: TraceReport) -> Iterable[Figure]:
     width = format_duration_ns(width_ns)
     totals = [sum(entry["requests"] for entry in part) * 1e9 / width_ns for part in parts]
     axes, note = (Axis(f"Time ({time_unit})", log=False), Axis("Rate (IOPS)")), f"In bins of {width}."
-    yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IOPS in all"))
+    yield Lines("rate", "Rate", *axes, series, note, says=describe_range(totals, "IOPS in all"))
 
 
 def _gaps(report: TraceReport) -> Iterable[Figure]:
@@ -235,7 +235,7 @@ def _response(report: TraceReport) -> Iterable[Figure]:
         name: {50: entry["p50"] / 1e6, 99: entry["p99"] / 1e6}
         for name, entry in report["response"]["by_operation_ns"].items()
     }
-    title, says = "Response times by percentile", of_percentiles(percentiles)
+    title, says = "Response times by percentile", describe_percentiles(percentiles)
     yield Lines("response", title, *axes, series, x_is_percentile=True, says=says)
 
 

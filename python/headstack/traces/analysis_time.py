@@ -7,7 +7,7 @@ from typing import Literal
 
 from headstack._native import format_bytes, format_duration_ns
 from headstack.report.figures import Axis, Bars, Figure, Lines, Series, Table
-from headstack.results.words import of_course, time
+from headstack.results.words import describe_range, time
 from headstack.traces.report_times import Slice, TimelineBin, TimelineReport, Times
 from headstack.traces.report_types import TraceReport
 
@@ -55,12 +55,12 @@ def over_time(report: TraceReport, unit: tuple[float, str]) -> Iterable[Figure]:
         *(line(f"{name}, {label}", _response(sort, key), name) for name, sort in SORTS for label, key in QUANTILES)
     )
     if times:
-        says = of_course([y for y in times[-1].y if y is not None], f"ms ({times[-1].name})")
+        says = describe_range([y for y in times[-1].y if y is not None], f"ms ({times[-1].name})")
         title = "Response times over time"
         yield Lines("times-over-time", title, x, Axis("Response time (ms)", log=True), times, note, says=says)
     depth = lines(line("mean in flight", lambda time_bin: time_bin["mean_depth"]))
     if depth:
-        says = of_course([y for y in depth[0].y if y is not None], "requests in flight")
+        says = describe_range([y for y in depth[0].y if y is not None], "requests in flight")
         axis = Axis("Requests in flight", log=False)
         yield Lines("depth-over-time", "Requests in flight over time", x, axis, depth, note, says=says)
     yield from _set_over_time(timeline, x, note, line, lines)
@@ -92,14 +92,14 @@ def _set_over_time(
         line("writes in the bin", _figure("write", "touched_bytes", 1e-6), "writes"),
     )
     most = [y for y in touched[1].y if y is not None]
-    says = f"{of_course(most, 'MB in a bin')[:-1]}; {touched[0].y[-1]:,.3g} MB in all."
+    says = f"{describe_range(most, 'MB in a bin')[:-1]}; {touched[0].y[-1]:,.3g} MB in all."
     yield Lines("set-over-time", "Working set over time", x, Axis("Touched (MB)", log=True), touched, note, says=says)
     again = lines(
         *(line(f"{name}, {label}", _figure(sort, key, 100.0), name) for name, sort in SORTS for label, key in REUSED)
     )
     if again:
         axis = Axis("Touched before (%)", log=False)
-        says = of_course([y for y in again[-1].y if y is not None], f"% ({again[-1].name})")
+        says = describe_range([y for y in again[-1].y if y is not None], f"% ({again[-1].name})")
         yield Lines("reuse-over-time", "Re-use over time", x, axis, again, note, says=says)
 
 

@@ -11,7 +11,7 @@ from headstack._native import Field, InputError, RunError
 from headstack.catalogue.options import OPTIONS, Spec, applied
 from headstack.io.values import choice, duration_ns, number, whole
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, bare
+from headstack.results.intervals.model_errors import DESCRIBED, bare
 from headstack.results.results import Results
 from headstack.simulation.runs import System, changed, changing, labels_of, loaded, swept
 from headstack.traces.replay_types import Mode, Replay, VolumeResult, VolumeRow

@@ -13,7 +13,7 @@ from importlib import import_module
 
 import numpy as np
 
-from headstack.results.intervals.calibration import Held, left_out, of_devices
+from headstack.results.intervals.calibration import Coverage, class_scores, leave_one_out
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
@@ -64,12 +64,12 @@ def errors(found: Sequence[Proof], figure: str, workload: str | None = None) -> 
     ]
 
 
-def held(family: str, found: Sequence[Proof], figure: str) -> Held | None:
+def held(family: str, found: Sequence[Proof], figure: str) -> Coverage | None:
     """Returns the coverage of these devices' intervals, each learned from the others; ``None`` if there are too few
     devices.
     """
     devices = [{"device": one.device, "cells": one.cells} for one in found if one.fits]
-    return left_out(of_devices(family, devices, {}), figure)
+    return leave_one_out(class_scores(family, devices, {}), figure)
 
 
 def calibration_text(classes: Mapping[str, Sequence[Proof]]) -> str:

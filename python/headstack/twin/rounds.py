@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headstack.results.intervals.calibration import Learnt as Within
-from headstack.results.intervals.calibration import Load, of_twins
+from headstack.results.intervals.calibration import Load, twin_scores
 from headstack.twin.device import Device, SimulatedDevice
 from headstack.twin.hidden import FIGURES, SPREAD_OF, HeldOut, figures
 from headstack.twin.learning import Calibration
@@ -125,7 +125,7 @@ def beside(
     """
     strays = {figure: NINE_OF_TEN * chance(found, figure) * math.sqrt(1 + 1 / len(found)) for figure in FIGURES}
     rows = []
-    scores = of_twins().get(calibration.family)
+    scores = twin_scores().get(calibration.family)
     for number, workload in enumerate(workloads):
         models = []
         for system in [calibration.learnt.best, *calibration.learnt.sample[:SPREAD_OF]]:

@@ -19,10 +19,10 @@ from headstack.cli.output import Outputs, print_table, progress, say, wide_optio
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as held_against
 from headstack.comparison.differences.campaign import Campaign
-from headstack.comparison.differences.difference import SAME, TELL, Difference, of_sides, share_of
-from headstack.comparison.differences.gate import Judged, Kept, judged, limits_of
+from headstack.comparison.differences.difference import SAME, TELL, Difference, compare_sides, share_of
+from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
-from headstack.comparison.members import Member, standing_out
+from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.members import read as members_of
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
@@ -262,7 +262,7 @@ def compare_commands(commands: tuple[str, ...], kept: str | None, options: Optio
 
     def make(judge: Callable[[Side, Side], Difference]) -> Difference:
         with progress(f"{pairs} pairs of runs", options.quiet) as show:
-            return campaign.carried_out(judge, show)
+            return campaign.run(judge, show)
 
     return tell(make, kept, options, paths, options.stop_early)
 
@@ -278,8 +278,8 @@ def tell(
     limits = limits_of(options.fail_if)
     same, told = share_of("--same-within", options.same_within or SAME), share_of("--tell", options.tell or TELL)
     outputs = Outputs(paths, Difference)
-    found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, options.figures, at_any_time))
-    verdicts = judged(limits, found.cells)
+    found = make(lambda ours, theirs: compare_sides(ours, theirs, same, told, options.figures, at_any_time))
+    verdicts = judge_limits(limits, found.cells)
     outputs.write(found, lambda: print_difference(found))
     if kept is not None:
         write_text(kept, to_baseline(found.ours.runs))
@@ -295,25 +295,25 @@ def print_difference(found: Difference) -> None:
         say(remark)
 
 
-def code_of(verdicts: list[Judged]) -> int:
+def code_of(verdicts: list[LimitResult]) -> int:
     """The exit code of limits, and a line on stderr for each that is not kept."""
     for verdict in verdicts:
-        if exit_code_of(verdict.kept) != 0:
+        if exit_code_of(verdict.verdict) != 0:
             print(f"headstack: {verdict.in_words}", file=sys.stderr)
-    codes = {exit_code_of(verdict.kept) for verdict in verdicts}
+    codes = {exit_code_of(verdict.verdict) for verdict in verdicts}
     return next((code for code in (EXIT_LIMIT, EXIT_TOO_SHORT) if code in codes), 0)
 
 
-def exit_code_of(kept: Kept) -> int:
+def exit_code_of(verdict: LimitVerdict) -> int:
     """The exit code of one limit."""
-    match kept:
-        case "kept":
+    match verdict:
+        case "met":
             return 0
         case "exceeded":
             return EXIT_LIMIT
-        case "not told":
+        case "undecided":
             return EXIT_TOO_SHORT
-    assert_never(kept)
+    assert_never(verdict)
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -350,7 +350,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 def print_members(members: list[Member]) -> None:
     """Those that stand out, each in a line."""
-    found = standing_out(members)
+    found = find_outliers(members)
     say("")
     for outlier in found:
         say(outlier.in_words)

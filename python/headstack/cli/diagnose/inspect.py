@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -238,7 +237,7 @@ def history_of(snapshots: list[Inspection]) -> dict[str, object]:
         "serial": last.identity.serial,
         "model": last.identity.model,
         "taken_unix_s": [snapshot.taken_unix_s for snapshot in snapshots],
-        "changes": [asdict(change) for change in changes(snapshots)],
+        "changes": [change.to_dict() for change in changes(snapshots)],
         "trends": [trend.to_dict() for trend in trends(snapshots)],
         "verdict": judge(last).verdict,
     }

@@ -14,7 +14,7 @@ from headstack.diagnosis.inspection.diff import MEANINGS, Difference, Divider
 from headstack.diagnosis.inspection.history import Change
 from headstack.diagnosis.inspection.model import Inspection
 from headstack.diagnosis.inspection.raw import decode
-from headstack.diagnosis.inspection.trends import Trend, moved, trends
+from headstack.diagnosis.inspection.trends import Trend, has_moved, trends
 from headstack.diagnosis.inspection.verdict import PASS, SILENT_FAILURES, UNKNOWN, Judgement, judge
 from headstack.io.columns import Figures, Names, Prose, Words
 
@@ -130,7 +130,7 @@ def print_judgement(device: Inspection) -> None:
     judgement = judge(device)
     say(f"\nverdict: {judgement.verdict}")
     for reason in judgement.reasons:
-        say(f"  {'note' if reason.verdict == PASS else reason.verdict}: {reason.what}")
+        say(f"  {'note' if reason.verdict == PASS else reason.verdict}: {reason.finding}")
     lines = summary_lines(judgement)
     if lines and judgement.verdict != UNKNOWN:
         print()
@@ -263,7 +263,7 @@ def print_trends(found: list[Trend]) -> None:
             trend.says,
         ]
         for trend in found
-        if moved(trend)
+        if has_moved(trend)
     ]
     if not rows:
         say("no monitored value has changed")
@@ -315,7 +315,7 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
         [
             _day(change.taken_unix_s) or "",
             "" if change.power_on_hours is None else f"{change.power_on_hours:,}",
-            change.what,
+            change.property_name,
             change.before,
             change.after,
         ]

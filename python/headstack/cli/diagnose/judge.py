@@ -181,7 +181,7 @@ def judge(
     }
     session = Session(by_statistics, how, settings)
     if state_path is not None:
-        session.go_on(Path(state_path))
+        session.resume(Path(state_path))
     server = (
         None
         if prometheus is None
@@ -243,7 +243,7 @@ def parts_of(
     from headstack.diagnosis.judging.sources.table import declaration  # start-up time
 
     if live is not None:
-        return living.looks(inputs, seconds("--live", live), session.how)
+        return living.observe(inputs, seconds("--live", live), session.how)
     if server is not None:
         step_s, to_s = seconds("--step", server.step), time.time()
         from_s = to_s - seconds("--since", server.since)
@@ -296,7 +296,7 @@ class Kept:
 
     def _keep(self, session: Session) -> None:
         if self.state_path is not None:
-            session.keep(Path(self.state_path))
+            session.store(Path(self.state_path))
         self._kept_s = time.monotonic()
 
 

@@ -85,15 +85,15 @@ def difference(
     >>> {cell.verdict for cell in hs.difference(a, b)} <= {"differs", "same", "too short"}
     True
     """
-    sides = [side_of(_several(one), name) for one, name in ((ours, "first"), (theirs, "second"))]
-    return of_sides(sides[0], sides[1], share_of("same_within", same_within), share_of("tell", tell), figures)
+    sides = [side_of(_several(sources), name) for sources, name in ((ours, "first"), (theirs, "second"))]
+    return compare_sides(sides[0], sides[1], share_of("same_within", same_within), share_of("tell", tell), figures)
 
 
 def _several(sources: Source | Sequence[Source]) -> list[Source]:
     return [sources] if isinstance(sources, str | os.PathLike | Results) else list(sources)
 
 
-def of_sides(
+def compare_sides(
     ours: Side, theirs: Side, same: float, tell: float, figures: str | None, at_any_time: bool = False
 ) -> Difference:
     """Computes the difference of parsed runs."""
@@ -102,15 +102,15 @@ def of_sides(
     if not loads:
         # A single load of each side may be compared even if names differ.
         each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
-        if [len(one) for one in each] != [1, 1]:
-            mine, yours = ("; ".join(sorted(one)[:3]) for one in each)
+        if [len(names) for names in each] != [1, 1]:
+            mine, yours = ("; ".join(sorted(names)[:3]) for names in each)
             raise InputError(f"no load is on both sides: first {mine}; second {yours}")
         (mine,), (yours,) = each
         named, left_out = [(f"{mine} against {yours}", mine, yours)], []
-    asked = figures_of(figures)
-    cells = [cell for load in named for cell in cells_of(ours.runs, theirs.runs, load, asked)]
+    selected = figures_of(figures)
+    cells = [cell for load in named for cell in cells_of(ours.runs, theirs.runs, load, selected)]
     if not cells:
-        raise InputError(f"no figure of {', '.join(NAMES[figure] for figure in asked)} is in every run")
+        raise InputError(f"no figure of {', '.join(NAMES[figure] for figure in selected)} is in every run")
     own, follows = questions(cells)
     judged = with_verdicts(own, same, tell, at_any_time)
     return Difference(ours, theirs, tuple(judged), same, tell, tuple(follows), tuple(left_out), at_any_time)

@@ -29,30 +29,30 @@ CORRELATED_FACTOR = 2.0
 
 FIELDS = (
     Field("load", "text", "", "the load of both sides"),
-    Field("figure", "text", "", "what is compared: throughput, bandwidth, mean, p50, p99, p99.9, elapsed"),
+    Field("figure", "text", "", "compared figure: throughput, bandwidth, mean, p50, p99, p99.9, elapsed"),
     Field("ours", "figure", "", "geometric mean over our runs: 1/s, 10^6 bytes/s, ms, or s of elapsed"),
     Field("theirs", "figure", "", "geometric mean over theirs"),
-    Field("difference", "figure", "", "ours over theirs, minus 1, without the drift where one is taken out"),
-    Field("difference_low", "figure", "", "low end of its interval of 95 %"),
+    Field("difference", "figure", "", "ours over theirs, minus 1, without the drift if one is removed"),
+    Field("difference_low", "figure", "", "low end of its 95 % confidence interval"),
     Field("difference_high", "figure", "", "high end"),
-    Field("equal_low", "figure", "", "low end of its interval of 90 %, which says what counts as the same"),
+    Field("equal_low", "figure", "", "low end of its 90 % confidence interval, which decides equivalence"),
     Field("equal_high", "figure", "", "high end"),
     Field("verdict", "text", "", "differs, same, or too short"),
-    Field("p", "figure", "", "by Student's t"),
-    Field("p_held", "figure", "", "the same among all questions of the comparison (Holm)"),
-    Field("p_permuted", "figure", "", "by rearranging the runs"),
-    Field("p_least", "figure", "", "the least that so many runs could give so"),
+    Field("p", "figure", "", "p-value by Student's t"),
+    Field("p_held", "figure", "", "p-value corrected for all questions of the comparison (Holm)"),
+    Field("p_permuted", "figure", "", "p-value by permutation of the runs"),
+    Field("p_least", "figure", "", "smallest p-value that this number of runs can give"),
     Field("design", "text", "", "paired, unpaired, batches of one run each, or none"),
-    Field("with_drift", "flag", "", "whether a drift over the order of the runs is taken out"),
-    Field("correlation", "figure", "", "of the difference of a pair with that of the next"),
+    Field("with_drift", "flag", "", "whether a drift over the order of the runs is removed"),
+    Field("correlation", "figure", "", "correlation of consecutive pairs or runs"),
     Field("runs_ours", "count", "", "our runs, pairs, or batches"),
     Field("runs_theirs", "count", "", "theirs"),
-    Field("least_seen", "figure", "", "the least difference that so many runs show in four of five tries"),
-    Field("more_runs", "count", "", "runs of each side that are missing to tell what was asked for"),
-    Field("reach", "figure", "", "the least difference that 200 runs of each would tell"),
-    Field("pairs_below", "count", "", "pairs with long tails: those far below the others, where their middle decides"),
-    Field("pairs_above", "count", "", "likewise: those far above"),
-    Field("apart", "text", "", "runs that lie far apart from the others of their side"),
+    Field("least_seen", "figure", "", "smallest difference that these runs detect with 80 % power"),
+    Field("more_runs", "count", "", "further runs of each side to detect the requested difference with 90 % power"),
+    Field("reach", "figure", "", "smallest difference that 200 runs of each side would detect"),
+    Field("pairs_below", "count", "", "pairs far below the others, if a trimmed mean decides because of long tails"),
+    Field("pairs_above", "count", "", "pairs far above the others, likewise"),
+    Field("apart", "text", "", "outliers among the runs of each side"),
 )
 """Columns of the table of questions."""
 
@@ -88,7 +88,7 @@ class Estimated(Tabular):
         return told(*self.shown(), self.headline, "to_csv has them")
 
     @property
-    def is_told(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether every question has an answer."""
         return all(cell.verdict != "too short" for cell in self.cells)
 
@@ -99,10 +99,10 @@ class Estimated(Tabular):
         ours, theirs = estimate.counts
         match estimate.design:
             case "paired":
-                drift = ", without the drift that their order shows" if estimate.with_drift else ""
+                drift = ", corrected for drift over their order" if estimate.with_drift else ""
                 return f"{ours} pairs of neighbours in time{drift}"
             case "unpaired":
-                drift = ", without the drift that their order shows" if estimate.with_drift else ""
+                drift = ", corrected for drift over their order" if estimate.with_drift else ""
                 return f"{counted(ours, 'run')} against {theirs}{drift}"
             case "batches":
                 return f"one run each, in {ours} and {theirs} batches of 5 correlation times or more"
@@ -115,7 +115,7 @@ class Estimated(Tabular):
         by = {verdict: [cell for cell in self.cells if cell.verdict == verdict] for verdict in ("differs", "same")}
         name, other = self.ours.name, self.theirs.name
         if by["differs"]:
-            lines = [f"{self._of(cell)} {cell.in_words(self.same, self.tell)}" for cell in by["differs"][:4]]
+            lines = [self._answer(cell) for cell in by["differs"][:4]]
             more = len(by["differs"]) - len(lines)
             rest = f", and {more} more of {len(self.cells)} figures" if more else ""
             return f"{name} differs from {other}: {'; '.join(lines)}{rest}"
@@ -127,10 +127,15 @@ class Estimated(Tabular):
             f"; {equal} of {counted(len(self.cells), 'figure')} {agreed(equal, 'is', 'are')} the same" if equal else ""
         )
         first = next(cell for cell in self.cells if cell.verdict == "too short")
-        return f"{name} and {other}: {self._of(first)} {first.in_words(self.same, self.tell)}{same}"
+        return f"{name} and {other}: {self._answer(first)}{same}"
 
-    def _of(self, cell: Cell) -> str:
-        return f"{cell.name} of {cell.load}" if cell.load and len({one.load for one in self.cells}) > 1 else cell.name
+    def _answer(self, cell: Cell) -> str:
+        return " ".join((self._name(cell), cell.in_words(self.same, self.tell)))
+
+    def _name(self, cell: Cell) -> str:
+        """Returns the name of a cell's figure, with its load if there are several."""
+        has_loads = len({other.load for other in self.cells}) > 1
+        return f"{cell.name} of {cell.load}" if cell.load and has_loads else cell.name
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns, and the cells as text.
@@ -149,7 +154,7 @@ class Estimated(Tabular):
             Figures("second", 2),
             Figures("difference\n95 %", 0),
             Figures("p", 3),
-            Figures("p held", 1),
+            Figures("p\nHolm", 1),
             Figures("p by\nsigns", 4),
             Prose("verdict", 0, least=30),
             Words("apart", 5),
@@ -157,7 +162,7 @@ class Estimated(Tabular):
         rows = []
         for cell in self.cells:
             low, high = (math.expm1(min(end, 700.0)) for end in cell.interval)
-            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "not known"
+            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "unknown"
             permuted = cell.estimate.p_permuted
             rows.append(
                 [
@@ -179,72 +184,71 @@ class Estimated(Tabular):
     def remarks(self) -> tuple[str, ...]:
         """Remarks on the method and its limitations."""
         loads = list(dict.fromkeys(cell.load for cell in self.cells))
-        said = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
-        said.append(f"{self.design}; the run is the unit, on logarithms")
+        remarks = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
+        remarks.append(f"{self.design}; the run is the unit, on logarithms")
         if self.at_any_time:
-            said.append("intervals hold at any time of looking, and for all figures together")
+            remarks.append("intervals are valid at any stopping time, and for all figures together")
         elif len(self.cells) > 1:
-            said.append(f"{len(self.cells)} questions at once: 5 % for all of them together (Holm)")
+            remarks.append(f"{len(self.cells)} questions at once: 5 % for all of them together (Holm)")
         estimate = self.cells[0].estimate
         if estimate.p_least is not None and estimate.p_least > 0.05:
-            said.append(
-                f"so few runs: rearranging them cannot give less than p = {estimate.p_least:.2g}: verdicts rest on "
-                "normal spreads"
+            remarks.append(
+                f"few runs: permutations give p = {estimate.p_least:.2g} or more, so verdicts assume normal "
+                "distributions"
             )
-        said += self._of_tails()
-        said += self._effort()
+        remarks += self._tail_remarks()
+        remarks += self._effort()
         if estimate.design == "batches":
-            said.append("one run of each: what differs from run to run is in none of these intervals")
+            remarks.append("one run of each: these intervals do not include the variation between runs")
         order = self.cells[0].order
         if order.is_known and estimate.design == "unpaired" and not is_mixed(order.ours, order.theirs):
-            said.append("the runs of one side came before those of the other: a drift would look like a difference")
+            remarks.append("the runs of one side came before those of the other: a drift would look like a difference")
         elif not order.is_known and estimate.design == "unpaired":
-            said.append("the runs do not say when they were: they are not paired")
+            remarks.append("the runs have no times, so they are not paired")
         alike = [c for c in self.cells if c.estimate.correlation is not None and self._is_alike(c)]
         if alike:
             most = max(alike, key=lambda c: c.estimate.correlation or 0.0)
-            said.append(
-                f"runs in a row are alike ({most.name}: correlation {most.estimate.correlation:.2f}): intervals may be "
-                "too narrow"
+            remarks.append(
+                f"consecutive runs are correlated ({most.name}: {most.estimate.correlation:.2f}): intervals may be too "
+                "narrow"
             )
         apart = list(dict.fromkeys(source for cell in self.cells for source in cell.apart))
-        said += [f"far apart from the others, and counted: {', '.join(apart)}"] if apart else []
-        said += ["bandwidth follows throughput, and is no question of its own"] if self.follows else []
-        said += [f"on one side alone, and left out: {'; '.join(self.left_out)}"] if self.left_out else []
+        remarks += [f"outliers, included: {', '.join(apart)}"] if apart else []
+        remarks += ["bandwidth follows throughput and is not tested separately"] if self.follows else []
+        remarks += [f"only on one side, left out: {'; '.join(self.left_out)}"] if self.left_out else []
         runs = (*self.ours.runs, *self.theirs.runs)
         idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]
-        said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
+        remarks += [f"no request completed, left out: {', '.join(idle)}"] if idle else []
         failed = [run.source for run in runs if run.errors]
-        said += [f"requests failed, and what was left is counted: {', '.join(failed)}"] if failed else []
-        said += [f"left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
-        return tuple(said)
+        remarks += [f"some requests failed, the others are included: {', '.join(failed)}"] if failed else []
+        remarks += [f"left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
+        return tuple(remarks)
 
-    def _of_tails(self) -> list[str]:
+    def _tail_remarks(self) -> list[str]:
         """Describes the figures decided by a trimmed mean of the pairs, and the result of all pairs."""
-        said = []
+        remarks = []
         for cell in self.cells:
             estimate = cell.estimate
             if estimate.stalls is None or estimate.of_all is None:
                 continue
             below, above = estimate.stalls
             low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
-            said.append(
-                f"{self._of(cell)}: pairs stray with long tails, on both sides alike ({below} far below the others, "
-                f"{above} far above): the middle three fifths of them decide; the mean of all differs by {low:+.2g} to "
-                f"{high:+.2g} %"
+            remarks.append(
+                f"{self._name(cell)}: pairs have long tails on both sides ({below} far below the others, {above} far "
+                f"above): the middle 60 % of them decide; the mean of all differs by {low:+.2g} to {high:+.2g} %"
             )
-        return said
+        return remarks
 
     def _effort(self) -> list[str]:
         """Estimates the duration of further runs, if the runs have times."""
         more = max((cell.more_runs or 0 for cell in self.cells if cell.verdict == "too short"), default=0)
         times = [run.at_s for run in (*self.ours.runs, *self.theirs.runs)]
-        known = [at for at in times if at is not None]
-        if not more or len(known) < len(times) or len(known) < 3:
+        stamps = [at for at in times if at is not None]
+        if not more or len(stamps) < len(times) or len(stamps) < 3:
             return []
-        minutes = 2 * more * (max(known) - min(known)) / (len(known) - 1) / 60
+        minutes = 2 * more * (max(stamps) - min(stamps)) / (len(stamps) - 1) / 60
         shown = f"{minutes:,.1f}" if minutes < 9.95 else f"{minutes:,.0f}"
-        return [f"{more:,} more runs of each would take {shown} minutes at the pace of these"]
+        return [f"{more:,} more runs of each would take {shown} minutes at the rate of these"]
 
     def _is_alike(self, cell: Cell) -> bool:
         correlation = cell.estimate.correlation
@@ -294,10 +298,12 @@ def _signed(share: float) -> str:
 def _row(cell: Cell) -> dict[str, Value]:
     estimate = cell.estimate
 
-    def known(value: float) -> float | None:
+    def finite(value: float) -> float | None:
         return value if math.isfinite(value) else None
 
-    ends = [known(math.expm1(min(end, 700.0))) if math.isfinite(end) else None for end in (*cell.interval, *cell.equal)]
+    ends = [
+        finite(math.expm1(min(end, 700.0))) if math.isfinite(end) else None for end in (*cell.interval, *cell.equal)
+    ]
     return {
         "load": cell.load,
         "figure": cell.name,
@@ -307,7 +313,7 @@ def _row(cell: Cell) -> dict[str, Value]:
         **dict(zip(("difference_low", "difference_high", "equal_low", "equal_high"), ends, strict=True)),
         "verdict": cell.verdict,
         "p": estimate.p,
-        "p_held": known(cell.p_held),
+        "p_held": finite(cell.p_held),
         "p_permuted": estimate.p_permuted,
         "p_least": estimate.p_least,
         "design": estimate.design,
@@ -315,9 +321,9 @@ def _row(cell: Cell) -> dict[str, Value]:
         "correlation": estimate.correlation,
         "runs_ours": estimate.counts[0],
         "runs_theirs": estimate.counts[1],
-        "least_seen": known(cell.least_seen),
+        "least_seen": finite(cell.least_seen),
         "more_runs": cell.more_runs,
-        "reach": cell.reach if cell.reach is None else known(cell.reach),
+        "reach": cell.reach if cell.reach is None else finite(cell.reach),
         "pairs_below": None if estimate.stalls is None else estimate.stalls[0],
         "pairs_above": None if estimate.stalls is None else estimate.stalls[1],
         "apart": "; ".join(cell.apart),

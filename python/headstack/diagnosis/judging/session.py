@@ -56,7 +56,7 @@ class Document(TypedDict):
     """A ``Verdict`` of each disk."""
 
 
-class Kept(TypedDict):
+class StoredSession(TypedDict):
     """A state file."""
 
     headstack_judge: int
@@ -112,12 +112,12 @@ class Session:
         if not self.judged_s:
             return frame
         keys = [key.split("\t") for key in self.judged_s]
-        known = pl.DataFrame(
+        judged = pl.DataFrame(
             {"host": [key[0] for key in keys], "disk": [key[1] for key in keys], "judged_s": [*self.judged_s.values()]}
         )
         # Ends are sums of floats: allow a millisecond.
         is_new = pl.col("judged_s").is_null() | (pl.col("start_s") >= pl.col("judged_s") - 1e-3)
-        fresh = frame.join(known, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
+        fresh = frame.join(judged, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
         if fresh.height < frame.height:
             self.how.remarks["intervals left out: they were judged before"] += frame.height - fresh.height
         return fresh.drop("judged_s")
@@ -126,13 +126,13 @@ class Session:
     def caveats(self) -> list[str]:
         """The limitations of the sources."""
         unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
-        missing = ["requests are not counted: load is known by bytes alone"] if "requests" in unsaid else []
+        missing = ["requests are not counted: load is measured in bytes only"] if "requests" in unsaid else []
         return [*missing, *self.how.caveats()]
 
     @property
     def exit_code(self) -> int:
         """The exit code of the command."""
-        codes = {exit_code_of(one.kind) for one in self.verdicts}
+        codes = {exit_code_of(verdict.kind) for verdict in self.verdicts}
         return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NOTHING_TOLD)
 
     def document(self) -> Document:
@@ -144,42 +144,44 @@ class Session:
             "to_s": self.span_s[1] if self.span_s else None,
             "intervals": self.rows,
             "caveats": self.caveats,
-            "disks": [asdict(one) for one in self.verdicts],
+            "disks": [asdict(verdict) for verdict in self.verdicts],
         }
 
-    def kept(self) -> Kept:
+    def stored(self) -> StoredSession:
         """Returns the state file from which the next run continues."""
         return {
             "headstack_judge": VERSION,
             "state": self.state,
             "judged_s": self.judged_s,
             "readings": self.how.readings,
-            "verdicts": [asdict(one) for one in self.verdicts],
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
         }
 
-    def keep(self, path: Path) -> None:
+    def store(self, path: Path) -> None:
         """Writes the state file atomically."""
-        write_text(path, json.dumps(self.kept(), allow_nan=False) + "\n")
+        write_text(path, json.dumps(self.stored(), allow_nan=False) + "\n")
 
-    def go_on(self, path: Path) -> None:
+    def resume(self, path: Path) -> None:
         """Continues from a state file, if it exists. Raises ``InputError`` if it is not ours."""
         if not path.exists():
             return
         try:
             document = read_json(path)
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: no readable state of judge: {error}") from None
-        self.go_on_from(document, str(path))
+            raise InputError(f"{path}: not a readable state of judge: {error}") from None
+        self.resume_from(document, str(path))
 
-    def go_on_from(self, document: Any, where: str) -> None:
-        """Continues from the output of ``kept``; messages call it ``where``."""
+    def resume_from(self, document: Any, where: str) -> None:
+        """Continues from the output of ``stored``; messages call it ``where``."""
         if not isinstance(document, dict) or MARK not in document:
-            raise InputError(f"{where}: no state of judge; allowed: what an earlier judgement has kept, or a new name")
+            raise InputError(
+                f"{where}: not a state of judge; allowed: the state of an earlier judgement, or a new name"
+            )
         if document[MARK] != VERSION:
             raise InputError(f"{where}: version {document[MARK]} of the state; allowed: {VERSION}")
         self.state, self.judged_s = document["state"], document["judged_s"]
         self.how.readings.update(document["readings"])
-        self.verdicts = tuple(verdict_of(one) for one in document["verdicts"])
+        self.verdicts = tuple(verdict_of(entry) for entry in document["verdicts"])
 
 
 def exit_code_of(kind: Kind) -> int:
@@ -196,27 +198,27 @@ def exit_code_of(kind: Kind) -> int:
 
 def headline(session: Session) -> str:
     """Returns the answer in a sentence."""
-    count = {kind: sum(one.kind == kind for one in session.verdicts) for kind in KINDS}
+    count = {kind: sum(verdict.kind == kind for verdict in session.verdicts) for kind in KINDS}
     disks = len(session.verdicts)
     if not disks:
-        return "no disk was seen for a whole interval: nothing can be told"
+        return "no disk has data for a whole interval: no verdict"
     slow = f"{count[SLOW]} of {counted(disks, 'disk')} {agreed(count[SLOW], 'is', 'are')} slow"
     if not count[SLOW]:
         slow = f"no disk of {disks:,} is found slow"
     elif disks > 1:
-        stand = sum(one.stands for one in session.verdicts)
+        stand = sum(verdict.stands for verdict in session.verdicts)
         slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
-    untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""
-    return f"{slow}{untold}"
+    undecided = f"; {count[CANNOT_TELL]:,} undecided" if count[CANNOT_TELL] else ""
+    return f"{slow}{undecided}"
 
 
 def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Returns the slow disks first, starting with the slowest; then the undecided ones."""
 
-    def place(one: Verdict) -> tuple[int, float, list[tuple[int, str]]]:
-        numbered = re.findall(r"(\d{1,9})|(\D+|\d+)", f"{one.host}\t{one.disk}")
+    def place(verdict: Verdict) -> tuple[int, float, list[tuple[int, str]]]:
+        numbered = re.findall(r"(\d{1,9})|(\D+|\d+)", f"{verdict.host}\t{verdict.disk}")
         name = [(int(number or 0), word) for number, word in numbered]
-        return KINDS.index(one.kind), -(one.slower.factor if one.slower else 0.0), name
+        return KINDS.index(verdict.kind), -(verdict.slower.factor if verdict.slower else 0.0), name
 
     return tuple(sorted(verdicts, key=place))
 

@@ -18,7 +18,7 @@ from headstack.io.tables import Tabular
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import Opened
 from headstack.report.figures import Figure, Report, Section, Table
-from headstack.results.report import asked_for, provenance, runs_table
+from headstack.results.report import provenance, requests_of, runs_table
 from headstack.results.results import Results
 from headstack.results.words import words_of
 
@@ -173,7 +173,7 @@ def report_of(test: Outcome) -> Report:
     answers = [test.answer(), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
     remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
     title = f"{test.test.capitalize()}: {', '.join(systems)}"
-    queries = partial(asked_for, test.results)
+    queries = partial(requests_of, test.results)
     return Report(
         title,
         "",

@@ -22,7 +22,7 @@ COLUMNS = (
 """Columns for ``FIGURES``."""
 
 
-def shown(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[Column], list[list[str]]]:
+def point_table(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[Column], list[list[str]]]:
     """Returns the columns, and the cells as text: three lines per point, for both sides and the error; a fourth for the
     prediction interval if known."""
     points = list(points)
@@ -47,9 +47,9 @@ def _cells(point: Point, figure: str) -> list[str]:
 
     error = point.error(figure)
     sides = (point.measured.figures[figure], point.predicted.figures[figure])
-    told = "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"
+    error_text = "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"
     ends = point.predicted.model.get(figure)
-    return [*map(shown, sides), told, *([] if ends is None else [f"{ends[0]:,.4g} to {ends[1]:,.4g}"])]
+    return [*map(shown, sides), error_text, *([] if ends is None else [f"{ends[0]:,.4g} to {ends[1]:,.4g}"])]
 
 
 def _demerit(point: Point) -> str:
