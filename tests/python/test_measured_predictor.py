@@ -111,7 +111,7 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Opened, "measure", ending)
     left[0] = 3
-    with pytest.raises(hs.RunError, match=r"^stopped by hand after 3 of \d+ tests; a characterization takes all"):
+    with pytest.raises(hs.RunError, match=r"^stopped by hand after 3 of \d+ tests; a characterization needs all"):
         characterize("null", axes=TINY, time="6s")
     # In the midst of the environments drawn at random, of which too few are left of some kinds.
     left[0] = 10**6

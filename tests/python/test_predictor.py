@@ -420,7 +420,7 @@ def test_a_changed_system_is_another(cheetah: Characterization) -> None:
     assert changed.description_hash != characterize(CHEETAH, axes=small).description_hash
     with pytest.raises(hs.InputError, match=r"^requests: is not an option of a system"):
         characterize(CHEETAH, requests=10)
-    with pytest.raises(hs.InputError, match=r"^write_cache: several values"):
+    with pytest.raises(hs.InputError, match=r"^write_cache: has several values"):
         characterize(CHEETAH, write_cache=["on", "off"])
 
 
@@ -537,11 +537,11 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
             "predict",
             "file-server",
             "other.json",
-        ): "other.json: is not a characterization; headstack characterize",
+        ): "other.json: is not a characterization; create one with headstack characterize",
         ("lab", "predict", "file-server", "broken.json"): "broken.json: is not a characterization: ",
         ("lab", "predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
         ("lab", "predict", "no-such", "cheetah.json"): "no-such",
-        ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tests",
+        ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tested range",
         ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; above 0 is allowed",
         ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
         ("lab", "predict", "neds-effects", "cheetah.json", "--depth", "4"): "neds-effects: depth: its stages have one",

@@ -173,7 +173,7 @@ def at_loads(
 ) -> list[Environment]:
     """Returns the environments at each load, or with the load they state."""
     if depth is not None and rate is not None:
-        raise InputError("depth and rate exclude each other")
+        raise InputError("depth, rate: only one of them can be given")
     if depth is not None:
         return [environment.at_depth(value) for environment in environments for value in _numbers(depth)]
     if rate is not None:

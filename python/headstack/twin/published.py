@@ -17,7 +17,7 @@ import numpy as np
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.catalogue.system import of_text
+from headstack.catalogue.system import parse_system
 from headstack.twin.device import READ, WRITE, Floats, Requests, SimulatedDevice
 from headstack.twin.fio_results import SHARES, Point
 from headstack.twin.fitting import Range, evolve
@@ -93,7 +93,7 @@ def on_host(system: System, host: str) -> System:
     if host == "direct":
         return system
     text = _native.drive_to_toml(system["drive"], {"default": "I the sheet"})
-    return of_text(text.replace("[interface]", f'[interface]\nhost = "{host}"')).system
+    return parse_system(text.replace("[interface]", f'[interface]\nhost = "{host}"')).system
 
 
 def simulated(system: System, kind: str, depth: int, size_bytes: int, seed: int = 1) -> Point:
