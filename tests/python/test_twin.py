@@ -47,7 +47,7 @@ def test_no_bound_of_a_seek_is_negative(monkeypatch: pytest.MonkeyPatch) -> None
         ),
         seek_sd_ns=np.array([5.26e5, 1e5]),
         others=[],
-        session=SimpleNamespace(of=lambda name: []),
+        session=SimpleNamespace(runs_of=lambda name: []),
     )
     points = disk._values(cast("Fit", found))["seek.points"]
     assert (points.low, points.high) == ("0.000ms", "9.364ms")
@@ -302,7 +302,7 @@ def test_a_recorded_calibration_is_not_asked_again(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="asked"):
         rotation.ask(other)
     (tmp_path / "b.npz").write_bytes(b"nothing")
-    with pytest.raises(hs.InputError, match="holds no answers"):
+    with pytest.raises(hs.InputError, match="not a file of calibration answers"):
         load_answers(str(tmp_path / "b.npz"))
 
 
@@ -345,7 +345,7 @@ def test_a_flash_drive_is_no_disk() -> None:
 def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack: Headstack) -> None:
     found = headstack("measure", "twin", "cheetah-x15-36lp", "-o", "own.toml", "-q")
     assert re.search(r"spindle.speed\s+(14999\.9|15000\.0)\d+rpm\s+15000\.\d+rpm", found.stdout)
-    assert "written: own.sample.json, own.toml, own.answers.npz" in found.stdout
+    assert "wrote own.sample.json, own.toml, own.answers.npz" in found.stdout
     table = tomllib.loads((tmp_path / "own.toml").read_text())["twin"]
     assert table["class"] == "disk"
     assert table["of"] == "cheetah-x15-36lp"
@@ -452,4 +452,4 @@ def test_a_recording_of_another_form_is_refused(tmp_path: Path, headstack: Heads
     (tmp_path / "a.trace").write_text("R Hit 1 8 100.0 200.0\nread 8\n")
     failed = headstack("measure", "twin", "recording", "a.trace", "--sheet", "cheetah-9lp", "-o", "own.toml")
     assert failed.returncode == 2
-    assert "a.trace:2: is no line of such a recording" in failed.stderr
+    assert "a.trace:2: expected R or W" in failed.stderr
