@@ -121,7 +121,7 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
     assert found.tables.keys() == whole.tables.keys()
     assert found.errors["mean"].keys() < whole.errors["mean"].keys()
     with pytest.raises(
-        hs.InputError, match=r"reads: \d environments like it \(random\) .* too few for a 90 % interval"
+        hs.InputError, match=r"reads: \d environments of this kind \(random\) .* a 90 % interval needs 9"
     ):
         predict_all([READS], [found])
 

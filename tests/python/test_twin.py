@@ -349,7 +349,7 @@ def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack
     table = tomllib.loads((tmp_path / "own.toml").read_text())["twin"]
     assert table["class"] == "disk"
     assert table["of"] == "cheetah-x15-36lp"
-    assert "to be missed" in table["values"]["overheads.command"]["how"]
+    assert "still caught" in table["values"]["overheads.command"]["how"]
     assert float(table["values"]["overheads.command"]["low"].removesuffix("ms")) > 0.05
     assert len(json.loads((tmp_path / "own.sample.json").read_text())["systems"]) == 20
     random = ("--size", "8KiB", "--read", "100", "--random", "100")
