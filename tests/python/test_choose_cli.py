@@ -81,7 +81,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--growth", "much", "--years", "2"], "--growth: 'much' is not a number"),
         (["--growth", "-100", "--years", "2"], "growth: -100% per year leaves no load"),
         (["--on", "yesterday"], "on: 'yesterday'; a year, a month or a day is allowed"),
-        (["--own-prices"], "prices: a file is needed"),
+        (["--own-prices"], "prices: needs a file"),
         (["--objective", "money"], "objective: 'money' is unknown; allowed: usd, watts, bays, latency"),
         (["--objective", "usd,usd"], "objective: 'usd,usd'; one of usd"),
         (["--objective", ""], "objective: ''; one of usd"),

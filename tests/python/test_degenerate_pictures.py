@@ -49,7 +49,7 @@ from headstack.twin.pictures import of_disk
 from headstack.twin.probes import queue, rotation, seeks, tracks, zones
 from headstack.twin.proof import Proof
 from headstack.twin.report import report_of as report_of_proofs
-from headstack.twin.session import Asked, Session
+from headstack.twin.session import ProbeRun, Session
 from test_conditioning import made_log
 from test_degenerate_figures import VALUES
 
@@ -395,7 +395,7 @@ def calibration(response_ns: list[int], systems: int, residuals: dict[str, Resid
         took = np.resize(np.array(response_ns, np.int64), 600)
         issued = np.concatenate([[0], np.cumsum(took)[:-1]])
         offsets = np.tile(np.arange(300, dtype=np.uint64), 2) * np.uint64(1 << 30)
-        session.asked.append(Asked(test, Requests.reads(offsets), Answers(issued, issued + took)))
+        session.runs.append(ProbeRun(test, Requests.reads(offsets), Answers(issued, issued + took)))
     described = dict(load_system("cheetah-x15-36lp").system)
     return Calibration("disk", session, Learnt(described, {}, [described] * systems, residuals))
 

@@ -164,8 +164,8 @@ def test_a_conditioning_goes_on_where_it_was(number: int, tmp_path: Path) -> Non
 CHARACTERIZING = """
 import sys, time
 from headstack.prediction import predictor; from headstack.io import signals
-from headstack.prediction.predictor import Axes; from headstack.prediction import grid, kept
-from headstack.prediction.measured import Device
+from headstack.prediction.predictor import Axes; from headstack.prediction import grid, stored_tests
+from headstack.prediction.device_tests import Device
 
 target, pause_after = sys.argv[1], int(sys.argv[2])
 few = dict(
@@ -173,8 +173,8 @@ few = dict(
     random_shares=(0.5, 1.0), read_shares=(0.0, 1.0), mixed_sizes_bytes=(4096,), mixed_ranges=(0,), open_shares=(1,),
     hot_ranges=(1,), loads=(0.5,), requests=100, warm_up=1, environments=10,
 )
-kept.EVERY_S = 0.0
-kept.BATCH = 10
+stored_tests.EVERY_S = 0.0
+stored_tests.BATCH = 10
 made = [0]
 
 def counted(make, tests_of):

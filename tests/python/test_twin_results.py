@@ -58,7 +58,7 @@ def test_a_stall_is_no_part_of_a_rate(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("{}", "contains no JSON of fio"),
-        ('{"jobs": []}', "no random reads or writes"),
+        ('{"jobs": []}', "no results of random reads or writes"),
         ('{"jobs": [{"job options": {"rw": "randread"}, "read": {}}]}', "'clat_ns' is missing"),
     ],
 )

@@ -82,10 +82,10 @@ def test_a_percentage_with_its_sign_is_taken_at_its_word() -> None:
 
 def test_each_command_points_to_the_other(headstack: Headstack, tmp_path: Path) -> None:
     assert said(headstack, "run", "/dev/sda") == (
-        "/dev/sda: this is a real file or device; headstack measure /dev/sda measures it"
+        "/dev/sda: this is a real file or device; use headstack measure /dev/sda"
     )
     (tmp_path / "file.img").write_bytes(bytes(8192))
-    assert said(headstack, "run", "file.img").endswith("headstack measure file.img measures it")
+    assert said(headstack, "run", "file.img").endswith("use headstack measure file.img")
     assert said(headstack, "measure", CHEETAH) == (
         f"{CHEETAH}: no such file or device; to simulate the system of this name: headstack run {CHEETAH}"
     )

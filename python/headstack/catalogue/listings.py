@@ -66,7 +66,7 @@ def drives(names: Iterable[str], prices: Sequence[Price] = ()) -> Table:
             f"{price:,.0f}" if (price := entry["price_usd"]) else "",
             f"{per_gb:.3g}" if (per_gb := entry["usd_per_gb"]) else "",
         ]
-        for entry in (Drive.load(name).told(prices) for name in names)
+        for entry in (Drive.load(name).summary_with(prices) for name in names)
     ]
     return columns, rows
 

@@ -14,7 +14,7 @@ from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.job import Job
 from headstack.choice.simulations import OverloadRates, Points
 from headstack.choice.space import Candidate, Model
-from headstack.prediction.composed import Controller, Layout
+from headstack.prediction.composition import Controller, Layout
 from headstack.prediction.request_class import RequestClass
 from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows

@@ -13,7 +13,7 @@ from typing import Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.drive import Drive
-from headstack.catalogue.price_list import known
+from headstack.catalogue.price_list import shipped_prices
 from headstack.io.tables import sql_type
 from headstack.results.results import Results
 from headstack.results.table import Row
@@ -335,7 +335,7 @@ def _drives() -> tuple[Row, ...]:
 def _prices() -> Iterator[Row]:
     """Yields the prices of the catalogue's drives."""
     drives = {*_native.drive_ids()}
-    for price in known():
+    for price in shipped_prices():
         if price.item in drives:
             columns = {"usd": price.usd, "date": price.date, "confidence": price.confidence, "source": price.source}
             capacity = Drive.load(price.item).capacity_bytes

@@ -82,7 +82,7 @@ def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
     ours = () if prices is None else hs.prices.read(prices)
     names = hs.drives.list(prices=ours, **wanted)
     if as_json:
-        print(to_json([Drive.load(name).told(ours) for name in names]), end="")
+        print(to_json([Drive.load(name).summary_with(ours) for name in names]), end="")
     elif names:
         print_table(*listings.drives(names, ours))
     else:
@@ -115,7 +115,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
     say(f"{drive.description['name']} ({_native.format_bytes(drive.capacity_bytes)})\n")
     rows = [[value["key"], value["value"], value["source"] or ""] for value in drive.stated]
     if not name.endswith(".toml"):
-        dated = [price for price in hs.prices.known() if price.item == drive.name.partition("@")[0]]
+        dated = [price for price in hs.prices.shipped_prices() if price.item == drive.name.partition("@")[0]]
         rows += [
             [
                 "price",

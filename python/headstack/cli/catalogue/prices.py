@@ -13,7 +13,7 @@ import click
 
 from headstack._native import InputError
 from headstack.catalogue.price_checks import Check, check
-from headstack.catalogue.price_list import COLUMNS, OPTIONAL, Price, known, last_day
+from headstack.catalogue.price_list import COLUMNS, OPTIONAL, Price, last_day, shipped_prices
 from headstack.catalogue.prices import GROUPS, OLD_DAYS, PriceBook
 from headstack.cli.completing import Among
 from headstack.cli.files import SOURCE
@@ -83,7 +83,7 @@ def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: b
     "items",
     metavar="[ITEM]...",
     nargs=-1,
-    type=Among(lambda: [*GROUPS, *dict.fromkeys(price.item for price in known())]),
+    type=Among(lambda: [*GROUPS, *dict.fromkeys(price.item for price in shipped_prices())]),
     help=f"Items, kinds (nearline, ssd-nvme) or {', '.join(GROUPS)}.  [default: all items]",
 )
 @on_option

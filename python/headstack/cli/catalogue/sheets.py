@@ -12,7 +12,7 @@ import headstack as hs
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.sheets import Line, Sheet, lines_of
 from headstack.catalogue.sheets.labels import keys_of
-from headstack.catalogue.sheets.sheet import told
+from headstack.catalogue.sheets.sheet import format_remarks
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.io.atomic_files import write_text
 
@@ -95,7 +95,7 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
         raise hs.InputError(f"{sheet}: no line has a label and a value, for example 'Capacity: 18TB'")
     found = Sheet.of(lines)
     text = found.to_toml(_source(source, named))
-    for line in told(found, found.estimates()):
+    for line in format_remarks(found, found.estimates()):
         click.echo(f"headstack: {line}", err=True)
     _check(text)
     if output is None:

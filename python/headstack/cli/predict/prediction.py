@@ -166,7 +166,7 @@ def predict(
     """
     # Loading the predictor takes as long as all the rest of the command line.
     from headstack.prediction.devices import with_devices  # start-up time
-    from headstack.prediction.predictions import predicted  # start-up time
+    from headstack.prediction.predictions import predict_all  # start-up time
     from headstack.prediction.predictor import (  # start-up time
         Predictions,
         at_loads,
@@ -185,7 +185,7 @@ def predict(
                 leave()
     environments = at_loads([found], numbers("--depth", depth), numbers("--rate", rate))
     measured = all(one.how == "measured" for one in tested)
-    predictions = predicted(environments, tested)
+    predictions = predict_all(environments, tested)
     if not measured:
         predictions = with_devices(environments, systems, predictions)
 

@@ -110,7 +110,7 @@ def learn(
     needs_numpy()
     from headstack.twin.learning import learn as learn_device  # start-up time
     from headstack.twin.learning import load_answers, save_answers  # start-up time
-    from headstack.twin.written import written  # start-up time
+    from headstack.twin.model_files import render_files  # start-up time
 
     if not output.endswith(".toml"):
         raise InputError(f"{output}: not a .toml file; choose a name that ends with .toml")
@@ -133,16 +133,16 @@ def learn(
             keep=sessions.append,
         )
     except KeyboardInterrupt:
-        asked = [one for session in sessions for one in session.asked]
+        asked = [one for session in sessions for one in session.runs]
         if asked:
             with signals.held():
                 write_all([(kept, partial(save_answers, asked))])
             print(f"headstack: interrupted; measurements are kept in {kept}: add --resume to resume", file=sys.stderr)
         return signals.exit_code()
     folder, name = os.path.split(stem)
-    texts = written(calibration, name, _native.version())
+    texts = render_files(calibration, name, _native.version())
     files = [(os.path.join(folder, one), partial(Path.write_text, data=text)) for one, text in texts.items()]
-    asked = [one for session in sessions for one in session.asked]
+    asked = [one for session in sessions for one in session.runs]
     write_all([(kept, partial(save_answers, asked)), *files])
     if plot_path is not None:
         draw(calibration, plot_path)
@@ -323,8 +323,8 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
     except DoesNotFitError as error:
         why = str(error)
     workloads = rounds.held_out(device.may_write)
-    found = rounds.measured(device, workloads, seed=seed, progress=progress)
-    cells = [] if calibration is None else rounds.beside(calibration, workloads, found, seed)
+    found = rounds.measure_rounds(device, workloads, seed=seed, progress=progress)
+    cells = [] if calibration is None else rounds.compare_rounds(calibration, workloads, found, seed)
     apart = {figure: rounds.repeats(found, figure) for figure in ("mean", "p99")}
     rows = []
     for number, one in enumerate(workloads):
@@ -345,7 +345,7 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
     for figure in apart:
         own = [cell for cell in cells if cell.figure == figure]
         off = [abs(cell.error) for cell in own]
-        held = [cell.holds for cell in own if cell.holds is not None]
+        held = [cell.is_within_interval for cell in own if cell.is_within_interval is not None]
         covered = f"{sum(held)} of {len(held)} within their intervals" if held else f"no interval: {own[0].why}"
         say(f"{calibration.family}, {figure}: mean error {100 * sum(off) / len(off):.1f} %; {covered}")
     return 0
@@ -361,7 +361,7 @@ def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
             errors = proof.errors(some, figure)
             if not errors:
                 continue
-            held = proof.held(family, some, figure)
+            held = proof.coverage(family, some, figure)
             rows.append(
                 [
                     family,
@@ -404,12 +404,18 @@ def of_marks(marks: Sequence[tuple[float | None, float | None]]) -> str:
     )
 
 
+def stranger_row(stranger: Stranger) -> dict[str, object]:
+    """Returns the JSON row of a stranger."""
+    row = asdict(stranger)
+    return {"device": row.pop("device"), "what": row.pop("description"), **row}
+
+
 def validate_strangers(count: int, seed: int, quiet: bool, given: Mapping[str, object]) -> int:
     """Draws devices of no family, and says which were taken for one."""
     from headstack.twin.strangers import strangers  # start-up time
 
     def text(unknown: Sequence[Stranger], path: str | None = None) -> str:
-        return written(json.dumps([asdict(one) for one in unknown]), path)
+        return written(json.dumps([stranger_row(stranger) for stranger in unknown]), path)
 
     for name in ("calibration", "html", "markdown"):
         if given[f"{name}_path"] is not None:
@@ -421,7 +427,7 @@ def validate_strangers(count: int, seed: int, quiet: bool, given: Mapping[str, o
         if not quiet:
             taken = [f"fits {family}, IOPS within {100 * off:.1f} %" for family, off in one.off.items()]
             verdicts = ", ".join([*taken, *(f"does not fit {family}" for family in one.refused)])
-            print(f"headstack: {one.device}: {one.what}: {verdicts}", file=sys.stderr, flush=True)
+            print(f"headstack: {one.device}: {one.description}: {verdicts}", file=sys.stderr, flush=True)
     outputs.write(found, lambda: print_strangers(found))
     return 0
 
@@ -429,12 +435,16 @@ def validate_strangers(count: int, seed: int, quiet: bool, given: Mapping[str, o
 def print_strangers(found: Sequence[Stranger]) -> None:
     """Which devices were taken for what they are not."""
     rows = [
-        [one.what, ", ".join(one.refused), ", ".join(f"{family}, {100 * off:.1f} %" for family, off in one.off.items())]
-        for one in found
+        [
+            stranger.description,
+            ", ".join(stranger.refused),
+            ", ".join(f"{family}, {100 * off:.1f} %" for family, off in stranger.off.items()),
+        ]
+        for stranger in found
     ]
     print_table([Names("device"), Names("does not fit"), Names("fits, IOPS within")], rows)
     refused = sum(not one.off for one in found)
-    right = sum(bool(one.off) and one.known for one in found)
+    right = sum(bool(one.off) and one.is_predicted_well for one in found)
     say(
         f"\n{len(found)} devices: {refused} fit no wrong kind; {right} fit, held-out IOPS within 3 %; "
         f"{len(found) - refused - right} are mistaken"
@@ -460,22 +470,22 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
     think times in microseconds. The model is fitted to the first half; the second half shows its error.
     """
     needs_numpy()
-    from headstack.twin import recorded  # start-up time
+    from headstack.twin import trace_fit  # start-up time
     from headstack.twin.device import SimulatedDevice  # start-up time
 
     drive = load_system(sheet).system.get("drive", {}).get("disk")
     if drive is None or "points" not in drive["mechanics"]["seek"]:
         raise InputError(f"{sheet}: not a disk with a seek curve of points")
-    whole_recording = recorded.load_validate(trace)
-    first, second = (recorded.half(*whole_recording, second=late) for late in (False, True))
-    found = recorded.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
+    whole_recording = trace_fit.load_validate(trace)
+    first, second = (trace_fit.half(*whole_recording, second=late) for late in (False, True))
+    found = trace_fit.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
     ((kind, description),) = found["drive"].items()
     named = {kind: {**description, "name": f"Twin of {os.path.basename(trace)}"}}
     sources = {"default": f"A calibrated: the first half of {os.path.basename(trace)}, and {sheet}"}
     write_text(output, _native.drive_to_toml(named, sources))
     for name, (requests, answers) in (("learnt from", first), ("held out", second)):
         times = SimulatedDevice(found).ask(requests).response_ns
-        off = recorded.demerit(answers.response_ns, times)
+        off = trace_fit.demerit(answers.response_ns, times)
         say(f"{name}: {len(requests):,} requests, demerit {100 * off:.2f} % of the mean")
     say(f"wrote {output}")
     return 0

@@ -41,23 +41,23 @@ KEYS = (
 LINE_KEYS = ("size", "share_percent", "read_percent", "random_percent")
 
 
-def written(path: Path) -> Environment | None:
+def load_environment_file(path: Path) -> Environment | None:
     """Returns the environment of a file with such a table; ``None`` for other TOML. Raises ``InputError`` with file and
     key.
     """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8")).get("environment")
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("environment")
     except ValueError:
-        return None  # The reader of workloads reports what is wrong with it, and where.
-    if told is None:
+        return None  # The workload reader reports the error with its position.
+    if table is None:
         return None
     file = str(path)
-    if not isinstance(told, dict):
+    if not isinstance(table, dict):
         raise InputError(f"{file}: environment: is not a table; write [environment]")
-    _check_keys(f"{file}: environment", told, KEYS)
-    lines = told.get("lines")
+    _check_keys(f"{file}: environment", table, KEYS)
+    lines = table.get("lines")
     if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
-        raise InputError(f"{file}: environment.lines: at least one [[environment.lines]] is needed")
+        raise InputError(f"{file}: environment.lines: needs at least one [[environment.lines]]")
     for number, line in enumerate(lines):
         where = f"{file}: environment.lines[{number}]"
         _check_keys(where, line, LINE_KEYS)
@@ -68,16 +68,16 @@ def written(path: Path) -> Environment | None:
     if abs(shares - 100) > 1e-6:
         raise InputError(f"{file}: environment.lines: share_percent sums to {shares:g}; it must sum to 100")
     where = f"{file}: environment"
-    range_ = _text(where, told, "range", "")
+    range_ = _text(where, table, "range", "")
     return Environment(
         path.stem,
         classes_of(file, lines),
-        _load(where, told),
+        _load(where, table),
         spread=(Spread(1.0, size_bytes(f"{where}.range", range_)),) if range_ else (),
-        streams=int(_number(where, told, "streams", 1, 1, 65_536)),
-        switch_share=_number(where, told, "switch_percent", 0, 0, 100) / 100,
-        hot=_hot(where, told),
-        align_bytes=size_bytes(f"{where}.align", _text(where, told, "align", "512B")),
+        streams=int(_number(where, table, "streams", 1, 1, 65_536)),
+        switch_share=_number(where, table, "switch_percent", 0, 0, 100) / 100,
+        hot=_hot(where, table),
+        align_bytes=size_bytes(f"{where}.align", _text(where, table, "align", "512B")),
     )
 
 
@@ -90,7 +90,7 @@ def _hot(where: str, table: Mapping[str, object]) -> Hot | None:
 
 def _load(where: str, table: Mapping[str, object]) -> Closed | Open:
     if ("depth" in table) == ("rate" in table):
-        raise InputError(f"{where}: one of depth and rate is needed, and only one")
+        raise InputError(f"{where}: needs exactly one of depth and rate")
     if "rate" in table:
         if "think" in table:
             raise InputError(f"{where}.think: arrivals do not wait; think needs depth")
@@ -108,12 +108,12 @@ def _check_keys(where: str, table: Mapping[str, object], allowed: tuple[str, ...
 def _number(where: str, table: Mapping[str, object], key: str, default: float | None, low: float, high: float) -> float:
     value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InputError(f"{where}.{key}: {value!r} is not allowed; a number from {low:g} to {high:g} is")
+        raise InputError(f"{where}.{key}: {value!r} is not allowed; use a number from {low:g} to {high:g}")
     return float(value)
 
 
 def _text(where: str, table: Mapping[str, object], key: str, default: str | None) -> str:
     value = table.get(key, default)
     if not isinstance(value, str):
-        raise InputError(f"{where}.{key}: {value!r} is not allowed; text with a unit is")
+        raise InputError(f"{where}.{key}: {value!r} is not allowed; use text with a unit")
     return value

@@ -29,31 +29,31 @@ COLUMNS = (
 GAINS = (11, 12)
 
 
-def shown(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
+def format_predictions(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
     """Returns the columns to print, and the cells as text."""
-    has_gains = any(one.gain_percent is not None for one in predictions)
+    has_gains = any(prediction.gain_percent is not None for prediction in predictions)
     keep = [number for number in range(len(COLUMNS)) if has_gains or number not in GAINS]
-    rows = [cells(one) for one in predictions]
+    rows = [cells(prediction) for prediction in predictions]
     return [COLUMNS[number] for number in keep], [[row[number] for number in keep] for row in rows]
 
 
-def cells(one: Prediction) -> list[str]:
+def cells(prediction: Prediction) -> list[str]:
     """Returns a prediction's row."""
     return [
-        one.system,
-        one.load + (", saturated" if one.saturated else ""),
-        per_s(one.iops),
-        f"{per_s(one.iops_low)} to {per_s(one.iops_high)}",
-        f"{one.mb_per_s:.2f}",
-        ms(one.mean_ms),
-        interval(one.mean_ms_low, one.mean_ms_high),
-        ms(one.p50_ms),
-        interval(one.p50_ms_low, one.p50_ms_high),
-        ms(one.p99_ms),
-        interval(one.p99_ms_low, one.p99_ms_high),
-        "" if one.gain_percent is None else f"{one.gain_percent:+.0f}",
-        "" if one.gain_percent is None else gain_interval(one),
-        one.bottleneck,
+        prediction.system,
+        prediction.load + (", saturated" if prediction.saturated else ""),
+        per_s(prediction.iops),
+        f"{per_s(prediction.iops_low)} to {per_s(prediction.iops_high)}",
+        f"{prediction.mb_per_s:.2f}",
+        ms(prediction.mean_ms),
+        interval(prediction.mean_ms_low, prediction.mean_ms_high),
+        ms(prediction.p50_ms),
+        interval(prediction.p50_ms_low, prediction.p50_ms_high),
+        ms(prediction.p99_ms),
+        interval(prediction.p99_ms_low, prediction.p99_ms_high),
+        "" if prediction.gain_percent is None else f"{prediction.gain_percent:+.0f}",
+        "" if prediction.gain_percent is None else gain_interval(prediction),
+        prediction.bottleneck,
     ]
 
 
@@ -62,10 +62,10 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if low is None else f"{ms(low)} to {ms(high) or 'saturated'}"
 
 
-def gain_interval(one: Prediction) -> str:
+def gain_interval(prediction: Prediction) -> str:
     """Formats the interval of a speedup, which is open if the first system may be saturated."""
-    high = "any" if one.gain_percent_high is None else f"{one.gain_percent_high:+.0f}"
-    return f"{one.gain_percent_low:+.0f} to {high}"
+    high = "any" if prediction.gain_percent_high is None else f"{prediction.gain_percent_high:+.0f}"
+    return f"{prediction.gain_percent_low:+.0f} to {high}"
 
 
 def per_s(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Recorded arrivals of a trace at the station of ``loops``.
+"""CacheReuse arrivals of a trace at the station of ``loops``.
 
 The station serves at the rates of the tests' closed loops, by the number of requests in it. The request that is served
 next takes the time of its own class (random or sequential, read or write) and size, since bursts differ from other
@@ -53,54 +53,56 @@ def pieces_of(trace: Trace, requests: int) -> tuple[Piece, ...]:
     is_whole = requests <= WHOLE_MAX
     stride, length = (max(1, requests), requests) if is_whole else (requests // PIECES, PIECE_REQUESTS)
     pieces: list[list[Arrival]] = []
-    for at_ns, size_bytes, told in struct.iter_unpack("<QII", _native.trace_course(trace.source, stride, length)):
-        if told & 4:
+    for at_ns, size_bytes, flags in struct.iter_unpack("<QII", _native.trace_course(trace.source, stride, length)):
+        if flags & 4:
             pieces.append([])
-        pieces[-1].append(Arrival(at_ns, size_bytes, bool(told & 1), bool(told & 2)))
+        pieces[-1].append(Arrival(at_ns, size_bytes, bool(flags & 1), bool(flags & 2)))
     # The requests after the last whole stride form an incomplete piece.
     return tuple(tuple(piece) for piece in pieces[: 1 if is_whole else PIECES])
 
 
 @dataclass(frozen=True)
-class Course:
+class ArrivalResult:
     """The result of a trace at a station."""
 
     mean_ns: float
-    unsure: float
+    uncertainty: float
     """Sampling uncertainty of pieces: 90 % half-width of the mean's logarithm; 0 if all requests were used."""
     depths: tuple[tuple[int, float], ...]
     """Queue depths on arrival, including the request itself, with the share of the requests that met them."""
 
 
-def in_course(
+def simulate_arrivals(
     pieces: Sequence[Piece],
     classes: Mapping[RequestClass, ByHeld],
     scale: float = 1.0,
-) -> Course:
+) -> ArrivalResult:
     """Simulates a trace, with all rates multiplied by ``scale``."""
     random = Random(1909)
     nearest = _nearest(classes)
     means: list[float] = []
-    found: Counter[int] = Counter()
+    depth_counts: Counter[int] = Counter()
     rounds = max(1, -(-REQUESTS_MIN // sum(map(len, pieces))))
     for piece in pieces:
         rates = [nearest(arrival) for arrival in piece]
         piece_ns = 0.0
         for _ in range(rounds):
-            answers = served(piece, rates, scale, random, found)
+            answers = serve_piece(piece, rates, scale, random, depth_counts)
             piece_ns += sum(answers)
         means.append(piece_ns / rounds / len(piece))
     mean, total = fmean(means), rounds * sum(map(len, pieces))
-    return Course(
+    return ArrivalResult(
         mean,
         SURE_90 * stdev(means) / mean / sqrt(len(means)) if len(means) > 1 else 0.0,
-        tuple((depth, count / total) for depth, count in sorted(found.items())),
+        tuple((depth, count / total) for depth, count in sorted(depth_counts.items())),
     )
 
 
-def served(piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, found: Counter[int]) -> list[float]:
+def serve_piece(
+    piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, depth_counts: Counter[int]
+) -> list[float]:
     """Returns response times in ns, in order of arrival; requests are served one after the other at a rate that depends
-    on the queue length, and ``found`` counts the lengths on arrival."""
+    on the queue length, and ``depth_counts`` counts the lengths on arrival."""
     deepest = len(rates[0]) - 1
     answers: list[float] = []
     now, left, held = float(piece[0].at_ns), 0.0, 0
@@ -121,7 +123,7 @@ def served(piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, 
             left = random.expovariate(1.0)
         now = following
         held += 1
-        found[held] += 1
+        depth_counts[held] += 1
         arrived += 1
         following = float(piece[arrived].at_ns) if arrived < total else inf
     return answers
@@ -130,16 +132,16 @@ def served(piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, 
 def _nearest(classes: Mapping[RequestClass, ByHeld]) -> Callable[[Arrival], ByHeld]:
     """Returns a function for the class most similar to a request: first by operation, then by randomness, then by
     size."""
-    known: dict[tuple[int, bool, bool], ByHeld] = {}
+    nearest_rates: dict[tuple[int, bool, bool], ByHeld] = {}
 
-    def apart(one: RequestClass, arrival: Arrival) -> tuple[bool, bool, float]:
-        of = abs(log(one.size_bytes / max(1, arrival.size_bytes)))
-        return one.is_read != arrival.is_read, one.is_random != arrival.is_random, of
+    def apart(request_class: RequestClass, arrival: Arrival) -> tuple[bool, bool, float]:
+        size_distance = abs(log(request_class.size_bytes / max(1, arrival.size_bytes)))
+        return request_class.is_read != arrival.is_read, request_class.is_random != arrival.is_random, size_distance
 
     def nearest(arrival: Arrival) -> ByHeld:
         key = arrival[1:]
-        if key not in known:
-            known[key] = classes[min(classes, key=lambda one: apart(one, arrival))]
-        return known[key]
+        if key not in nearest_rates:
+            nearest_rates[key] = classes[min(classes, key=lambda request_class: apart(request_class, arrival))]
+        return nearest_rates[key]
 
     return nearest

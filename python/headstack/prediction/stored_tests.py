@@ -1,4 +1,4 @@
-"""``KeptTests``: finished parts of characterizations, so that an interrupted command resumes.
+"""``StoredTests``: finished parts of characterizations, so that an interrupted command resumes.
 
 Each build of headstack has a folder with a file for each complete characterization, and a folder of tests for each
 incomplete one. Those of other builds may be deleted at any time.
@@ -21,7 +21,7 @@ from pathlib import Path
 from headstack.catalogue.options import Spec
 from headstack.io.atomic_files import cache_folder, write_text
 from headstack.io.json_text import key_of
-from headstack.prediction.grid import Bench, Progress, Ran, StoppedError
+from headstack.prediction.grid import Bench, Progress, RunSummary, StoppedError
 from headstack.simulation.chunks.chunk import engine
 
 log = logging.getLogger("headstack")
@@ -36,7 +36,7 @@ _MAKING = tuple(
     for name in (
         "calibration",
         "characterization",
-        "composed",
+        "composition",
         "environment",
         "grid",
         "loops",
@@ -53,7 +53,7 @@ def folder_of(store: str | os.PathLike[str] | None) -> Path:
     return (cache_folder() if store is None else Path(store)) / "characterizations" / engine(_MAKING)
 
 
-class KeptTests:
+class StoredTests:
     """The finished tests of one characterization, in files that are written atomically.
 
     Several processes may make the same characterization at a time.
@@ -61,32 +61,32 @@ class KeptTests:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._found: dict[str, Ran] = {}
-        self._new: dict[str, Ran] = {}
+        self._found: dict[str, RunSummary] = {}
+        self._new: dict[str, RunSummary] = {}
         self._written_s = time.monotonic()
         # Temporary files of a killed process begin with a dot.
         for path in sorted(folder.glob("[0-9a-f]*.json")):
             try:
-                self._found |= {key: Ran(*values) for key, values in json.loads(path.read_bytes()).items()}
+                self._found |= {key: RunSummary(*values) for key, values in json.loads(path.read_bytes()).items()}
             except (ValueError, TypeError, AttributeError):
-                log.warning("%s is damaged, and its tests are made again", path)
+                log.warning("%s is damaged; its tests run again", path)
                 path.unlink(missing_ok=True)
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def found(self, specs: Sequence[Spec]) -> list[Ran]:
+    def finished(self, specs: Sequence[Spec]) -> list[RunSummary]:
         """Returns the results of tests up to the first that is not finished."""
-        known = (self._found.get(_key(spec)) for spec in specs)
-        return [ran for ran in takewhile(bool, known) if ran]
+        stored = (self._found.get(_key(spec)) for spec in specs)
+        return [ran for ran in takewhile(bool, stored) if ran]
 
     def missing(self, specs: Sequence[Spec]) -> list[Spec]:
         """Returns the unfinished tests."""
         return [spec for spec in specs if _key(spec) not in self._found]
 
-    def add(self, specs: Sequence[Spec], found: Sequence[Ran]) -> None:
-        """Adds the results of tests; ``found`` may cover only the first ones."""
-        new = {_key(spec): ran for spec, ran in zip(specs, found, strict=False)}
+    def add(self, specs: Sequence[Spec], results: Sequence[RunSummary]) -> None:
+        """Adds the results of tests; ``results`` may cover only the first ones."""
+        new = {_key(spec): ran for spec, ran in zip(specs, results, strict=False)}
         self._found |= new
         self._new |= new
         if time.monotonic() - self._written_s >= EVERY_S:
@@ -112,37 +112,37 @@ class KeptTests:
 
 
 @contextmanager
-def kept_tests(folder: Path) -> Iterator[KeptTests]:
+def open_stored_tests(folder: Path) -> Iterator[StoredTests]:
     """Yields the tests of a characterization in progress, and writes them however it ends."""
-    tests = KeptTests(folder)
+    tests = StoredTests(folder)
     try:
         yield tests
     finally:
         tests.write()
 
 
-def resumed(bench: Bench, tests: KeptTests, at_once: int | None = None) -> Bench:
+def skip_finished(bench: Bench, tests: StoredTests, at_once: int | None = None) -> Bench:
     """Returns a bench that skips finished tests, and runs others in batches of this number, or of ``BATCH``."""
     at_once = at_once or BATCH
 
-    def run(specs: Sequence[Spec], progress: Progress | None) -> list[Ran]:
+    def run(specs: Sequence[Spec], progress: Progress | None) -> list[RunSummary]:
         missing = tests.missing(specs)
         for first in range(0, len(missing), at_once):
             some = missing[first : first + at_once]
             try:
                 tests.add(some, bench.run(some, None))
             except StoppedError as stopped:
-                tests.add(some, stopped.found)
-                stopped.found = tests.found(specs)
+                tests.add(some, stopped.results)
+                stopped.results = tests.finished(specs)
                 raise
             if progress is not None:
                 progress(1 - max(0, len(missing) - first - at_once) / len(specs))
-        return tests.found(specs)
+        return tests.finished(specs)
 
     return replace(bench, run=run)
 
 
 def _key(spec: Spec) -> str:
     """Returns a key that identifies a test within a characterization."""
-    told = key_of([spec["workload"], spec["span"], spec["seed"]])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    key = key_of([spec["workload"], spec["span"], spec["seed"]])
+    return hashlib.sha256(key.encode()).hexdigest()[:32]

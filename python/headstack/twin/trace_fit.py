@@ -15,7 +15,7 @@ import numpy as np
 
 from headstack._native import InputError
 from headstack.twin.device import READ, WRITE, Answers, Floats, Requests, SimulatedDevice
-from headstack.twin.fitting import Range, evolved
+from headstack.twin.fitting import Range, evolve
 from headstack.twin.learnt import System
 
 KINDS = {"R": READ, "W": WRITE}
@@ -28,9 +28,7 @@ def load_validate(path: str) -> tuple[Requests, Answers]:
         rows = [line.split() for line in file if line.strip()]
     for number, row in enumerate(rows, 1):
         if len(row) != 6 or row[0] not in KINDS:
-            raise InputError(
-                f"{path}:{number}: is no line of such a recording: R or W, class, block, blocks, two times"
-            )
+            raise InputError(f"{path}:{number}: expected R or W, class, block, number of blocks and two times")
     offsets, lengths = (np.array([int(row[column]) * 512 for row in rows], np.int64) for column in (2, 3))
     service, thought = (np.array([round(float(row[column]) * 1000) for row in rows], np.int64) for column in (4, 5))
     think = np.concatenate([[0], thought[:-1]])
@@ -77,10 +75,10 @@ BUFFERS: tuple[Buffer, ...] = tuple(
 )
 
 
-def changed(sheet: System, theta: Floats, buffer: Buffer) -> System:
+def with_values(sheet: System, theta: Floats, buffer: Buffer) -> System:
     """Returns the data sheet's drive with a point of ``RANGES``."""
     disk = copy.deepcopy(sheet["drive"]["disk"])
-    values = dict(zip([one.name for one in RANGES], map(float, theta), strict=True))
+    values = dict(zip([parameter.name for parameter in RANGES], map(float, theta), strict=True))
     mechanics, overheads = disk["mechanics"], disk["overheads"]
     last = disk["geometry"]["cylinders"]
     bends = [values[f"seek at {at}"] for at in CURVE_AT]
@@ -107,7 +105,7 @@ def changed(sheet: System, theta: Floats, buffer: Buffer) -> System:
     return {"drive": {"disk": disk}}
 
 
-def off_by(system: System, requests: Requests, answers: Answers) -> float:
+def model_error(system: System, requests: Requests, answers: Answers) -> float:
     """Returns the error of a drive for a trace: the demerits of all requests, of reads and of writes."""
     times = SimulatedDevice(system).ask(requests).response_ns
     parts = [demerit(answers.response_ns, times)]
@@ -124,9 +122,9 @@ def learn(sheet: System, requests: Requests, answers: Answers, seed: int = 1) ->
     start = np.array([0.0] * len(CURVE_AT) + [0.0, *np.log([2e5, 2e5, 4e5, 4e5, 6e5]), 3e5, *np.log([30.0, 30.0])])
 
     def search(buffer: Buffer, first: list[Floats], population: int, generations: int) -> list[Floats]:
-        points = evolved(
+        points = evolve(
             RANGES,
-            lambda theta: off_by(changed(sheet, theta, buffer), requests, answers),
+            lambda theta: model_error(with_values(sheet, theta, buffer), requests, answers),
             random,
             first,
             population,
@@ -135,9 +133,9 @@ def learn(sheet: System, requests: Requests, answers: Answers, seed: int = 1) ->
         return [theta for _, theta in points]
 
     buffer: Buffer = BUFFERS[0]
-    found = search(buffer, [start], 40, 8)
+    points = search(buffer, [start], 40, 8)
     for _ in range(2):
-        scores = [off_by(changed(sheet, found[0], one), requests, answers) for one in BUFFERS]
+        scores = [model_error(with_values(sheet, points[0], candidate), requests, answers) for candidate in BUFFERS]
         buffer = BUFFERS[int(np.argmin(scores))]
-        found = search(buffer, found[:10], 40, 10)
-    return changed(sheet, found[0], buffer)
+        points = search(buffer, points[:10], 40, 10)
+    return with_values(sheet, points[0], buffer)

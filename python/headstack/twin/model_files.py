@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headstack.twin.learning import Calibration
 
 
-def written(calibration: Calibration, name: str, version: str) -> dict[str, str]:
+def render_files(calibration: Calibration, name: str, version: str) -> dict[str, str]:
     """Returns the files by name; ``name`` is that of the description without its suffix."""
     learnt, session = calibration.learnt, calibration.session
     sample = f"{name}.sample.json"
@@ -28,15 +28,15 @@ def written(calibration: Calibration, name: str, version: str) -> dict[str, str]
         "seed": session.seed,
         "requests": session.requests,
         "device_time": f"{session.device_s:.3f}s",
-        "wrote": any(one.requests.change_contents for one in session.asked),
-        "probes": list(dict.fromkeys(one.test for one in session.asked)),
+        "wrote": any(run.requests.change_contents for run in session.runs),
+        "probes": list(dict.fromkeys(run.test for run in session.runs)),
         "sample": sample,
     }
     lines = ["", "[twin]", *(f"{key} = {quoted(value)}" for key, value in table.items())]
     for key, value in learnt.values.items():
         lines += ["", f"[twin.values.{quoted(key)}]"]
-        found = {"low": value.low, "high": value.high, "how": value.how}
-        lines += [f"{name} = {quoted(text)}" for name, text in found.items() if text is not None]
+        bounds = {"low": value.low, "high": value.high, "how": value.how}
+        lines += [f"{name} = {quoted(text)}" for name, text in bounds.items() if text is not None]
     for test, residual in learnt.residuals.items():
         lines += ["", f"[twin.residuals.{quoted(test)}]"]
         lines += [f"{figure} = {getattr(residual, figure):.5f}" for figure in ("mean", "p50", "p99")]

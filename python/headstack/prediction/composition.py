@@ -34,10 +34,10 @@ from headstack.prediction.grid import (
     Progress,
     Table,
     axes_of,
-    open_loops,
-    tested,
+    run_closed_loops,
+    run_open_loops,
 )
-from headstack.prediction.loops import Rates, opened
+from headstack.prediction.loops import Rates, solve_open
 from headstack.prediction.model import Model
 from headstack.prediction.request_class import RequestClass
 
@@ -80,9 +80,9 @@ class Layout:
     @classmethod
     def of(cls, system: Array) -> Layout | None:
         """Returns the layout of an array with one RAID group of identical drives; ``None`` for any other."""
-        told = system.description
-        groups, controller = told["groups"], told["controller"]
-        if len(groups) != 1 or len(told["devices"]) != 1 or groups[0]["pool"] is not None:
+        description = system.description
+        groups, controller = description["groups"], description["controller"]
+        if len(groups) != 1 or len(description["devices"]) != 1 or groups[0]["pool"] is not None:
             return None
         group = groups[0]
         count, spans = len(group["members"]), group["spans"]
@@ -135,21 +135,23 @@ def member_of(system: Array) -> Drive:
     return Drive(f"member of {system.name}", device[kind], kind=kind)
 
 
-def composed(bench: Bench, layout: Layout, member: Model, axes: Axes, progress: Progress | None) -> dict[str, Table]:
+def compose_tables(
+    bench: Bench, layout: Layout, member: Model, axes: Axes, progress: Progress | None
+) -> dict[str, Table]:
     """Returns the tables of an array, from a few tests of its own."""
-    told = progress or (lambda share: None)
+    report = progress or (lambda share: None)
     whole = {name: axes_of(name, axes, bench) for name in CLOSED}
     held_share = bench.held_bytes / bench.capacity_bytes
     few = {name: tuple(Axis(axis.name, _few(axis, held_share)) for axis in of) for name, of in whole.items()}
     short = replace(axes, requests=axes.requests // 2)
     # Writes to a hot part only reach their steady rate once a cache has seen all of it: these tests have full length.
     hot = {SKEWED: few.pop(SKEWED)}
-    own = tested(bench, short, few, lambda share: told(0.6 * share))
-    own |= tested(bench, axes, hot, lambda share: told(0.6 + 0.2 * share))
+    own = run_closed_loops(bench, short, few, lambda share: report(0.6 * share))
+    own |= run_closed_loops(bench, axes, hot, lambda share: report(0.6 + 0.2 * share))
     array = Composition(layout, member, bench.block_bytes)
     tables = {name: corrected(of, own[name], partial(array.time_ns, name)) for name, of in whole.items()}
     thin = replace(short, loads=_few(Axis("load", axes.loads), held_share))
-    arrivals = open_loops(bench, thin, own[MIXED], lambda share: told(0.8 + 0.2 * share))
+    arrivals = run_open_loops(bench, thin, own[MIXED], lambda share: report(0.8 + 0.2 * share))
     mixed = tables[MIXED]
     shares = Axis("random", tuple(mixed.knots("random")[n] for n in axes.open_shares))
     of = (mixed.axes[0], shares, mixed.axes[2], mixed.axes[3], Axis("load", axes.loads))
@@ -157,7 +159,7 @@ def composed(bench: Bench, layout: Layout, member: Model, axes: Axes, progress: 
 
     def waiting_ns(at: dict[str, float]) -> float:
         rates = Rates(depths, mixed.curve(at["align"], at["random"], at["read"], at["size"], range_))
-        return float(opened(Open(at["load"] * rates.most), rates).mean_ns)
+        return float(solve_open(Open(at["load"] * rates.most), rates).mean_ns)
 
     return tables | {OPEN: corrected(of, arrivals, waiting_ns)}
 
@@ -274,7 +276,7 @@ def corrected(axes: tuple[Axis, ...], own: Table, prior: Callable[[dict[str, flo
 
 def _around(axes: tuple[Axis, ...], at: Sequence[float]) -> list[tuple[int, float]]:
     """Returns the tests around a point with their weights: linear in shares and switches, otherwise in logarithms."""
-    found = [(0, 1.0)]
+    places = [(0, 1.0)]
     for axis, value in zip(axes, at, strict=True):
         knots = axis.knots
         upper = min(bisect_left(knots, value), len(knots) - 1)
@@ -284,5 +286,5 @@ def _around(axes: tuple[Axis, ...], at: Sequence[float]) -> list[tuple[int, floa
             scale = math.log if low > 0 and axis.name not in ("read", "random", "load") else float
             share = (scale(value) - scale(low)) / (scale(high) - scale(low))
             ends = [(upper - 1, 1 - share), (upper, share)]
-        found = [(place * len(knots) + knot, weight * part) for place, weight in found for knot, part in ends]
-    return found
+        places = [(place * len(knots) + knot, weight * part) for place, weight in places for knot, part in ends]
+    return places

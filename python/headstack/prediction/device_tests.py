@@ -19,9 +19,9 @@ from headstack.measurement.access import Access, is_null
 from headstack.measurement.measurement import Opened, Step
 from headstack.measurement.specs import TargetDescription
 from headstack.measurement.tests.conditioning.log import identity
-from headstack.prediction.characterization import Characterization, calibrated
-from headstack.prediction.grid import PAGE, Axes, Bench, Progress, Ran, StoppedError, characterized, ran
-from headstack.prediction.kept import folder_of, kept_tests, resumed
+from headstack.prediction.characterization import Characterization, calibrate
+from headstack.prediction.grid import PAGE, Axes, Bench, Progress, RunSummary, StoppedError, run_grid, summarize_run
+from headstack.prediction.stored_tests import folder_of, open_stored_tests, skip_finished
 from headstack.results.results import Results
 
 KIB = 1024
@@ -66,20 +66,20 @@ class Device:
         """Returns a run of a workload."""
         return {**workload.demand, "span": None, "seed": 1}
 
-    def run(self, specs: Sequence[Spec], told: Progress) -> list[Ran]:
+    def run(self, specs: Sequence[Spec], report: Progress) -> list[RunSummary]:
         """Runs one test after the other. Raises ``StoppedError`` with the results so far on an interruption."""
-        found: list[Ran] = []
+        summaries: list[RunSummary] = []
         for spec in specs:
             if self.opened.ended is None:
-                results = self._answered(spec)
+                results = self._measure_until_completed(spec)
             if self.opened.ended is not None:
-                raise StoppedError(found, self.opened.ended, self.done, self.planned)
-            found.append(ran(results[0], partial(_quantile_ms, results)))
+                raise StoppedError(summaries, self.opened.ended, self.done, self.planned)
+            summaries.append(summarize_run(results[0], partial(_quantile_ms, results)))
             self.done += 1
-            told(min(1.0, self.done / self.planned))
-        return found
+            report(min(1.0, self.done / self.planned))
+        return summaries
 
-    def _answered(self, spec: Spec) -> Results:
+    def _measure_until_completed(self, spec: Spec) -> Results:
         """Runs one test with increasing duration until requests complete, or an interruption.
 
         Raises ``RunError`` if none completes in the longest one.
@@ -90,12 +90,12 @@ class Device:
             if self.opened.ended is not None or results[0]["iops"]:
                 return results
         raise RunError(
-            f"{results[0]['system']}: no request was answered within {LONGER[-1] * self.test_ns / 1e9:g} s; "
-            "give it more time"
+            f"{results[0]['system']}: no request completed within {LONGER[-1] * self.test_ns / 1e9:g} s; "
+            "increase the time"
         )
 
 
-def measured(
+def measure_device(
     path: str, access: Access, time: str = TIME, axes: Axes = MEASURED, progress: Progress | None = None
 ) -> Characterization:
     """Measures the low-level tests of a file or device within a total time. It only reads unless ``access`` permits
@@ -108,7 +108,7 @@ def measured(
     opened = Opened([path], access, writes)
     described = opened.described[0]
     device = Device(opened, 0, 0)
-    told = progress or (lambda share: None)
+    report = progress or (lambda share: None)
     bench = Bench(
         path,
         0,
@@ -118,9 +118,9 @@ def measured(
         0,
         writes,
         device.spec,
-        lambda specs, _: device.run(specs, told),
+        lambda specs, _: device.run(specs, report),
     )
-    device.planned = planned(bench, axes)
+    device.planned = count_tests(bench, axes)
     device.test_ns = duration_ns("time", time) // device.planned
     if device.test_ns < LEAST_NS:
         least_s = device.planned * LEAST_NS / 1e9
@@ -129,34 +129,34 @@ def measured(
         )
     key = key_of([path, described, asdict(axes), device.test_ns])
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-    with kept_tests(_folder(path, described, access, axes, device.test_ns)) as tests:
+    with open_stored_tests(_folder(path, described, access, axes, device.test_ns)) as tests:
         device.done = len(tests)
-        goes_on = resumed(bench, tests, at_once=1)
-        found = calibrated(goes_on, axes, characterized(goes_on, axes, None), "measured", digest, None)
+        resumed_bench = skip_finished(bench, tests, at_once=1)
+        characterization = calibrate(resumed_bench, axes, run_grid(resumed_bench, axes, None), "measured", digest, None)
         if opened.ended is None:
             tests.remove()
-    return found
+    return characterization
 
 
 def _folder(path: str, described: TargetDescription, access: Access, axes: Axes, test_ns: int) -> Path:
     """Returns the folder for a target's tests until all are complete; it is the target's own, wherever it is
     attached."""
     named = path if is_null(path) else None
-    told = key_of([named, identity(described), asdict(access), asdict(axes), test_ns])
-    return folder_of(None) / f"measured-{hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
+    key = key_of([named, identity(described), asdict(access), asdict(axes), test_ns])
+    return folder_of(None) / f"measured-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def _quantile_ms(results: Results, level: float) -> float | None:
     return results.percentile_ms(0, 100 * level)
 
 
-def planned(bench: Bench, axes: Axes) -> int:
+def count_tests(bench: Bench, axes: Axes) -> int:
     """Returns the number of tests, including random environments."""
     counted: list[int] = []
 
-    def count(specs: Sequence[Spec], _: Progress | None) -> list[Ran]:
+    def count(specs: Sequence[Spec], _: Progress | None) -> list[RunSummary]:
         counted.append(len(specs))
-        return [Ran(1e6, 1e6, 0.0, "", [1.0] * 9)] * len(specs)
+        return [RunSummary(1e6, 1e6, 0.0, "", [1.0] * 9)] * len(specs)
 
-    characterized(replace(bench, run=count), axes, None)
+    run_grid(replace(bench, run=count), axes, None)
     return sum(counted) + round(axes.environments * (1 + OPEN_SHARE))
