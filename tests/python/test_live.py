@@ -422,7 +422,7 @@ def test_what_is_required_of_a_session_decides_its_exit_code(tmp_path: Path, hea
     ("above_ns", "is_valid"), [(None, False), (999_999, True), (1_000_000, True), (1_000_001, False)]
 )
 def test_a_session_is_valid_from_its_bound_on(above_ns: int | None, is_valid: bool) -> None:
-    assert cli_serve.is_valid(above_ns, cli_serve.valid_from_ns("valid:1ms")) is is_valid
+    assert cli_serve.is_valid(above_ns, cli_serve.parse_required_latency_ns("valid:1ms")) is is_valid
 
 
 def silent(address: tuple[str, int] | str, count: int) -> list[socket.socket]:
