@@ -39,11 +39,11 @@ def to_markdown(report: Report) -> str:
 
 def _origin(report: Report) -> str:
     """Returns the version, systems, hashes and seeds needed to reproduce the figures."""
-    said = f"headstack {escaped(report.version)}" if report.version else "headstack"
+    version = f"headstack {escaped(report.version)}" if report.version else "headstack"
     runs = [f"{escaped(run.system)} `{run.description_hash[:12]}` seed {run.seed}" for run in report.runs]
-    named = list(dict.fromkeys(runs))
-    rest = f", and {len(named) - RUNS_MAX} more" if len(named) > RUNS_MAX else ""
-    return f"{said}: {', '.join(named[:RUNS_MAX])}{rest}" if named else said
+    sources = list(dict.fromkeys(runs))
+    rest = f", and {len(sources) - RUNS_MAX} more" if len(sources) > RUNS_MAX else ""
+    return f"{version}: {', '.join(sources[:RUNS_MAX])}{rest}" if sources else version
 
 
 def _table(table: Table) -> list[str]:
