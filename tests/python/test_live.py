@@ -527,7 +527,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
             "size: a system has its own; write NAME@RANGE for a part of it",
         ),
         ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
-        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
+        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: needs --data discard"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is not a range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is not a socket"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: there is no such device"),

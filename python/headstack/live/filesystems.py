@@ -74,15 +74,15 @@ def file_system(kind: str) -> FileSystem:
 
 def _tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
     """Runs a system program and returns its output. Raises ``OSError`` if it fails."""
-    found = shutil.which(str(command[0]), path=PATH)
-    if found is None:
+    program = shutil.which(str(command[0]), path=PATH)
+    if program is None:
         raise RunError(f"{command[0]} is not installed")
-    done = subprocess.run([found, *map(str, command[1:])], capture_output=True, text=True, timeout=PATIENCE_S)
-    if done.returncode not in allowed:
+    process = subprocess.run([program, *map(str, command[1:])], capture_output=True, text=True, timeout=PATIENCE_S)
+    if process.returncode not in allowed:
         # e2fsck prints its name on standard error, and the problem on standard output.
-        said = " ".join(f"{done.stderr} {done.stdout}".split())
-        raise OSError(f"{command[0]}: exit code {done.returncode}: {said[:300]}")
-    return done.stdout
+        output = " ".join(f"{process.stderr} {process.stdout}".split())
+        raise OSError(f"{command[0]}: exit code {process.returncode}: {output[:300]}")
+    return process.stdout
 
 
 @contextmanager

@@ -149,26 +149,29 @@ def milliseconds(ns: float | None) -> str:
 
 def faults(faults: list[ActiveFault]) -> list[Line]:
     """Formats faults in effect, grouped by kind."""
-    met: dict[str, list[int]] = {}
+    requests_by_fault: dict[str, list[int]] = {}
     for fault in faults:
-        what = fault["fault"]["what"]
+        label = fault["fault"]["what"]
         member = fault["fault"].get("member")
-        met.setdefault(f"{what} of {member}" if member else what, []).append(fault["met"])
-    told = (f"{what}{f' x{len(each)}' if len(each) > 1 else ''} (met by {sum(each):,})" for what, each in met.items())
-    return [("faults: " + ", ".join(told), "bad")] if met else []
+        requests_by_fault.setdefault(f"{label} of {member}" if member else label, []).append(fault["met"])
+    descriptions = (
+        f"{label}{f' x{len(each)}' if len(each) > 1 else ''} (met by {sum(each):,})"
+        for label, each in requests_by_fault.items()
+    )
+    return [("faults: " + ", ".join(descriptions), "bad")] if requests_by_fault else []
 
 
 def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> list[Line]:
     """Formats the RAID groups of an array, with the remaining time of a rebuild at its current rate."""
-    known = {group["name"]: group for group in before}
+    earlier = {group["name"]: group for group in before}
     lines = []
     for group in now:
         line, style = f"group {group['name']}: {group['state']}", "" if group["state"] == "healthy" else "warning"
         if group["of_bytes"]:
-            done, whole = group["rebuilt_bytes"], group["of_bytes"]
-            gained = done - known.get(group["name"], group)["rebuilt_bytes"]
-            left = f"{duration((whole - done) / gained * seconds)} left" if gained > 0 else "time left unknown"
-            line += f", {100 * done / whole:.1f} % rebuilt, {left}"
+            rebuilt, total = group["rebuilt_bytes"], group["of_bytes"]
+            progress = rebuilt - earlier.get(group["name"], group)["rebuilt_bytes"]
+            left = f"{duration((total - rebuilt) / progress * seconds)} left" if progress > 0 else "time left unknown"
+            line += f", {100 * rebuilt / total:.1f} % rebuilt, {left}"
         scan = group.get("pass")
         if scan and scan["state"] == "running":
             line += f", {scan['kind']} at {100 * scan['done_bytes'] / scan['of_bytes']:.1f} %"
