@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     __version__: str
 
 # What a module has is loaded when somebody names it: a command waits for nothing that it does not use.
-_HELD = {
+_NAMES_BY_MODULE = {
     "_native": ("InputError", "RunError", "catalogue_hash"),
     "catalogue.array": ("Array",),
     "catalogue.drive": ("Drive", "import_disksim"),
@@ -95,7 +95,7 @@ _HELD = {
     "traces.synthesis": ("Synthesis", "synthesize", "synthesize_scenario"),
     "traces.traces": ("Trace", "capture"),
 }
-_MODULE_OF = {name: module for module, names in _HELD.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 _MODULES = {
     **{name: f"catalogue.{name}" for name in ("arrays", "drives", "prices", "scenarios", "workloads")},
     **{name: name for name in ("crash", "studies")},
@@ -111,8 +111,8 @@ def __getattr__(name: str) -> object:
         return import_module(f"headstack.{_MODULES[name]}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'headstack' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"headstack.{_MODULE_OF[name]}"), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(f"headstack.{_MODULE_OF[name]}"), name)
+    return attribute
 
 
 __all__ = [
