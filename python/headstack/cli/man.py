@@ -47,10 +47,10 @@ def pages(root: click.Command) -> dict[str, str]:
     commands: dict[tuple[str, ...], list[click.Command]] = {}
     for words, command in every(root):
         commands.setdefault(words, []).append(command)
-    return {f"{titled(words)}.1": page(words, same, root.context_settings) for words, same in commands.items()}
+    return {f"{page_name(words)}.1": page(words, same, root.context_settings) for words, same in commands.items()}
 
 
-def titled(words: tuple[str, ...]) -> str:
+def page_name(words: tuple[str, ...]) -> str:
     """Returns the name of a page."""
     return "-".join(("headstack", *words))
 
@@ -61,12 +61,12 @@ def page(words: tuple[str, ...], commands: list[click.Command], settings: Mappin
     context = click.Context(command, **settings)
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
     lines = [
-        f'.TH {roff(titled(words)).upper()} 1 {date} "headstack {version()}" "headstack"',
+        f'.TH {escape_roff(page_name(words)).upper()} 1 {date} "headstack {version()}" "headstack"',
         ".SH NAME",
-        f"{roff(titled(words))} \\- {roff(brief(command))}",
+        f"{escape_roff(page_name(words))} \\- {escape_roff(first_sentence(command))}",
         ".SH SYNOPSIS",
-        f".B {roff(' '.join(('headstack', *words)))}",
-        roff(" ".join(command.collect_usage_pieces(context))),
+        f".B {escape_roff(' '.join(('headstack', *words)))}",
+        escape_roff(" ".join(command.collect_usage_pieces(context))),
         ".SH DESCRIPTION",
         *paragraphs(command.help or ""),
     ]
@@ -75,18 +75,18 @@ def page(words: tuple[str, ...], commands: list[click.Command], settings: Mappin
         for parameter in parameters:
             record = parameter.get_help_record(context)
             if record is not None:
-                lines += [".TP", f".B {roff(record[0])}", guarded(roff(record[1]))]
+                lines += [".TP", f".B {escape_roff(record[0])}", escape_request(escape_roff(record[1]))]
     for group in commands:
         if isinstance(group, click.Group):
-            lines += [".SH COMMANDS", *below(group, words)]
+            lines += [".SH COMMANDS", *subcommands(group, words)]
     if command.epilog:
         # Only the top-level command has exit codes in its epilog.
         lines += [".SH EXIT STATUS", *paragraphs(command.epilog.replace("Exit codes:\n", "", 1))]
-    above = titled(words[:-1]) if words else "headstack-run"
-    return "\n".join([*lines, ".SH SEE ALSO", f".BR {roff(above)} (1)"]) + "\n"
+    above = page_name(words[:-1]) if words else "headstack-run"
+    return "\n".join([*lines, ".SH SEE ALSO", f".BR {escape_roff(above)} (1)"]) + "\n"
 
 
-def brief(command: click.Command) -> str:
+def first_sentence(command: click.Command) -> str:
     """Returns the first sentence of the help of a command."""
     return " ".join((command.help or "").strip().partition("\n\n")[0].split()).rstrip(".")
 
@@ -106,13 +106,17 @@ def sections(command: click.Command, context: click.Context) -> dict[str, list[c
     }
 
 
-def below(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
+def subcommands(group: click.Group, words: tuple[str, ...]) -> Iterator[str]:
     """Yields the commands of a group with their pages."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is not None and not command.hidden:
-            yield from (".TP", f".BR {roff(titled((*words, name)))} (1)", guarded(roff(brief(command))))
+            yield from (
+                ".TP",
+                f".BR {escape_roff(page_name((*words, name)))} (1)",
+                escape_request(escape_roff(first_sentence(command))),
+            )
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -122,16 +126,16 @@ def paragraphs(text: str) -> Iterator[str]:
             yield ".PP"
         lines = paragraph.split("\n")
         if lines[0].strip() == "\b":
-            yield from (".nf", *(guarded(roff(line)) for line in lines[1:]), ".fi")
+            yield from (".nf", *(escape_request(escape_roff(line)) for line in lines[1:]), ".fi")
         else:
-            yield from (guarded(roff(line.strip())) for line in lines)
+            yield from (escape_request(escape_roff(line.strip())) for line in lines)
 
 
-def roff(text: str) -> str:
+def escape_roff(text: str) -> str:
     """Escapes text for roff."""
     return "".join(ESCAPES.get(letter, letter if letter.isascii() else f"\\[u{ord(letter):04X}]") for letter in text)
 
 
-def guarded(line: str) -> str:
+def escape_request(line: str) -> str:
     """Escapes a line that roff would read as a request."""
     return f"\\&{line}" if line.startswith(".") else line

@@ -183,13 +183,15 @@ def serve(
     """
     serving = serving if serving is not None else Serving(**settings)
     name = os.fspath(system)
-    description, notes = constant_device(name, serving) if name.startswith(CONSTANT) else (simulated(name, serving), [])
+    description, notes = (
+        constant_service(name, serving) if name.startswith(CONSTANT) else (simulated_service(name, serving), [])
+    )
     with nullcontext() if serving.record is None else opened_pipe(serving.record) as place:
         service = _native.LiveService({**description, "record": place}, progress)
         return Live(description["name"], service, serving.record, notes)
 
 
-def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
+def constant_service(name: str, serving: Serving) -> tuple[Service, list[str]]:
     """Returns a device of constant latency, and notes about it."""
     if serving.options:
         raise InputError(f"{next(iter(serving.options))}: not available for a device of constant latency")
@@ -206,7 +208,7 @@ def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
     return {"name": name, "system": None, "constant": (latency_ns, size), "options": options}, notes
 
 
-def simulated(name: str, serving: Serving) -> Service:
+def simulated_service(name: str, serving: Serving) -> Service:
     """Returns a simulated system."""
     if serving.size is not None:
         raise InputError("a system has its own; write NAME@RANGE for a part of it", key="size")
@@ -233,7 +235,7 @@ def options_of(serving: Serving, capacity: int) -> ExportOptions:
         raise InputError(f"{serving.speed} is not possible; 1 is real time, 0.1 ten times slower", key="speed")
     return {
         "unix": list(serving.unix),
-        "socket_mode": mode(serving.socket_mode),
+        "socket_mode": parse_mode(serving.socket_mode),
         "tcp": [address("tcp", text) for text in serving.tcp if loopback_port(text) is None],
         "loopback": [port for text in serving.tcp if (port := loopback_port(text)) is not None],
         "stdio": serving.stdio,
@@ -242,7 +244,7 @@ def options_of(serving: Serving, capacity: int) -> ExportOptions:
         "loops": serving.loop,
         "ublk": serving.ublk,
         "tls": tls(serving),
-        "keeping": keeping(serving, capacity),
+        "keeping": data_storage(serving, capacity),
         "speed": serving.speed,
         "realtime": serving.realtime,
         "memory_bytes": memory_bytes(serving),
@@ -282,12 +284,12 @@ def tls(serving: Serving) -> Tls | None:
     return None
 
 
-def keeping(serving: Serving, capacity: int) -> Keeping:
+def data_storage(serving: Serving, capacity: int) -> Keeping:
     """Returns the storage of the data."""
     if serving.adopt and serving.data in ("memory", "discard"):
         raise InputError("needs a file; add --data FILE", key="adopt")
     if serving.data == "discard":
-        return {"discard": [kept_range(text, capacity) for text in serving.keep]}
+        return {"discard": [parse_kept_range(text, capacity) for text in serving.keep]}
     if serving.keep:
         raise InputError("needs --data discard", key="keep")
     if serving.data == "memory":
@@ -295,7 +297,7 @@ def keeping(serving: Serving, capacity: int) -> Keeping:
     return {"adopted": serving.data} if serving.adopt else {"file": serving.data}
 
 
-def kept_range(text: str, capacity: int) -> tuple[int, int]:
+def parse_kept_range(text: str, capacity: int) -> tuple[int, int]:
     """Returns first byte and length of a range, which must be within the system."""
     first, separator, last = text.partition("..")
     start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
@@ -323,7 +325,7 @@ def address(name: str, text: str) -> str:
     return f"{'127.0.0.1' if host == 'localhost' else host}:{port}"
 
 
-def mode(text: str) -> int:
+def parse_mode(text: str) -> int:
     """Parses permissions of a socket, in octal."""
     if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
         raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for only the owner, 660 also for the group")

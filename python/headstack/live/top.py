@@ -38,14 +38,14 @@ def watch(socket: str, interval: str, once: bool) -> None:
     if seconds <= 0:
         raise InputError(f"{interval} is no time to wait", key="interval")
     is_terminal = not is_plain(sys.stdout)
-    paint = painted if is_terminal and not os.environ.get("NO_COLOR") else plain
+    paint = with_style if is_terminal and not os.environ.get("NO_COLOR") else without_style
     with Control(socket) as control:
         before: Status = control.order({"do": "status"})
         while True:
             time.sleep(seconds)
             now: Status = control.order({"do": "status"})
             columns, rows = shutil.get_terminal_size()
-            lines = screen(before, now, columns, rows if is_terminal and not once else None)
+            lines = format_screen(before, now, columns, rows if is_terminal and not once else None)
             text = "\n".join(paint(visible(line)[:columns], style) for line, style in lines)
             # Without a final line feed, which would scroll the first line away.
             send(sys.stdout, CLEAR + text if is_terminal and not once else text + "\n")
@@ -55,12 +55,12 @@ def watch(socket: str, interval: str, once: bool) -> None:
             before = now
 
 
-def plain(line: str, style: str) -> str:
+def without_style(line: str, style: str) -> str:
     """Returns a line unchanged."""
     return line
 
 
-def painted(line: str, style: str) -> str:
+def with_style(line: str, style: str) -> str:
     """Returns a line in its colour."""
     return f"{STYLES[style]}{line}{PLAIN}" if style else line
 
@@ -69,7 +69,7 @@ Line = tuple[str, str]
 """A line with its style; the style may be empty."""
 
 
-def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
+def format_screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
     """Returns the screen for the interval between two reports: a summary first, then the devices in the remaining
     space.
     """
@@ -78,9 +78,9 @@ def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[
     earlier = before["gauges"] or gauges
     power, colour = ("", "") if now["power"] else ("   POWER IS OFF", "bad")
     lines = [(f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}{power}", colour)]
-    lines.append(verdict(now["fidelity"], columns))
+    lines.append(format_verdict(now["fidelity"], columns))
     lines.append((f"{'':5} {'rate':>11} {'MB/s':>9} {'mean':>9} {'p50':>9} {'p99':>9} {'p99.9':>9}   failed", "quiet"))
-    lines += [traffic(kind, before, now, seconds) for kind in ("read", "write", "flush")]
+    lines += [format_traffic(kind, before, now, seconds) for kind in ("read", "write", "flush")]
     fidelity = now["fidelity"]
     lateness_ns = (fidelity["lateness_p50_ns"], fidelity["lateness_p99_ns"], fidelity["lateness_max_ns"])
     late = (f"{ns / 1e3:,.0f}" for ns in lateness_ns)
@@ -97,7 +97,7 @@ def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[
     return lines
 
 
-def verdict(fidelity: Fidelity, columns: int) -> Line:
+def format_verdict(fidelity: Fidelity, columns: int) -> Line:
     """States the latencies for which the session is valid so far."""
     words = str(fidelity["verdict"])
     short = words.partition(" (")[0] if fidelity["valid_above_ns"] is not None else words
@@ -107,7 +107,7 @@ def verdict(fidelity: Fidelity, columns: int) -> Line:
     )
 
 
-def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
+def format_traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
     """Formats requests, bytes and response times of a kind."""
     old, new = before["kinds"][kind], now["kinds"][kind]
     requests = new["requests"] - old["requests"]
@@ -116,14 +116,14 @@ def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
     times = ["-"] * 4
     if requests:
         mean_ns = (new["response_ns"] - old["response_ns"]) / requests
-        counts = difference(old["buckets"], new["buckets"])
+        counts = subtract_counts(old["buckets"], new["buckets"])
         quantiles = (quantile_ns(counts, now["bounds_ns"], share) for share in (0.5, 0.99, 0.999))
-        times = [milliseconds(ns) for ns in (mean_ns, *quantiles)]
+        times = [format_milliseconds(ns) for ns in (mean_ns, *quantiles)]
     text = f"{kind:5} {rate:9,.0f}/s {mb_per_s:9,.1f} " + " ".join(f"{time:>9}" for time in times)
     return (f"{text}   {failed:,}", "bad") if failed else (text, "")
 
 
-def difference(before: list[int], now: list[int]) -> list[int]:
+def subtract_counts(before: list[int], now: list[int]) -> list[int]:
     """Returns the increase of bucket counts between two reports; a report ends with the last non-empty bucket."""
     return [count - (before[index] if index < len(before) else 0) for index, count in enumerate(now)]
 
@@ -140,7 +140,7 @@ def quantile_ns(counts: list[int], bounds_ns: list[int], share: float) -> float 
     return float(first_ns + inside * (bounds_ns[bucket] - first_ns))
 
 
-def milliseconds(ns: float | None) -> str:
+def format_milliseconds(ns: float | None) -> str:
     """Formats a time in milliseconds."""
     if ns is None:
         return "> 100 s"
@@ -170,7 +170,11 @@ def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> lis
         if group["of_bytes"]:
             rebuilt, total = group["rebuilt_bytes"], group["of_bytes"]
             progress = rebuilt - earlier.get(group["name"], group)["rebuilt_bytes"]
-            left = f"{duration((total - rebuilt) / progress * seconds)} left" if progress > 0 else "time left unknown"
+            left = (
+                f"{format_duration((total - rebuilt) / progress * seconds)} left"
+                if progress > 0
+                else "time left unknown"
+            )
             line += f", {100 * rebuilt / total:.1f} % rebuilt, {left}"
         scan = group.get("pass")
         if scan and scan["state"] == "running":
@@ -181,7 +185,7 @@ def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> lis
     return lines
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Formats a duration for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -201,10 +205,10 @@ def cache(before: Cache | None, now: Cache | None) -> list[Line]:
 
 def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]:
     """Formats devices: one per line if there is space, else several per line, else counts by state."""
-    long = [("", ""), *one_a_line(devices)]
+    long = [("", ""), *one_per_line(devices)]
     if room is None or len(long) <= room:
         return long
-    short = [("", ""), *several_a_line(devices, columns)]
+    short = [("", ""), *several_per_line(devices, columns)]
     if len(short) <= room:
         return short
     counts: dict[str, int] = {}
@@ -215,18 +219,18 @@ def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]
     return [(f"{text}; {queued:,} commands", "")]
 
 
-def one_a_line(devices: list[Device]) -> Iterable[Line]:
+def one_per_line(devices: list[Device]) -> Iterable[Line]:
     """Formats one device per line: its state, its queue, the position of its arm."""
     width = max([6, *(len(device["name"]) for device in devices)])
     yield f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty", "quiet"
     for device in devices:
         name = device["name"] or "drive"
         dirty = format_bytes(device["dirty_bytes"]) if device["dirty_bytes"] else ""
-        line = f"{name:{width}}  {device['state']:10} {device['queue']:6}  {arm(device)}  {dirty}".rstrip()
+        line = f"{name:{width}}  {device['state']:10} {device['queue']:6}  {draw_arm(device)}  {dirty}".rstrip()
         yield line, style_of(device)
 
 
-def several_a_line(devices: list[Device], columns: int) -> Iterable[Line]:
+def several_per_line(devices: list[Device], columns: int) -> Iterable[Line]:
     """Formats state and queue of each device, as many per line as fit; missing and rebuilding devices have their own
     line.
     """
@@ -251,7 +255,7 @@ def style_of(device: Device) -> str:
     return "" if device["state"] in BUSY else "quiet"
 
 
-def arm(device: Device) -> str:
+def draw_arm(device: Device) -> str:
     """Draws the position of an arm between the outer edge, on the left, and the spindle."""
     if device["cylinder"] is None or not device["cylinders"]:
         return " " * (TRACK_WIDTH + 2)

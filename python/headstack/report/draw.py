@@ -19,7 +19,7 @@ from headstack.report.drawing import (
     known_values,
     legend_rows,
     series_name,
-    tinted,
+    tint,
 )
 from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Series, Table
 from headstack.report.figures import Figure as Data
@@ -153,11 +153,11 @@ def _draw_grid(data: Grid) -> Figure:
     figure = Figure(figsize=(max(5.0, wide), 1.7 + 0.45 * len(data.rows)), layout="constrained")
     axes = figure.add_subplot()
     norm: Normalize = Normalize(min(present), max(present) or 1.0)
-    shades = LinearSegmentedColormap.from_list("more", ["#ffffff", tinted(COLOURS[0])])
+    shades = LinearSegmentedColormap.from_list("more", ["#ffffff", tint(COLOURS[0])])
     if data.signed:
         most = max(map(abs, present)) or 1.0
         norm = TwoSlopeNorm(0, -most, most)
-        shades = LinearSegmentedColormap.from_list("both", [tinted(COLOURS[1]), "#ffffff", tinted(COLOURS[0])])
+        shades = LinearSegmentedColormap.from_list("both", [tint(COLOURS[1]), "#ffffff", tint(COLOURS[0])])
     axes.imshow(values, aspect="auto", cmap=shades, norm=norm)
     decimals, published_decimals = (
         _decimals(present),
@@ -209,7 +209,7 @@ def _draw_heat(data: Heat) -> Figure:
     low = min(present) if is_log else min(0.0, *present)
     scale = LogNorm if is_log else Normalize
     # Starts from a tint, so that a single request is visible.
-    shades = LinearSegmentedColormap.from_list("heat", [tinted(COLOURS[0], 0.3), COLOURS[0], "#0c1f33"])
+    shades = LinearSegmentedColormap.from_list("heat", [tint(COLOURS[0], 0.3), COLOURS[0], "#0c1f33"])
     cells = [[value or math.nan for value in row] for row in data.values]
     edges = [
         _edges(axis, reach, count)

@@ -127,7 +127,7 @@ def figure_text(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def tinted(colour: str, share: float = 0.65) -> str:
+def tint(colour: str, share: float = 0.65) -> str:
     """Blends the colour with white."""
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(255 + share * (part - 255)):02x}" for part in parts)
