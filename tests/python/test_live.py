@@ -318,7 +318,7 @@ def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> N
     assert not (tmp_path / "c").exists()
     nobody = headstack("serve", "ctl", "c", "status")
     assert nobody.returncode == 2
-    assert "c: no server takes orders there" in nobody.stderr
+    assert "c: no export listens on this control socket" in nobody.stderr
 
 
 def test_prometheus_by_http() -> None:
@@ -524,7 +524,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         (("constant:1ms", "--nbd", "unix:s", "--size", "100"), "size: 100 is less than a block of 512 bytes"),
         (
             (CHEETAH, "--nbd", "unix:s", "--size", "1GiB"),
-            "size: a system has its own; write NAME@RANGE for a part of it",
+            "size: only for constant:LATENCY; write NAME@RANGE for a part of a system",
         ),
         ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: needs --data discard"),

@@ -211,11 +211,11 @@ def constant_service(name: str, serving: Serving) -> tuple[Service, list[str]]:
 def simulated_service(name: str, serving: Serving) -> Service:
     """Returns a simulated system."""
     if serving.size is not None:
-        raise InputError("a system has its own; write NAME@RANGE for a part of it", key="size")
+        raise InputError("only for constant:LATENCY; write NAME@RANGE for a part of a system", key="size")
     supported = {option.name for option in SYSTEM_OPTIONS}
     for option in serving.options:
         if option not in supported:
-            raise InputError("no such option of systems", key=option)
+            raise InputError("unknown option of systems", key=option)
     spec = applied(first_spec(changed(name, serving.options), None), serving.options)
     size = _native.system_size(spec["system"])
     options: ServiceOptions = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}

@@ -32,7 +32,7 @@ EXIT_MISSED = 1
 
 
 def output_folder_option(folder: str) -> Callable[..., Any]:
-    """The option of commands that write a folder of results."""
+    """Returns the option of commands that write a folder of results."""
     return click.option(
         "-o",
         "--output",
@@ -256,7 +256,7 @@ class StoredOutcome:
         return StoredOutcome(plain["title"], plain["question"], plain["summary"], claims)
 
     def counts(self) -> dict[str, int]:
-        """The number of claims of each verdict that occurs."""
+        """Returns the number of claims of each verdict that occurs."""
         return Counter(claim.verdict for claim in self.claims)
 
 
