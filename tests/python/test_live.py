@@ -257,7 +257,7 @@ def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Head
         ended(process)
     nothing = headstack("serve", "constant:0s", "--adopt", "--nbd", "unix:s")
     assert nothing.returncode == 2
-    assert "adopt: there is no file" in nothing.stderr
+    assert "adopt: needs a file" in nothing.stderr
 
 
 def test_requests_stay_within_the_memory_that_is_granted(tmp_path: Path) -> None:
