@@ -20,7 +20,7 @@ from headstack.choice.limits import Estimate, judge, limit_of
 from headstack.choice.question_parser import parse_question
 from headstack.choice.simulations import Trial
 from headstack.choice.space import Candidate, array_of
-from headstack.cli.predict.choosing import _choosing
+from headstack.cli.predict.choosing import _build_search
 from headstack.cli.predict.choosing import choose as command
 
 DRIVE, HOST, FLASH = "exos-x16-16tb", "md-raid6-12x16tb", "dc-s3700-400gb"
@@ -56,7 +56,7 @@ def parsed(*arguments: str) -> Chooser:
     context = command.make_context("choose", list(arguments))
     given = dict(context.params)
     names = [*given.pop("job"), *given["workloads"]]
-    found: Chooser = _choosing(names, given)
+    found: Choosing = _build_search(names, given)
     return found
 
 

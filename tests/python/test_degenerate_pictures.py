@@ -33,7 +33,7 @@ from headstack.measurement.tests.pts.picture import overview as pts_picture
 from headstack.measurement.tests.pts.plans import PLANS, Row
 from headstack.measurement.tests.pts.testing import Report as PtsReport
 from headstack.report.figures import Report
-from headstack.report.html import _decided, _page_data
+from headstack.report.html import _decide_looks, _page_data
 from headstack.report.markdown import to_markdown
 from headstack.report.pages import as_json
 from headstack.report.plain import body_of
@@ -78,7 +78,7 @@ def strict(text: str) -> Any:
 
 def write_all_forms(report: Report) -> None:
     """Makes the page with and without its script, and the ticket."""
-    decided = _decided(report)
+    decided = _decide_looks(report)
     for is_inline in (True, False):
         body_of(decided, is_inline)
         as_json(_page_data(decided, is_inline))

@@ -257,7 +257,7 @@ def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Head
         ended(process)
     nothing = headstack("serve", "constant:0s", "--adopt", "--nbd", "unix:s")
     assert nothing.returncode == 2
-    assert "adopt: there is no file" in nothing.stderr
+    assert "adopt: needs a file" in nothing.stderr
 
 
 def test_requests_stay_within_the_memory_that_is_granted(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> N
     assert not (tmp_path / "c").exists()
     nobody = headstack("serve", "ctl", "c", "status")
     assert nobody.returncode == 2
-    assert "c: no server takes orders there" in nobody.stderr
+    assert "c: no export listens on this control socket" in nobody.stderr
 
 
 def test_prometheus_by_http() -> None:
@@ -422,7 +422,7 @@ def test_what_is_required_of_a_session_decides_its_exit_code(tmp_path: Path, hea
     ("above_ns", "is_valid"), [(None, False), (999_999, True), (1_000_000, True), (1_000_001, False)]
 )
 def test_a_session_is_valid_from_its_bound_on(above_ns: int | None, is_valid: bool) -> None:
-    assert cli_serve.is_valid(above_ns, cli_serve.valid_from_ns("valid:1ms")) is is_valid
+    assert cli_serve.is_valid(above_ns, cli_serve.parse_required_latency_ns("valid:1ms")) is is_valid
 
 
 def silent(address: tuple[str, int] | str, count: int) -> list[socket.socket]:
@@ -524,10 +524,10 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         (("constant:1ms", "--nbd", "unix:s", "--size", "100"), "size: 100 is less than a block of 512 bytes"),
         (
             (CHEETAH, "--nbd", "unix:s", "--size", "1GiB"),
-            "size: a system has its own; write NAME@RANGE for a part of it",
+            "size: only for constant:LATENCY; write NAME@RANGE for a part of a system",
         ),
         ((CHEETAH, "--nbd", "unix:s", "--speed", "0"), "speed: 0.0 is not possible"),
-        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
+        ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: needs --data discard"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is not a range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists, and is not a socket"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: there is no such device"),

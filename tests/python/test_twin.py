@@ -19,7 +19,7 @@ import pytest
 import headstack as hs
 from conftest import Headstack, lacks, slow
 from headstack.catalogue.system import load_system
-from headstack.cli.predict.twin import draw as draw_calibration
+from headstack.cli.predict.twin import draw_calibration
 from headstack.twin.device import Answers, Requests, SimulatedDevice
 from headstack.twin.families import array, disk
 from headstack.twin.families.disk_draws import draw

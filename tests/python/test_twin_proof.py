@@ -77,7 +77,7 @@ def test_validate_writes_what_intervals_are_learnt_from(
     with pytest.raises(SystemExit) as ended:
         main(asked)
     assert ended.value.code == 0
-    assert "13 hidden devices, 12 of which fit" in capsys.readouterr().out
+    assert "13 hidden devices, 12 fit" in capsys.readouterr().out
     assert len(json.loads(text.read_text())) == 13
     learnt = calibration.read(scores)["disk"].learnt(Load("read", 16, 4096), "rate")
     assert isinstance(learnt, Learnt)

@@ -12,7 +12,7 @@ from headstack.comparison.pairs import Point
 from headstack.comparison.point_table import point_table
 from headstack.comparison.points import FIGURES, UNKNOWN
 from headstack.io import tables
-from headstack.io.columns import Column, told
+from headstack.io.columns import Column, format_repr
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 from headstack.report.figures import Cell
@@ -93,7 +93,7 @@ class Compared(Tabular):
         return iter(self.points)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), self.title, "to_csv has them")
+        return format_repr(*self.shown(), self.title, "to_csv has them")
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns, and the cells as text.

@@ -22,9 +22,16 @@ from headstack.crash.recording import open as open_recording
 from headstack.crash.replaying import replay_finding
 from headstack.io.values import duration_ns
 from headstack.live.control import Control
-from headstack.live.filesystems import UnreadableError, file_system, forget_failed, left, looped, made
+from headstack.live.filesystems import (
+    UnreadableError,
+    close_failed_files,
+    file_system,
+    loop_device,
+    new_file_system,
+    recovered_file_system,
+)
 from headstack.live.serving import Live, Serving, serve
-from headstack.live.writeback import Writeback, synced_in_the_background
+from headstack.live.writeback import Writeback, background_syncs
 
 if TYPE_CHECKING:
     from headstack.crash import Exploration
@@ -137,7 +144,7 @@ class Device:
     @contextmanager
     def attached(self) -> Iterator[str]:
         """Yields the disk as a block device (``/dev/loopN``), for root."""
-        with looped(self.path, direct=True) as device:
+        with loop_device(self.path, direct=True) as device:
             yield device
 
     @contextmanager
@@ -151,12 +158,12 @@ class Device:
         itself, and a missing fsync is rarely found."""
         file_system(kind)
         self._kind = kind
-        every_s = duration_ns("writeback", writeback) / 1e9 if self._request.crash is not None else 0.0
-        with made(self.path, kind, options) as folder:
+        every_s = duration_ns("writeback", writeback) / 1e9 if self._asked.crash is not None else 0.0
+        with new_file_system(self.path, kind, options) as folder:
             if not every_s:
                 yield folder
                 return
-            with synced_in_the_background(folder, every_s) as self._writeback:
+            with background_syncs(folder, every_s) as self._writeback:
                 try:
                     yield folder
                 finally:
@@ -270,7 +277,7 @@ class _Checked:
         if self._kind is None:
             return self._check(Path(image), marks)
         try:
-            with left(Path(image), self._kind) as folder:
+            with recovered_file_system(Path(image), self._kind) as folder:
                 return self._check(folder, marks)
         except UnreadableError as error:
             return f"the file system cannot be mounted: {error}"
@@ -299,4 +306,4 @@ def opened(request: pytest.FixtureRequest) -> Iterator[Device]:
                 yield Device(disk, live, folder, request.node.user_properties.append)
             finally:
                 # Files left open by a failing test would keep the disk in use.
-                forget_failed()
+                close_failed_files()

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from headstack._native import Field, InputError, format_bytes
-from headstack.io.columns import Column, told
+from headstack.io.columns import Column, format_repr
 from headstack.io.tables import Tabular, written
 from headstack.prediction.calibration import MEAN
 from headstack.prediction.characterization import ENOUGH, Characterization
@@ -102,7 +102,7 @@ class Predictions(Sequence[Prediction], Tabular):
         return iter(self._all)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
+        return format_repr(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns to print, and the cells as text."""

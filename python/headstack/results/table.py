@@ -15,7 +15,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.demand import stated
 from headstack.catalogue.flash_state import NOT_STEADY, flash_states
-from headstack.io.columns import told
+from headstack.io.columns import format_repr
 from headstack.io.counts import agreed, counted
 from headstack.io.tables import Tabular
 from headstack.io.values import duration_ns
@@ -183,7 +183,7 @@ class ResultTable(Tabular):
         return self._native.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), f"runs: {len(self)}", "to_csv has them")
+        return format_repr(*self.shown(), f"runs: {len(self)}", "to_csv has them")
 
     fields = dict(_native.result_fields())["results"]
     """The columns that every table has; columns of the varied options follow them."""

@@ -17,10 +17,11 @@ from headstack.cli.formats import output_options
 from headstack.cli.loading import with_subcommands
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
-from headstack.comparison.comparison import compare as held_against
+from headstack.comparison.comparison import compare as compare_with_prediction
 from headstack.comparison.differences.campaign import Campaign
-from headstack.comparison.differences.difference import SAME, TELL, Difference, compare_sides, share_of
-from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
+from headstack.comparison.differences.difference import SAME, Difference, of_sides, share_of
+from headstack.comparison.differences.difference import TELL as DETECTABLE
+from headstack.comparison.differences.gate import Judged, Kept, judged, limits_of
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
 from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.members import read as members_of
@@ -34,12 +35,12 @@ PAIRS = "10"
 OF_POINTS = ("tolerance", "fail_below", "members")
 OF_RUNS = ("same_within", "tell", "figures", "fail_if")
 OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
-"""Options of each form."""
+"""Options of each form of the command: points, runs, and runs that it makes itself."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of all forms, but for the files that are written."""
+    """The options of all forms, except output files."""
 
     tolerance: str | None
     fail_below: str | None
@@ -55,18 +56,18 @@ class Options:
     quiet: bool
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
-        """Raises ``InputError`` where an option of another form is given."""
+        """Raises ``InputError`` if an option of another form is set."""
         for name in names:
             if getattr(self, name):
                 raise InputError(f"--{name.replace('_', '-')}: {why}")
 
 
-class OfRuns(Brief):
-    """Takes for others' runs all that follows ``--against`` up to the next option, where ours stand before it: a shell
-    puts many names in the place of one pattern."""
+class RunsCommand(Brief):
+    """A command whose ``--against`` takes all names up to the next option, if RUNS come before it: a shell expands one
+    pattern to many names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Names ``--against`` before each of them."""
+        """Repeats ``--against`` before each of its names."""
         spread: list[str] = []
         is_of_others = False
         for at, word in enumerate(args):
@@ -80,7 +81,7 @@ class OfRuns(Brief):
 
 
 @with_subcommands({"plot": "compare.plot"})
-@click.command(cls=OfRuns)
+@click.command(cls=RunsCommand)
 @click.argument(
     "sources",
     nargs=-1,
@@ -132,7 +133,7 @@ class OfRuns(Brief):
 @click.option(
     "--tell",
     metavar="PERCENT",
-    help=f"For runs: print how many more runs would show a difference of this size.  [default: {TELL}]",
+    help=f"For runs: print how many more runs would show a difference of this size.  [default: {DETECTABLE}]",
 )
 @click.option(
     "--figures",
@@ -160,7 +161,7 @@ def compare(
     baseline: str | None,
     save_baseline: str | None,
     commands: tuple[str, ...],
-    **given: Any,
+    **paths: Any,
 ) -> int:
     """Compare measurements with predictions, or two sets of runs.
 
@@ -189,39 +190,41 @@ def compare(
     Exit codes with --fail-if: 0 all limits are met (at 95 %), 1 a limit is exceeded (the difference is significant, and
     the estimate reaches the limit), 4 undecided: make more runs.
     """
-    options = Options(**{one.name: given.pop(one.name) for one in fields(Options)})
+    options = Options(**{field.name: paths.pop(field.name) for field in fields(Options)})
     if not (against or baseline or save_baseline or commands):
         options.refuse((*OF_RUNS, *OF_COMMANDS), "is for sets of runs; add --against, --baseline or --run")
         if len(sources) != 2:
             raise InputError(
                 f"{len(sources)} sources: name MEASURED and PREDICTED, or compare runs with --against or --baseline"
             )
-        return compare_points(*sources, options, given)
+        return compare_points(*sources, options, paths)
     options.refuse(OF_POINTS, "is for points; name only MEASURED and PREDICTED")
     if commands:
         if sources or against or baseline:
             raise InputError("--run: makes the runs itself; remove the other runs")
-        return compare_commands(commands, save_baseline, options, given)
+        return compare_commands(commands, save_baseline, options, paths)
     options.refuse(OF_COMMANDS, "needs --run")
     if not sources:
         raise InputError("RUNS are missing: name a file, a folder or a pattern of results")
     if against and baseline:
         raise InputError("--baseline, --against: give only one of them")
-    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, given)
+    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, paths)
 
 
 def compare_points(measured: str, predicted: str, options: Options, paths: Mapping[str, object]) -> int:
     """Compares measurements with predictions, point by point."""
     fail_below, members = options.fail_below, options.members
-    least = None if fail_below is None else percent("--fail-below", fail_below) / 100
+    least_share = None if fail_below is None else percent("--fail-below", fail_below) / 100
     outputs = Outputs(paths, Comparison)
-    seen = None if members is None else members_of(members)
+    member_loads = None if members is None else members_of(members)
     with progress(f"simulation of {predicted}", options.quiet or is_file(predicted)) as show:
-        comparison = held_against(measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show)
+        comparison = compare_with_prediction(
+            measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show
+        )
     outputs.write(comparison, lambda: print_comparison(comparison))
-    if seen is not None:
-        print_members(seen)
-    missed = [] if least is None else comparison.shares_below(least)
+    if member_loads is not None:
+        print_members(member_loads)
+    missed = [] if least_share is None else comparison.shares_below(least_share)
     for point in missed:
         print(f"headstack: {point.name}: {point.share:.1%} of the prediction, below {fail_below}", file=sys.stderr)
     return EXIT_LIMIT if missed else 0
@@ -230,31 +233,33 @@ def compare_points(measured: str, predicted: str, options: Options, paths: Mappi
 def compare_runs(
     sources: tuple[str, ...],
     against: tuple[str, ...],
-    kept: str | None,
+    baseline_path: str | None,
     options: Options,
     paths: Mapping[str, object],
 ) -> int:
-    """Compares two sets of runs; without others, they are only kept."""
-    ours = side_of(sources, called(sources))
+    """Compares two sets of runs; if there is only one, saves it as a baseline."""
+    ours = side_of(sources, name_of_side(sources))
     if not against:
         options.refuse(OF_RUNS, "is for two sets of runs; add --against or --baseline")
-        write_text(kept or "", to_baseline(ours.runs))
-        say(f"saved {counted(len(ours.runs), 'run')} to {kept}")
+        write_text(baseline_path or "", to_baseline(ours.runs))
+        say(f"saved {counted(len(ours.runs), 'run')} to {baseline_path}")
         for bad in ours.bad:
             say(f"skipped: {bad}")
         return 0
-    theirs = side_of(against, called(against))
-    return tell(lambda judge: judge(ours, theirs), kept, options, paths, False)
+    theirs = side_of(against, name_of_side(against))
+    return report_difference(lambda judge: judge(ours, theirs), baseline_path, options, paths, False)
 
 
-def called(sources: tuple[str, ...]) -> str:
-    """The name of a side."""
+def name_of_side(sources: tuple[str, ...]) -> str:
+    """Returns the name of a set of runs."""
     more = len(sources) - 1
     return sources[0] + (f" and {more} more" if more else "")
 
 
-def compare_commands(commands: tuple[str, ...], kept: str | None, options: Options, paths: Mapping[str, object]) -> int:
-    """Makes runs of two commands in turn, and compares them."""
+def compare_commands(
+    commands: tuple[str, ...], baseline_path: str | None, options: Options, paths: Mapping[str, object]
+) -> int:
+    """Runs two commands alternately and compares their results."""
     if len(commands) != 2:
         raise InputError(f"--run: given {len(commands)} times; give two commands")
     pairs, warm_ups = whole("pairs", options.pairs or PAIRS), whole("warm_ups", options.warm_ups or "0")
@@ -264,39 +269,42 @@ def compare_commands(commands: tuple[str, ...], kept: str | None, options: Optio
         with progress(f"{pairs} pairs of runs", options.quiet) as show:
             return campaign.run(judge, show)
 
-    return tell(make, kept, options, paths, options.stop_early)
+    return report_difference(make, baseline_path, options, paths, options.stop_early)
 
 
-def tell(
+def report_difference(
     make: Callable[[Callable[[Side, Side], Difference]], Difference],
-    kept: str | None,
+    baseline_path: str | None,
     options: Options,
     paths: Mapping[str, object],
     at_any_time: bool,
 ) -> int:
-    """Prints and writes what is found; returns the exit code."""
+    """Prints and writes the difference; returns the exit code."""
     limits = limits_of(options.fail_if)
-    same, told = share_of("--same-within", options.same_within or SAME), share_of("--tell", options.tell or TELL)
+    same_within = share_of("--same-within", options.same_within or SAME)
+    detectable = share_of("--tell", options.tell or DETECTABLE)
     outputs = Outputs(paths, Difference)
-    found = make(lambda ours, theirs: compare_sides(ours, theirs, same, told, options.figures, at_any_time))
-    verdicts = judge_limits(limits, found.cells)
-    outputs.write(found, lambda: print_difference(found))
-    if kept is not None:
-        write_text(kept, to_baseline(found.ours.runs))
+    difference = make(
+        lambda ours, theirs: of_sides(ours, theirs, same_within, detectable, options.figures, at_any_time)
+    )
+    verdicts = judged(limits, difference.cells)
+    outputs.write(difference, lambda: print_difference(difference))
+    if baseline_path is not None:
+        write_text(baseline_path, to_baseline(difference.ours.runs))
     return code_of(verdicts) or (signals.exit_code() if signals.heard() else 0)
 
 
-def print_difference(found: Difference) -> None:
-    """The answer, a line for each figure, and how it was found."""
-    say(f"{found.headline}\n")
-    print_table(*found.shown())
+def print_difference(difference: Difference) -> None:
+    """Prints the headline, one row per figure, and remarks on the method."""
+    say(f"{difference.headline}\n")
+    print_table(*difference.shown())
     say("")
-    for remark in found.remarks:
+    for remark in difference.remarks:
         say(remark)
 
 
-def code_of(verdicts: list[LimitResult]) -> int:
-    """The exit code of limits, and a line on stderr for each that is not kept."""
+def code_of(verdicts: list[Judged]) -> int:
+    """Returns the exit code of the limits, and prints each unmet one on stderr."""
     for verdict in verdicts:
         if exit_code_of(verdict.verdict) != 0:
             print(f"headstack: {verdict.in_words}", file=sys.stderr)
@@ -304,10 +312,10 @@ def code_of(verdicts: list[LimitResult]) -> int:
     return next((code for code in (EXIT_LIMIT, EXIT_TOO_SHORT) if code in codes), 0)
 
 
-def exit_code_of(verdict: LimitVerdict) -> int:
-    """The exit code of one limit."""
-    match verdict:
-        case "met":
+def exit_code_of(kept: Kept) -> int:
+    """Returns the exit code of one limit."""
+    match kept:
+        case "kept":
             return 0
         case "exceeded":
             return EXIT_LIMIT
@@ -317,42 +325,42 @@ def exit_code_of(verdict: LimitVerdict) -> int:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Both curves with their errors, where the device falls short, and the mean errors."""
+    """Prints both curves with their errors, the mean errors, and the points where the device falls short."""
     ours, theirs = comparison.sides
     say(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
     print_table(*comparison.shown())
     errors = comparison.mean_absolute_errors()
-    named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
+    by_figure = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
     say(
         "\nmean absolute error: "
-        + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
+        + ", ".join(f"{name} {e:.1%}" for name, e in by_figure if e is not None and name != "bytes")
     )
     for line in comparison.model_errors():
         say(line)
-    for names, what in (
+    for names, scope in (
         (comparison.alone_measured, f"only {ours}, not {theirs}"),
         (comparison.alone_predicted, f"only {theirs}, not {ours}"),
     ):
         if names:
-            say(f"{what}: {'; '.join(names)}")
+            say(f"{scope}: {'; '.join(names)}")
     short = comparison.shortfalls()
-    whose = "the device is below its model" if comparison.is_of_device else f"{ours} is below {theirs}"
+    subject = "the device is below its model" if comparison.is_of_device else f"{ours} is below {theirs}"
     if short:
         say("\nbelow the model:" if comparison.is_of_device else f"\n{ours} below {theirs}:")
         for line in short:
             say(f"  {line}")
     else:
-        say(f"\n{whose} nowhere by more than the stated error")
+        say(f"\n{subject} nowhere by more than the stated error")
     better = [point.name for point in comparison if point.is_better]
     if better:
         say(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
 
 
 def print_members(members: list[Member]) -> None:
-    """Those that stand out, each in a line."""
-    found = find_outliers(members)
+    """Prints outliers among the members, one per line."""
+    outliers = standing_out(members)
     say("")
-    for outlier in found:
+    for outlier in outliers:
         say(outlier.in_words)
-    if not found:
+    if not outliers:
         say(f"no member stands out among {len(members)}")

@@ -19,43 +19,43 @@ from headstack.diagnosis.inspection.verdict import PASS, SILENT_FAILURES, UNKNOW
 from headstack.io.columns import Figures, Names, Prose, Words
 
 
-def print_all(found: list[list[Inspection]], everything: bool) -> None:
-    """Devices one after another, and behind them each kind of note that several of them have, once."""
-    kinds = [note_kinds(snapshots[-1]) for snapshots in found]
-    often = Counter(kind for own in kinds for kind in own)
-    for number, (snapshots, own) in enumerate(zip(found, kinds, strict=True)):
+def print_all(devices: list[list[Inspection]], everything: bool) -> None:
+    """Prints each device, then once each note that several devices share."""
+    kinds = [note_kinds(snapshots[-1]) for snapshots in devices]
+    counts = Counter(kind for own_kinds in kinds for kind in own_kinds)
+    for number, (snapshots, own_kinds) in enumerate(zip(devices, kinds, strict=True)):
         print("\n" if number else "", end="")
-        print_device(snapshots, everything, [note for kind, note in own.items() if often[kind] == 1])
-    common = [kind for kind, count in often.items() if count > 1]
+        print_device(snapshots, everything, [note for kind, note in own_kinds.items() if counts[kind] == 1])
+    common = [kind for kind, count in counts.items() if count > 1]
     if common:
         print()
     for kind in common:
-        names = [snapshots[-1].name for snapshots, own in zip(found, kinds, strict=True) if kind in own]
+        names = [snapshots[-1].name for snapshots, own_kinds in zip(devices, kinds, strict=True) if kind in own_kinds]
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
         say(f"note: {kind} ({', '.join(names[:NAMED])}{more})")
 
 
 NAMED = 3
-"""So many devices of a common note are named."""
+"""Maximum number of devices to name after a shared note."""
 
 
 def note_kinds(device: Inspection) -> dict[str, str]:
-    """The notes of a device by their kind: what they say of any device."""
+    """Returns the notes of a device by their kind: their text without the name of the device."""
     notes = list(device.notes)
     if judge(device).verdict == PASS and not device.is_solid_state:
         notes.append(SILENT_FAILURES)
-    own = {device.name, *(text.partition(": ")[2] for text in device.read_from)} - {""}
+    own_names = {device.name, *(text.partition(": ")[2] for text in device.read_from)} - {""}
     kinds = {}
     for note in notes:
         kind = note
-        for name in sorted(own, key=len, reverse=True):
+        for name in sorted(own_names, key=len, reverse=True):
             kind = kind.replace(f"{name}: ", "").replace(name, "the device")
         kinds[kind] = note
     return kinds
 
 
 def print_device(snapshots: list[Inspection], everything: bool, notes: Iterable[str]) -> None:
-    """A device as its latest snapshot shows it, how it moved over those before, and notes of its own."""
+    """Prints the latest snapshot of a device, its trends over earlier snapshots, and its own notes."""
     device = snapshots[-1]
     print(device.label)
     say(f"read from: {', '.join(device.read_from)}")
@@ -80,7 +80,7 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def identity_lines(device: Inspection) -> list[tuple[str, str]]:
-    """What is known of its identity."""
+    """Returns labels and values of the identity of a device."""
     identity = device.identity
     rotation = {None: None, 0: "none: solid state"}.get(identity.rpm, f"{identity.rpm:,} rpm" if identity.rpm else None)
     blocks = [
@@ -111,12 +111,12 @@ def identity_lines(device: Inspection) -> list[tuple[str, str]]:
         ("protocol", identity.protocol),
         ("interface", ", ".join(([identity.interface] if identity.interface else []) + speeds) or None),
         ("blocks", ", ".join(blocks) or None),
-        ("taken", _day(device.taken_unix_s)),
+        ("taken", _format_time(device.taken_unix_s)),
     ]
     return [(name, text) for name, text in lines if text]
 
 
-def _day(unix_s: int | None) -> str | None:
+def _format_time(unix_s: int | None) -> str | None:
     if unix_s is None:
         return None
     try:
@@ -126,7 +126,7 @@ def _day(unix_s: int | None) -> str | None:
 
 
 def print_judgement(device: Inspection) -> None:
-    """The verdict and its reasons, then what a warranty desk asks."""
+    """Prints the verdict with its reasons, then a summary as a warranty claim needs it."""
     judgement = judge(device)
     say(f"\nverdict: {judgement.verdict}")
     for reason in judgement.reasons:
@@ -138,21 +138,21 @@ def print_judgement(device: Inspection) -> None:
 
 
 def summary_lines(judgement: Judgement) -> list[tuple[str, str]]:
-    """The summary, without what is not known."""
-    known = judgement.summary
-    written, share = known.written_bytes, known.written_of_capacity
-    test, hours = known.last_self_test, known.last_self_test_hours
+    """Returns labels and values of the summary, without missing values."""
+    summary = judgement.summary
+    written, share = summary.written_bytes, summary.written_of_capacity
+    test, hours = summary.last_self_test, summary.last_self_test_hours
     cycles = [
-        f"{count:,} {what}"
-        for count, what in (
-            (known.power_cycles, "power"),
-            (known.start_stop_cycles, "start-stop"),
-            (known.load_cycles, "load"),
+        f"{count:,} {kind}"
+        for count, kind in (
+            (summary.power_cycles, "power"),
+            (summary.start_stop_cycles, "start-stop"),
+            (summary.load_cycles, "load"),
         )
         if count is not None
     ]
     lines = [
-        ("power-on hours", None if known.power_on_hours is None else f"{known.power_on_hours:,}"),
+        ("power-on hours", None if summary.power_on_hours is None else f"{summary.power_on_hours:,}"),
         ("cycles", ", ".join(cycles) or None),
         (
             "written",
@@ -160,15 +160,15 @@ def summary_lines(judgement: Judgement) -> list[tuple[str, str]]:
             if written is None
             else f"{written / 1e12:,.2f} TB" + ("" if share is None else f" ({share:,.2f} times the capacity)"),
         ),
-        ("endurance used", None if known.endurance_used_percent is None else f"{known.endurance_used_percent} %"),
-        ("temperature", None if known.temperature_celsius is None else f"{known.temperature_celsius} °C"),
+        ("endurance used", None if summary.endurance_used_percent is None else f"{summary.endurance_used_percent} %"),
+        ("temperature", None if summary.temperature_celsius is None else f"{summary.temperature_celsius} °C"),
         ("last self-test", None if test is None else test + ("" if hours is None else f", at {hours:,} h")),
     ]
     return [(name, text) for name, text in lines if text]
 
 
 def print_attributes(device: Inspection) -> None:
-    """The SMART table, with raw values as what they mean."""
+    """Prints the SMART table with decoded raw values."""
     if not device.attributes:
         return
     rows = [
@@ -200,7 +200,7 @@ def print_attributes(device: Inspection) -> None:
 
 
 def print_health(device: Inspection) -> None:
-    """The NVMe log, or the counters of a SAS drive."""
+    """Prints the NVMe log, or the error counters of a SAS drive."""
     log, sas = device.nvme, device.sas
     if log is not None:
         print()
@@ -228,7 +228,7 @@ def print_health(device: Inspection) -> None:
 
 
 def print_capabilities(device: Inspection, everything: bool) -> None:
-    """Features and settings; those of the kernel's queue on request."""
+    """Prints features and settings; those of the kernel's queue only if requested."""
     shown = {
         key: capability
         for key, capability in device.capabilities.items()
@@ -249,8 +249,8 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
         say(f"an erase in {minutes.value:,} min is {rate:,.0f} MB/s on average over the whole surface")
 
 
-def print_trends(found: list[Trend]) -> None:
-    """Figures that moved, with their speed and what it leads to."""
+def print_trends(trends: list[Trend]) -> None:
+    """Prints changed figures with their rate of change and forecast."""
     rows = [
         [
             trend.key,
@@ -262,8 +262,8 @@ def print_trends(found: list[Trend]) -> None:
             "" if trend.threshold is None else f"{trend.threshold:g}",
             trend.says,
         ]
-        for trend in found
-        if has_moved(trend)
+        for trend in trends
+        if moved(trend)
     ]
     if not rows:
         say("no monitored value has changed")
@@ -281,18 +281,18 @@ def print_trends(found: list[Trend]) -> None:
     print_table(columns, rows)
 
 
-def print_devices(kept: list[list[Inspection]]) -> None:
-    """A line a device that is recorded."""
+def print_devices(recorded: list[list[Inspection]]) -> None:
+    """Prints one row per recorded device."""
     rows = [
         [
             snapshots[-1].identity.serial or "",
             snapshots[-1].identity.model or "",
             str(len(snapshots)),
-            _day(snapshots[0].taken_unix_s) or "",
-            _day(snapshots[-1].taken_unix_s) or "",
+            _format_time(snapshots[0].taken_unix_s) or "",
+            _format_time(snapshots[-1].taken_unix_s) or "",
             judge(snapshots[-1]).verdict,
         ]
-        for snapshots in kept
+        for snapshots in recorded
     ]
     columns = [
         Names("serial number"),
@@ -305,21 +305,21 @@ def print_devices(kept: list[list[Inspection]]) -> None:
     print_table(columns, rows)
 
 
-def print_history(snapshots: list[Inspection], changed: list[Change], found: list[Trend]) -> None:
-    """What changed between the snapshots of a device, and its trends."""
+def print_history(snapshots: list[Inspection], changes: list[Change], trends: list[Trend]) -> None:
+    """Prints changes between the snapshots of a device, and its trends."""
     first, last = snapshots[0], snapshots[-1]
     print(last.label)
-    say(f"{len(snapshots)} snapshots, {_day(first.taken_unix_s)} to {_day(last.taken_unix_s)}")
+    say(f"{len(snapshots)} snapshots, {_format_time(first.taken_unix_s)} to {_format_time(last.taken_unix_s)}")
     print()
     rows = [
         [
-            _day(change.taken_unix_s) or "",
+            _format_time(change.taken_unix_s) or "",
             "" if change.power_on_hours is None else f"{change.power_on_hours:,}",
             change.property_name,
             change.before,
             change.after,
         ]
-        for change in changed
+        for change in changes
     ]
     if rows:
         columns = [Names("taken"), Figures("power-on hours"), Names("what"), Prose("before", 0), Prose("after", 0)]
@@ -327,14 +327,14 @@ def print_history(snapshots: list[Inspection], changed: list[Change], found: lis
     else:
         say("nothing changed")
     print()
-    print_trends(found)
+    print_trends(trends)
     print_judgement(last)
     if SILENT_FAILURES in note_kinds(last):
         say(SILENT_FAILURES)
 
 
 def print_difference(difference: Difference, everything: bool) -> None:
-    """Features side by side, then what divides the sides, and what limits that."""
+    """Prints features side by side, those that separate the sides, and caveats."""
     devices = difference.devices
     sides = ["good"] * len(difference.good) + ["bad"] * len(difference.bad) + [""] * len(difference.others)
     columns = [
@@ -359,7 +359,7 @@ def print_difference(difference: Difference, everything: bool) -> None:
 
 
 def print_dividers(difference: Difference) -> None:
-    """Features that divide, and those that nearly do."""
+    """Prints the features that separate the sides, and those that nearly do."""
     if not (difference.good and difference.bad):
         return
     exact, nearly = difference.dividers()
@@ -368,20 +368,20 @@ def print_dividers(difference: Difference) -> None:
         f"{len(exact) or 'none'}"
     )
     for divider in exact:
-        say(f"  {_said(divider)}")
+        say(f"  {_format_divider(divider)}")
     if nearly:
         say(f"\nfeatures that nearly separate them: {len(nearly)}")
     for divider in nearly:
-        say(f"  {_said(divider)}; except {', '.join(divider.exceptions)}")
+        say(f"  {_format_divider(divider)}; except {', '.join(divider.exceptions)}")
 
 
-def _said(divider: Divider) -> str:
+def _format_divider(divider: Divider) -> str:
     meaning = f" [{divider.meaning}]" if divider.meaning else ""
     return f"{divider.key} ({divider.name}): {divider.how}{meaning}"
 
 
 def print_one_sided(difference: Difference) -> None:
-    """What can be said without a listing of the other side."""
+    """Prints the findings from devices of only one side."""
     one_sided = difference.one_sided()
     if one_sided is None:
         return

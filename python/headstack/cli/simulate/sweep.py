@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 EXIT_RUN = 3
 
 
-def options_of_runs(command: Command) -> Command:
-    """The options of ``headstack run``, each with one value or several."""
+def run_options(command: Command) -> Command:
+    """Adds the options of ``headstack run``, each with one value or several."""
     decorators = [option_of(option) for option in OPTIONS]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -97,7 +97,7 @@ def options_of_runs(command: Command) -> Command:
 )
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
-@options_of_runs
+@run_options
 def sweep(
     systems: tuple[str, ...],
     workload: str | None,
@@ -116,7 +116,7 @@ def sweep(
     executor: str,
     store: str | None,
     quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Simulate systems over a parameter space, and print the best.
 
@@ -147,21 +147,21 @@ def sweep(
     part = None if shard is None else Shard.parse(shard)
     if part is not None and not (output or "").endswith(".parquet"):
         raise InputError("--shard: needs -o FILE.parquet for its part of the table")
-    plan = Plan(systems, workload, fields(vary, given), sample, points, part)
+    plan = Plan(systems, workload, varied_fields(vary, options), sample, points, part)
     column = least or best or "iops"
     plan.check_column(column)
     if where is not None:
         plan.check_where(where)
     if plot_path is not None and sample != "grid":
         raise InputError("--plot: needs a grid; remove --sample, or write the table with -o")
-    asked = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
+    paths = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
     exports: dict[str, Callable[..., Any]] = {
         "plot": lambda swept, path: swept.plot(path, column, where),
         **report_writers(lambda swept: report_of(swept, column, least is None, where)),
     }
-    outputs = Outputs(asked, exports)
+    outputs = Outputs(paths, exports)
     if output is not None:
-        checked_ending(output)
+        check_suffix(output)
     try:
         with progress(f"{len(plan):,} configurations", quiet) as show:
             swept = run_plan(plan, store, executor, show)
@@ -171,7 +171,7 @@ def sweep(
     if output is not None:
         written = swept.to_shard if part else swept.to_csv if output.endswith(".csv") else swept.to_parquet
         write_all([(output, written)])
-    outputs.write(swept, partial(show_swept, swept, column, least is None, top, where))
+    outputs.write(swept, partial(print_sweep, swept, column, least is None, top, where))
     return EXIT_RUN if swept.failed else 0
 
 
@@ -193,19 +193,19 @@ def merge(shards: tuple[str, ...], output: str) -> None:
 
     Name all shards of one `headstack sweep --shard`, in any order. Missing and duplicate shards are reported.
     """
-    checked_ending(output)
+    check_suffix(output)
     say(f"{merged(shards, output):,} configurations from {len(shards)} shards")
 
 
-def checked_ending(output: str) -> None:
-    """Raises ``InputError`` for a table of no known kind."""
+def check_suffix(output: str) -> None:
+    """Raises ``InputError`` if the suffix is not that of a table."""
     if not output.endswith((".parquet", ".csv")):
         raise InputError(f"-o: {output}: unknown file name ending; allowed: .parquet, .csv")
 
 
-def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
-    """The best configurations, and what became of the others."""
-    from headstack.simulation.report import configuration_columns  # start-up time
+def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
+    """Prints the best configurations, and counts impossible and failed ones."""
+    from headstack.simulation.report import shown  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
@@ -215,38 +215,40 @@ def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str
     else:
         say(f"no configuration meets {where}")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
-    fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
-    say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
+    meeting = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
+    say(f"{len(swept):,} configurations{impossible}{meeting}; shown: {'most' if descending else 'least'} {column}")
     for note in swept.notes:
         say(f"note: {note}")
-    for words in dict.fromkeys(row["model_error"] for row in rows):
-        say(f"model error: {words}")
-    if rows and (alike := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}):
-        say(f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
-    for why, count in swept.reasons():
-        say(f"impossible: {count:,}: {why}")
-    for why, count in swept.reasons("failed"):
-        click.echo(f"headstack: failed: {count:,}: {why}", err=True)
+    for model_error in dict.fromkeys(row["model_error"] for row in rows):
+        say(f"model error: {model_error}")
+    if rows and (
+        overlapping := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}
+    ):
+        say(f"indistinguishable from the first: {', '.join(sorted(overlapping))}: their 90 % intervals overlap")
+    for reason, count in swept.reasons():
+        say(f"impossible: {count:,}: {reason}")
+    for reason, count in swept.reasons("failed"):
+        click.echo(f"headstack: failed: {count:,}: {reason}", err=True)
     for row in [] if not swept.failed else swept.rows("failed", limit=3):
-        what = ", ".join(f"{name} {row[name]}" for name in swept.varied)
-        click.echo(f"headstack: failed: {what}", err=True)
+        parameters = ", ".join(f"{name} {row[name]}" for name in swept.varied)
+        click.echo(f"headstack: failed: {parameters}", err=True)
 
 
-def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
-    """What is varied, by field."""
-    found: dict[str, str] = {}
+def varied_fields(vary: tuple[str, ...], options: dict[str, Any]) -> dict[str, str]:
+    """Returns the values of each varied field."""
+    values_by_field: dict[str, str] = {}
     for text in vary:
         field, separator, values = text.partition("=")
         if not separator or not field.strip():
             raise InputError(f"--vary {text}: expected FIELD=VALUES, for example spindle.speed=7200rpm,10000rpm")
-        if field.strip() in found:
+        if field.strip() in values_by_field:
             raise InputError(f"--vary {field.strip()}: given twice; put all values into one list")
-        found[field.strip()] = values
-    for name, values in given.items():
+        values_by_field[field.strip()] = values
+    for name, values in options.items():
         if values is not None:
-            if name in found:
+            if name in values_by_field:
                 raise InputError(f"--vary {name}, --{name.replace('_', '-')}: give only one of them")
-            found[name] = values
-    if not found:
+            values_by_field[name] = values
+    if not values_by_field:
         raise InputError("nothing varies; add --vary FIELD=VALUES")
-    return found
+    return values_by_field

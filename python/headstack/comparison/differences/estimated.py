@@ -14,7 +14,7 @@ from headstack.comparison.differences.cells import Cell, share_text
 from headstack.comparison.differences.estimates import is_mixed
 from headstack.comparison.differences.runs import Side
 from headstack.io import tables
-from headstack.io.columns import Column, Figures, Names, Prose, Words, told
+from headstack.io.columns import Column, Figures, Names, Prose, Words, format_repr
 from headstack.io.counts import agreed, counted
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
@@ -85,7 +85,7 @@ class Estimated(Tabular):
         return iter(self.cells)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), self.headline, "to_csv has them")
+        return format_repr(*self.shown(), self.headline, "to_csv has them")
 
     @property
     def is_decided(self) -> bool:

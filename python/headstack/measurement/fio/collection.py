@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from headstack.io import tables
-from headstack.io.columns import Column, Figures, Names, Words, told
+from headstack.io.columns import Column, Figures, Names, Words, format_repr
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 from headstack.measurement.fio.loads import FIELDS, Load
@@ -41,7 +41,7 @@ class Collection(Tabular):
         return iter(self.loads)
 
     def __repr__(self) -> str:
-        return told(*self.shown(), self.headline, "to_csv has them")
+        return format_repr(*self.shown(), self.headline, "to_csv has them")
 
     @cached_property
     def headline(self) -> str:
