@@ -56,8 +56,8 @@ def parsed(*arguments: str) -> Chooser:
     context = command.make_context("choose", list(arguments))
     given = dict(context.params)
     names = [*given.pop("job"), *given["workloads"]]
-    found: Choosing = _build_search(names, given)
-    return found
+    chooser: Chooser = _build_search(names, given)
+    return chooser
 
 
 def typed(*arguments: str) -> Chooser:

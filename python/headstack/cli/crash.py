@@ -22,7 +22,7 @@ from headstack.crash.findings import Exploration
 from headstack.crash.recorded import FORMS, TEARS
 from headstack.crash.recording import Recording
 from headstack.crash.recording import open as open_journal
-from headstack.crash.replaying import replayed as replay_finding
+from headstack.crash.replaying import replay_finding
 from headstack.crash.showing import WAYS
 from headstack.io import signals
 from headstack.io.columns import Figures, is_plain

@@ -158,7 +158,7 @@ class Device:
         itself, and a missing fsync is rarely found."""
         file_system(kind)
         self._kind = kind
-        every_s = duration_ns("writeback", writeback) / 1e9 if self._asked.crash is not None else 0.0
+        every_s = duration_ns("writeback", writeback) / 1e9 if self._request.crash is not None else 0.0
         with new_file_system(self.path, kind, options) as folder:
             if not every_s:
                 yield folder

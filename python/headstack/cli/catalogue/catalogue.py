@@ -82,7 +82,7 @@ def list_drives(as_json: bool, prices: str | None, **conditions: Any) -> None:
     own_prices = () if prices is None else hs.prices.read(prices)
     names = hs.drives.list(prices=own_prices, **conditions)
     if as_json:
-        print(to_json([Drive.load(name).told(own_prices) for name in names]), end="")
+        print(to_json([Drive.load(name).summary_with(own_prices) for name in names]), end="")
     elif names:
         print_table(*listings.drives(names, own_prices))
     else:

@@ -95,7 +95,7 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
         raise hs.InputError(f"{sheet}: no line has a label and a value, for example 'Capacity: 18TB'")
     drive_sheet = Sheet.of(lines)
     text = drive_sheet.to_toml(_source(source, sheet_name))
-    for line in told(drive_sheet, drive_sheet.estimates()):
+    for line in format_remarks(drive_sheet, drive_sheet.estimates()):
         click.echo(f"headstack: {line}", err=True)
     _check(text)
     if output is None:

@@ -19,9 +19,9 @@ from headstack.cli.output import Outputs, print_table, progress, say, wide_optio
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as compare_with_prediction
 from headstack.comparison.differences.campaign import Campaign
-from headstack.comparison.differences.difference import SAME, Difference, of_sides, share_of
+from headstack.comparison.differences.difference import SAME, Difference, compare_sides, share_of
 from headstack.comparison.differences.difference import TELL as DETECTABLE
-from headstack.comparison.differences.gate import Judged, Kept, judged, limits_of
+from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
 from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.members import read as members_of
@@ -285,9 +285,9 @@ def report_difference(
     detectable = share_of("--tell", options.tell or DETECTABLE)
     outputs = Outputs(paths, Difference)
     difference = make(
-        lambda ours, theirs: of_sides(ours, theirs, same_within, detectable, options.figures, at_any_time)
+        lambda ours, theirs: compare_sides(ours, theirs, same_within, detectable, options.figures, at_any_time)
     )
-    verdicts = judged(limits, difference.cells)
+    verdicts = judge_limits(limits, difference.cells)
     outputs.write(difference, lambda: print_difference(difference))
     if baseline_path is not None:
         write_text(baseline_path, to_baseline(difference.ours.runs))
@@ -303,7 +303,7 @@ def print_difference(difference: Difference) -> None:
         say(remark)
 
 
-def code_of(verdicts: list[Judged]) -> int:
+def code_of(verdicts: list[LimitResult]) -> int:
     """Returns the exit code of the limits, and prints each unmet one on stderr."""
     for verdict in verdicts:
         if exit_code_of(verdict.verdict) != 0:
@@ -312,10 +312,10 @@ def code_of(verdicts: list[Judged]) -> int:
     return next((code for code in (EXIT_LIMIT, EXIT_TOO_SHORT) if code in codes), 0)
 
 
-def exit_code_of(kept: Kept) -> int:
+def exit_code_of(verdict: LimitVerdict) -> int:
     """Returns the exit code of one limit."""
-    match kept:
-        case "kept":
+    match verdict:
+        case "met":
             return 0
         case "exceeded":
             return EXIT_LIMIT
@@ -358,7 +358,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 def print_members(members: list[Member]) -> None:
     """Prints outliers among the members, one per line."""
-    outliers = standing_out(members)
+    outliers = find_outliers(members)
     say("")
     for outlier in outliers:
         say(outlier.in_words)

@@ -263,7 +263,7 @@ def print_trends(trends: list[Trend]) -> None:
             trend.says,
         ]
         for trend in trends
-        if moved(trend)
+        if has_moved(trend)
     ]
     if not rows:
         say("no monitored value has changed")

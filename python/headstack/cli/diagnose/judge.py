@@ -243,7 +243,7 @@ def read_parts(
     from headstack.diagnosis.judging.sources.table import declaration  # start-up time
 
     if live is not None:
-        return living.looks(inputs, parse_seconds("--live", live), session.how)
+        return living.observe(inputs, parse_seconds("--live", live), session.how)
     if server is not None:
         step_s, to_s = parse_seconds("--step", server.step), time.time()
         from_s = to_s - parse_seconds("--since", server.since)

@@ -70,7 +70,7 @@ class HostRequest:
     """Job file of all hosts without one of their own."""
     files: Mapping[str, JobFile]
     """Job files of single hosts, by host name."""
-    ways: Ways
+    ways: HostAccess
     format: FioFormat | None
     """The requested output formats of fio."""
     output: str | None
@@ -104,9 +104,9 @@ class HostRequest:
         """Measures, and prints events on stderr."""
         file = None if self.jobs is None else self.jobs.file
         targets = self.targets if self.jobs is None else self.jobs.places
-        task = Asked(targets, demands, access, options, luns, file, self.files)
+        request = MeasurementRequest(targets, demands, access, options, luns, file, self.files)
         hosts = self.hosts if self.cluster is None else self.cluster
-        return measured_from(hosts, self.own_targets, task, self.ways, progress, print_event)
+        return measure_from(hosts, self.own_targets, request, self.ways, progress, print_event)
 
 
 def print_event(remark: str) -> None:

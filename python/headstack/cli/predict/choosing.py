@@ -205,7 +205,7 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
         "plot": plot,
         **report_writers(report_of),
         # At most a screen, with the parts of the price.
-        "markdown": lambda answer, path: write_text(path, markdown(answer)),
+        "markdown": lambda answer, path: write_text(path, format_markdown(answer)),
         "json": _write_json,
     }
     outputs = Outputs(options, exports)
@@ -261,12 +261,16 @@ def _show_stages(quiet: bool) -> Iterator[Callable[[str, float], object] | None]
 
 def _write_json(answer: Answer, path: str | None = None) -> str:
     """Writes the complete answer as JSON."""
-    return to_json({"version": 1} | asdict(answer), path)
+
+    def with_stored_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {"asked" if name == "inputs" else name: value for name, value in pairs}
+
+    return to_json({"version": 1} | asdict(answer, dict_factory=with_stored_keys), path)
 
 
 def _build_search(names: list[str], options: Mapping[str, Any]) -> Any:
     """Builds the search from the options. Raises ``InputError`` if one of them is invalid."""
-    from headstack.choice.asked import asked  # start-up time
+    from headstack.choice.question_parser import parse_question  # start-up time
 
     scale = 1.0
     if (text := options["scale"]) is not None:

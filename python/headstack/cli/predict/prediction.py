@@ -185,7 +185,7 @@ def predict(
                 exit_interrupted()
     environments = at_loads([demand], parse_positive_numbers("--depth", depth), parse_positive_numbers("--rate", rate))
     measured = all(characterization.how == "measured" for characterization in characterizations)
-    predictions = predicted(environments, characterizations)
+    predictions = predict_all(environments, characterizations)
     if not measured:
         predictions = with_devices(environments, systems, predictions)
 

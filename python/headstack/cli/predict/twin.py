@@ -134,7 +134,7 @@ def learn(
             keep=sessions.append,
         )
     except KeyboardInterrupt:
-        answered = [answer for session in sessions for answer in session.asked]
+        answered = [answer for session in sessions for answer in session.runs]
         if answered:
             with signals.held():
                 write_all([(answers_path, partial(save_answers, answered))])
@@ -144,9 +144,9 @@ def learn(
             )
         return signals.exit_code()
     folder, name = os.path.split(stem)
-    texts = written(calibration, name, _native.version())
+    texts = render_files(calibration, name, _native.version())
     files = [(os.path.join(folder, file), partial(Path.write_text, data=text)) for file, text in texts.items()]
-    answered = [answer for session in sessions for answer in session.asked]
+    answered = [answer for session in sessions for answer in session.runs]
     write_all([(answers_path, partial(save_answers, answered)), *files])
     if plot_path is not None:
         draw_calibration(calibration, plot_path)
@@ -330,8 +330,8 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
     except DoesNotFitError as error:
         rejection = str(error)
     workloads = rounds.held_out(device.may_write)
-    latencies_ns = rounds.measured(device, workloads, seed=seed, progress=progress)
-    cells = [] if calibration is None else rounds.beside(calibration, workloads, latencies_ns, seed)
+    latencies_ns = rounds.measure_rounds(device, workloads, seed=seed, progress=progress)
+    cells = [] if calibration is None else rounds.compare_rounds(calibration, workloads, latencies_ns, seed)
     repeat_errors = {figure: rounds.repeats(latencies_ns, figure) for figure in ("mean", "p99")}
     rows = []
     for number, workload in enumerate(workloads):
@@ -352,7 +352,7 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
     for figure in repeat_errors:
         model_cells = [cell for cell in cells if cell.figure == figure]
         errors = [abs(cell.error) for cell in model_cells]
-        within_interval = [cell.holds for cell in model_cells if cell.holds is not None]
+        within_interval = [cell.is_within_interval for cell in model_cells if cell.is_within_interval is not None]
         covered = (
             f"{sum(within_interval)} of {len(within_interval)} within their intervals"
             if within_interval
@@ -372,7 +372,7 @@ def print_proofs(proofs: Mapping[str, Sequence[Proof]]) -> None:
             errors = proof.errors(family_proofs, figure)
             if not errors:
                 continue
-            coverage = proof.held(family, family_proofs, figure)
+            coverage = proof.coverage(family, family_proofs, figure)
             rows.append(
                 [
                     family,
@@ -419,12 +419,18 @@ def format_mark_errors(marks: Sequence[tuple[float | None, float | None]]) -> st
     )
 
 
+def stranger_row(stranger: Stranger) -> dict[str, object]:
+    """Returns the JSON row of a stranger."""
+    row = asdict(stranger)
+    return {"device": row.pop("device"), "what": row.pop("description"), **row}
+
+
 def validate_strangers(count: int, seed: int, quiet: bool, options: Mapping[str, object]) -> int:
     """Measures devices of no family, and reports those that a family fits."""
     from headstack.twin.strangers import strangers  # start-up time
 
     def write_json(devices: Sequence[Stranger], path: str | None = None) -> str:
-        return written(json.dumps([asdict(device) for device in devices]), path)
+        return written(json.dumps([stranger_row(device) for device in devices]), path)
 
     for name in ("calibration", "html", "markdown"):
         if options[f"{name}_path"] is not None:
@@ -436,7 +442,7 @@ def validate_strangers(count: int, seed: int, quiet: bool, options: Mapping[str,
         if not quiet:
             fits = [f"fits {family}, IOPS within {100 * error:.1f} %" for family, error in stranger.off.items()]
             verdicts = ", ".join([*fits, *(f"does not fit {family}" for family in stranger.refused)])
-            print(f"headstack: {stranger.device}: {stranger.what}: {verdicts}", file=sys.stderr, flush=True)
+            print(f"headstack: {stranger.device}: {stranger.description}: {verdicts}", file=sys.stderr, flush=True)
     outputs.write(strangers_seen, lambda: print_strangers(strangers_seen))
     return 0
 
@@ -445,7 +451,7 @@ def print_strangers(devices: Sequence[Stranger]) -> None:
     """Prints the families that fit each device, and counts mistaken fits."""
     rows = [
         [
-            device.what,
+            device.description,
             ", ".join(device.refused),
             ", ".join(f"{family}, {100 * error:.1f} %" for family, error in device.off.items()),
         ]
@@ -453,7 +459,7 @@ def print_strangers(devices: Sequence[Stranger]) -> None:
     ]
     print_table([Names("device"), Names("does not fit"), Names("fits, IOPS within")], rows)
     refused = sum(not device.off for device in devices)
-    right = sum(bool(device.off) and device.known for device in devices)
+    right = sum(bool(device.off) and device.is_predicted_well for device in devices)
     say(
         f"\n{len(devices)} devices: {refused} fit no wrong kind; {right} fit, held-out IOPS within 3 %; "
         f"{len(devices) - refused - right} are mistaken"
@@ -479,22 +485,22 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
     think times in microseconds. The model is fitted to the first half; the second half shows its error.
     """
     require_numpy()
-    from headstack.twin import recorded  # start-up time
+    from headstack.twin import trace_fit  # start-up time
     from headstack.twin.device import SimulatedDevice  # start-up time
 
     drive = load_system(sheet).system.get("drive", {}).get("disk")
     if drive is None or "points" not in drive["mechanics"]["seek"]:
         raise InputError(f"{sheet}: not a disk with a seek curve of points")
-    whole_recording = recorded.load_validate(trace)
-    first, second = (recorded.half(*whole_recording, second=is_second) for is_second in (False, True))
-    fitted = recorded.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
+    whole_recording = trace_fit.load_validate(trace)
+    first, second = (trace_fit.half(*whole_recording, second=is_second) for is_second in (False, True))
+    fitted = trace_fit.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
     ((kind, description),) = fitted["drive"].items()
     renamed = {kind: {**description, "name": f"Twin of {os.path.basename(trace)}"}}
     sources = {"default": f"A calibrated: the first half of {os.path.basename(trace)}, and {sheet}"}
     write_text(output, _native.drive_to_toml(renamed, sources))
     for name, (requests, answers) in (("learnt from", first), ("held out", second)):
         times = SimulatedDevice(fitted).ask(requests).response_ns
-        error = recorded.demerit(answers.response_ns, times)
+        error = trace_fit.demerit(answers.response_ns, times)
         say(f"{name}: {len(requests):,} requests, demerit {100 * error:.2f} % of the mean")
     say(f"wrote {output}")
     return 0

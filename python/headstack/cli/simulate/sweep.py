@@ -205,7 +205,7 @@ def check_suffix(output: str) -> None:
 
 def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """Prints the best configurations, and counts impossible and failed ones."""
-    from headstack.simulation.report import shown  # start-up time
+    from headstack.simulation.report import configuration_columns  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:

@@ -133,7 +133,7 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         raise InputError("--volumes: needs --map")
     outputs = Outputs(options, Results, volumes=write_volumes_csv)
     playback = Playback(access_of(options), options["writes"], options["realtime"])
-    request = Asked(
+    request = ReplayRequest(
         open_trace((trace,), cast(SourceOptions, options)), systems, tuple(split_list(mode)), settings, values, playback
     )
     with show_progress("replay", quiet) as show, measurement_progress(quiet) as show_measurement:
