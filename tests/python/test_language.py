@@ -130,7 +130,7 @@ def test_documentation_has_no_pattern(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "command"), every(main), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+    ("words", "command"), list(every(main)), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
 def test_help_has_no_pattern(words: tuple[str, ...], command: click.Command) -> None:
     texts = [command.help or "", *(getattr(parameter, "help", None) or "" for parameter in command.params)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
-    from headstack.report.figures import Asked
+    from headstack.report.figures import RunInputs
 
 Decision = Literal["meets", "does not", "undecided"]
 """The decision on a limit, or on all limits of a system."""
@@ -133,7 +133,7 @@ class Choice:
     """The array's file, for ``run``, ``serve`` and ``sweep``."""
     costs: tuple[float, ...] = ()
     """Values of all objectives, in their order; empty for a single objective."""
-    inputs: Asked | None = field(default=None, compare=False, repr=False)
+    inputs: RunInputs | None = field(default=None, compare=False, repr=False)
     """Inputs of its long run, from which a page can recompute it; ``None`` if it had none."""
 
     @property

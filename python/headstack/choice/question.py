@@ -23,7 +23,7 @@ from headstack.choice.rebuilding import rebuild_h
 from headstack.choice.search import KINDS, Key, Search, SearchResult, Tested
 from headstack.choice.simulations import OverloadRates, Simulations, Trial
 from headstack.choice.space import Candidate, Space, array_of, toml_of
-from headstack.report.figures import Asked
+from headstack.report.figures import RunInputs
 from headstack.simulation.shards import Shard
 
 
@@ -163,7 +163,7 @@ class Question:
             costs=tuple(self._cost_by(name, tested) for name in job.objectives) if len(job.objectives) > 1 else (),
         )
 
-    def _inputs_of(self, tested: Tested) -> Asked:
+    def _inputs_of(self, tested: Tested) -> RunInputs:
         """Returns the inputs of the run behind the answer, so that a page can recompute it."""
         runs, trial = self.runs(self.job), Trial(tested.candidate, tested.requests)
         (row,) = runs.rows([trial])

@@ -23,7 +23,20 @@ from headstack.choice.words import (
     remarks,
     split_constraint,
 )
-from headstack.report.figures import Asked, Axis, Bars, Cell, Figure, Limit, Lines, Mark, Report, Section, Series, Table
+from headstack.report.figures import (
+    Axis,
+    Bars,
+    Cell,
+    Figure,
+    Limit,
+    Lines,
+    Mark,
+    Report,
+    RunInputs,
+    Section,
+    Series,
+    Table,
+)
 from headstack.report.looks import COLOURS
 from headstack.results.words import number as digits
 
@@ -107,11 +120,11 @@ def report_of(answer: Answer) -> Report:
         headline(answer),
         sections,
         version=version(),
-        asked=partial(_inputs_of, answer),
+        inputs=partial(_inputs_of, answer),
     )
 
 
-def _inputs_of(answer: Answer) -> list[Asked]:
+def _inputs_of(answer: Answer) -> list[RunInputs]:
     return [choice.inputs for _, choice in ranked(answer) if choice.inputs is not None]
 
 

@@ -22,7 +22,7 @@ from headstack.choice.rebuilding import schedule_while_rebuilding
 from headstack.choice.run_rows import COLUMNS, RunRow
 from headstack.choice.space import Candidate, Family, array_of, blueprint_of
 from headstack.io.atomic_files import write_text
-from headstack.report.figures import Asked
+from headstack.report.figures import RunInputs
 from headstack.results.explorer_queries import figures_of
 from headstack.results.intervals.described import described
 from headstack.results.intervals.model_errors import DESCRIBED, ModelError, bare, model_errors
@@ -334,7 +334,7 @@ class Simulations:
             raise InputError(f"{trial.candidate.name}: {spec}")
         return spec
 
-    def inputs_of(self, trial: Trial, row: RunRow) -> Asked:
+    def inputs_of(self, trial: Trial, row: RunRow) -> RunInputs:
         """Returns the inputs of a run, so that it can be recomputed, with its result."""
         candidate, demand = trial.candidate, self.job.demand
         figures, why = figures_of(dict(row.figures)), ""
@@ -343,7 +343,9 @@ class Simulations:
         values = dict([*candidate.fields(), *self._options(trial, demand)])
         host = candidate.family.host
         name = candidate.family.name if host is None else host.name
-        return Asked(name, demand.name, values, figures, None, blueprint_of(candidate.family), demand.blueprint, why)
+        return RunInputs(
+            name, demand.name, values, figures, None, blueprint_of(candidate.family), demand.blueprint, why
+        )
 
     def model_error(self, trial: Trial) -> ModelError | None:
         """Returns the model's error of a system in a run, as in complete results."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headstack._native import version
-from headstack.report.figures import Asked, Axis, Bars, Lines, Provenance, Report, Section, Series, Table
+from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, RunInputs, Section, Series, Table
 from headstack.results.explorer_queries import figures_of, request_of
 from headstack.results.report import BAND, MEANS, RESPONSE, THROUGHPUT, provenance_of
 from headstack.results.words import words_of
@@ -38,7 +38,7 @@ def report_of(comparison: Compared) -> Report:
         runs,
         version(),
         remarks="\n\n".join(remarks),
-        asked=partial(_inputs_of, comparison),
+        inputs=partial(_inputs_of, comparison),
     )
 
 
@@ -128,13 +128,13 @@ def _table(comparison: Compared) -> Table:
     return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
 
 
-def _inputs_of(comparison: Compared) -> list[Asked]:
+def _inputs_of(comparison: Compared) -> list[RunInputs]:
     sides = [side for point in comparison for side in (point.measured, point.predicted)]
     unknown = "its table does not contain the workload"
     return [
         request_of(side.results[side.index], side.results.whole(side.index))
         if side.results is not None
-        else Asked(side.system, "", {}, figures_of(side.figures), refused=unknown)
+        else RunInputs(side.system, "", {}, figures_of(side.figures), refused=unknown)
         for side in sides
     ]
 

@@ -81,8 +81,8 @@ def _decide_looks(report: Report) -> Report:
 
 def _page_data(report: Report, is_inline: bool) -> dict[str, Any]:
     """Returns the data that the page reads: see ``Given`` in web/src/report.ts."""
-    content = asdict(replace(report, asked=tuple))
-    del content["asked"]
+    content = asdict(replace(report, inputs=tuple))
+    del content["inputs"]
     descriptions: dict[str, int] = {}
     by_hash: dict[str, int] = {}
     for run in content["runs"]:

@@ -20,7 +20,7 @@ def to_markdown(report: Report) -> str:
     headline, *rest = _paragraphs(report.summary) or [report.title]
     lines = [f"**{escaped(headline)}**", "", *(f"{escape_line_start(part)}\n" for part in rest)]
     if report.question:
-        lines += [f"Asked: {escaped(report.question)}", ""]
+        lines += [f"Question: {escaped(report.question)}", ""]
     figures = [figure for section in report.sections for figure in section.figures]
     shown = [f"- {escape_line_start(figure.title)}: {escaped(figure.says)}" for figure in figures if figure.says]
     lines += [*shown, ""] if shown else []

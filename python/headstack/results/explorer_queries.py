@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headstack import _native
 from headstack._native import InputError
 from headstack.catalogue.options import CHANGES, IN_RESULTS, OPTIONS
-from headstack.report.figures import Asked, Lines, Report, Series
+from headstack.report.figures import Lines, Report, RunInputs, Series
 
 if TYPE_CHECKING:
     from headstack.results.table import Row
@@ -61,18 +61,18 @@ class VariableCurves:
     """Descriptions that the catalogue does not have, as ``Stated`` in web/src/engine.ts."""
 
 
-def request_of(row: Row, whole: Row) -> Asked:
+def request_of(row: Row, whole: Row) -> RunInputs:
     """Returns the request that repeats a run of results."""
     figures = figures_of(row)
     why = _refused(whole)
     if why:
-        return Asked(row["system"], "", {}, figures, refused=why)
+        return RunInputs(row["system"], "", {}, figures, refused=why)
     named = [option.name for option in OPTIONS if option.name in row and option.name not in (*IN_RESULTS, "interval")]
     workload = whole["workload"]
     values = {name: str(row[name]) for name in named} | ({"seed": str(row["seed"])} if row["seed"] != 1 else {})
     demand = workload["name"] if workload["name"] in _demands() else ""
     described = described_of({"system": whole["system"]["description"], "workload": workload})
-    return Asked(row["system"], demand, values | load_of(workload, row["depth"]), figures, described)
+    return RunInputs(row["system"], demand, values | load_of(workload, row["depth"]), figures, described)
 
 
 def figures_of(row: Row) -> dict[str, float]:
@@ -106,8 +106,8 @@ def _refused(whole: Row) -> str:
 def variable_curves(report: Report) -> VariableCurves:
     """Finds the curves of a report that can be varied, and the reasons why others cannot."""
     result = VariableCurves()
-    by_figure: dict[float, list[Asked]] = {}
-    for request in report.asked():
+    by_figure: dict[float, list[RunInputs]] = {}
+    for request in report.inputs():
         for value in request.figures.values():
             by_figure.setdefault(value, []).append(request)
     questions: dict[int, _Question | str] = {}
@@ -120,7 +120,7 @@ def variable_curves(report: Report) -> VariableCurves:
         for series in figure.series:
             if series.published:
                 continue
-            runs: Sequence[tuple[str, Asked | None]] = _runs(series, by_figure) or [(series.name, None)]
+            runs: Sequence[tuple[str, RunInputs | None]] = _runs(series, by_figure) or [(series.name, None)]
             for name, run in runs:
                 if run is not None and id(run) not in questions:
                     questions[id(run)] = _question(run, result.files)
@@ -141,7 +141,7 @@ def variable_curves(report: Report) -> VariableCurves:
     return result
 
 
-def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[tuple[str, Asked]]:
+def _runs(series: Series, by_figure: Mapping[float, Sequence[RunInputs]]) -> list[tuple[str, RunInputs]]:
     """Returns the name and run of each point of a series; empty if a point of a line has no run. Without lines, points
     without a run are skipped."""
     runs = []
@@ -156,7 +156,7 @@ def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[tu
     return runs
 
 
-def _run(x: float, y: float, by_figure: Mapping[float, Sequence[Asked]]) -> Asked | None:
+def _run(x: float, y: float, by_figure: Mapping[float, Sequence[RunInputs]]) -> RunInputs | None:
     """Returns the run that has both figures of a point, else one that has a figure with a fractional part, which
     no other run has by chance."""
     runs = [[run for run in by_figure.get(value, ()) if not float(value).is_integer()] for value in (y, x)]
@@ -180,7 +180,7 @@ class _Question:
         return self.system, self.demand, self.load, tuple(sorted(self.values.items()))
 
 
-def _question(request: Asked, files: dict[str, dict[str, Any]]) -> _Question | str:
+def _question(request: RunInputs, files: dict[str, dict[str, Any]]) -> _Question | str:
     """Returns the question that repeats a run, or the reason why there is none. Adds descriptions that the catalogue
     lacks to ``files``."""
     if request.refused:
@@ -215,7 +215,7 @@ def _question(request: Asked, files: dict[str, dict[str, Any]]) -> _Question | s
 Blueprint = Mapping[str, Any]
 
 
-def _demand(request: Asked) -> tuple[str, Blueprint | None]:
+def _demand(request: RunInputs) -> tuple[str, Blueprint | None]:
     """Returns the name of a run's workload in the page, and its blueprint."""
     if not request.demand:
         return "", None
@@ -225,7 +225,7 @@ def _demand(request: Asked) -> tuple[str, Blueprint | None]:
     return (name if blueprint == listed else f"{name}.toml"), blueprint
 
 
-def _systems(name: str, request: Asked) -> Iterable[tuple[str, Blueprint]]:
+def _systems(name: str, request: RunInputs) -> Iterable[tuple[str, Blueprint]]:
     """Yields candidates for a system, as its name in the page and its blueprint: the run's own, the file of that name
     in the catalogue, or the exact description."""
     listed = _native.system_blueprint(name, []) if name in _catalogue() else None
@@ -284,7 +284,7 @@ def _demand_of(spec: Mapping[str, Any]) -> Row:
     return workload
 
 
-def _is_as_stated(spec: Mapping[str, Any], request: Asked) -> bool:
+def _is_as_stated(spec: Mapping[str, Any], request: RunInputs) -> bool:
     """Whether a question describes exactly the system and workload that the run states; true if it states none."""
     return request.described is None or described_of(spec) == request.described
 

@@ -14,7 +14,6 @@ from headstack._native import version
 from headstack.catalogue.scenario import Scenario
 from headstack.io.counts import agreed, counted
 from headstack.report.figures import (
-    Asked,
     Axis,
     Bars,
     Cell,
@@ -23,6 +22,7 @@ from headstack.report.figures import (
     Lines,
     Provenance,
     Report,
+    RunInputs,
     Section,
     Series,
     Table,
@@ -69,10 +69,10 @@ def report_of(results: ResultTable) -> Report:
     remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in notes), origin(results)])
     runs = provenance(results)
     requests = partial(requests_of, results)
-    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, asked=requests)
+    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, inputs=requests)
 
 
-def requests_of(results: ResultTable) -> list[Asked]:
+def requests_of(results: ResultTable) -> list[RunInputs]:
     """Returns the request that repeats each run."""
     return [request_of(row, results.whole(index)) for index, row in enumerate(results)]
 

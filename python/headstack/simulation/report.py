@@ -185,7 +185,7 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
         sections,
         version=version(),
         remarks=remark,
-        asked=partial(swept.inputs_of_runs, where),
+        inputs=partial(swept.inputs_of_runs, where),
     )
 
 

@@ -22,7 +22,7 @@ from headstack.catalogue.system import load_system
 from headstack.io.atomic_files import write_all
 from headstack.io.json_text import key_of
 from headstack.io.tables import CSV, PARQUET, copy_to
-from headstack.report.figures import Asked
+from headstack.report.figures import RunInputs
 from headstack.results.explorer_queries import described_of, figures_of
 from headstack.results.intervals.described import described
 from headstack.results.intervals.model_errors import DESCRIBED, columns_of, model_errors
@@ -32,7 +32,7 @@ from headstack.simulation.runs import changing, check, several
 from headstack.simulation.shards import Shard, copy_shard
 
 if TYPE_CHECKING:
-    from headstack.report.figures import Asked
+    from headstack.report.figures import RunInputs
 
 SYSTEM, DEMAND, OPTION = "system", "demand", "option"
 """Kinds of fields."""
@@ -409,7 +409,7 @@ class SweptRuns:
                 # Only found when values are compared, such as text with numbers.
                 raise _no_condition(str(where), _reason(error)) from None
 
-    def inputs_of_runs(self, where: str | None = None) -> list[Asked]:
+    def inputs_of_runs(self, where: str | None = None) -> list[RunInputs]:
         """Returns the inputs of the first configurations, as many as a report lists, so that they can be recomputed.
 
         >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
@@ -429,7 +429,7 @@ class SweptRuns:
             why = "the page does not have its schedule of faults" if values.get(FAULTS, "none") != "none" else ""
             figures = figures_of(row)
             demand = self._plan.workload or ""
-            inputs.append(Asked(system, demand, values, figures, described, of_system, of_demand, why))
+            inputs.append(RunInputs(system, demand, values, figures, described, of_system, of_demand, why))
         return inputs
 
     def rows_with_model_errors(

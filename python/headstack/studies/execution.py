@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from headstack.catalogue.options import Spec
-from headstack.report.figures import Asked, Figure, Provenance, Table
+from headstack.report.figures import Figure, Provenance, RunInputs, Table
 from headstack.results.report import requests_of
 from headstack.results.results import Results
 from headstack.results.table import Row
@@ -179,7 +179,7 @@ def _as_chosen(other: GridResult, grid: GridResult) -> GridResult:
     return replace(other, grid=grid.grid, keys=keys)
 
 
-def _inputs_of(grids: Sequence[GridResult]) -> list[Asked]:
+def _inputs_of(grids: Sequence[GridResult]) -> list[RunInputs]:
     """Returns the inputs of the grids' runs, so that they can be recomputed."""
     return [inputs for grid in grids if grid.results is not None for inputs in requests_of(grid.results)]
 

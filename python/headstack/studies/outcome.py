@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack.io.stored import Stored
-from headstack.report.figures import Asked, Claim, Figure, Provenance, Report, Section, Table
+from headstack.report.figures import Claim, Figure, Provenance, Report, RunInputs, Section, Table
 from headstack.report.looks import with_looks
 from headstack.results.words import words_of
 from headstack.studies.claims import Judged, Verdict
@@ -41,7 +41,7 @@ class Outcome:
     data: Mapping[str, QueryResult]
     """The tables of the grids and the derived ones, by name."""
     version: str
-    inputs: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    inputs: Callable[[], Sequence[RunInputs]] = field(default=tuple, compare=False, repr=False)
     """Returns the inputs of the runs, for a report whose curves can be varied."""
 
     @classmethod
@@ -53,7 +53,7 @@ class Outcome:
         tables: list[Table],
         runs: list[Provenance],
         data: Mapping[str, QueryResult],
-        inputs: Callable[[], Sequence[Asked]] = tuple,
+        inputs: Callable[[], Sequence[RunInputs]] = tuple,
     ) -> Outcome:
         """Creates the outcome of a study."""
         return cls(
@@ -97,7 +97,7 @@ class Outcome:
             runs=self.runs,
             version=self.version,
             sources=self.sources,
-            asked=self.inputs,
+            inputs=self.inputs,
         )
 
     def to_json(self) -> str:
@@ -105,7 +105,7 @@ class Outcome:
         values = {
             attribute.name: getattr(self, attribute.name)
             for attribute in fields(self)
-            if attribute.name not in ("data", "runs", "asked")
+            if attribute.name not in ("data", "runs", "inputs")
         }
         runs = [{key: value for key, value in vars(run).items() if key != "description"} for run in self.runs]
         return json.dumps(STORED.head | values | {"runs": runs}, indent=1, default=_stored_dict) + "\n"

@@ -19,8 +19,8 @@ from headstack.cli.output import Outputs, print_table, progress, say, wide_optio
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as compare_with_prediction
 from headstack.comparison.differences.campaign import Campaign
+from headstack.comparison.differences.difference import DETECT as DETECTABLE
 from headstack.comparison.differences.difference import SAME, Difference, compare_sides, share_of
-from headstack.comparison.differences.difference import TELL as DETECTABLE
 from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
 from headstack.comparison.members import Member, find_outliers
@@ -33,7 +33,7 @@ from headstack.io.values import percent, whole
 EXIT_LIMIT, EXIT_TOO_SHORT = 1, 4
 PAIRS = "10"
 OF_POINTS = ("tolerance", "fail_below", "members")
-OF_RUNS = ("same_within", "tell", "figures", "fail_if")
+OF_RUNS = ("same_within", "detect", "figures", "fail_if")
 OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
 """Options of each form of the command: points, runs, and runs that it makes itself."""
 
@@ -50,7 +50,7 @@ class Options:
     warm_ups: str | None
     keep: str | None
     same_within: str | None
-    tell: str | None
+    detect: str | None
     figures: str | None
     fail_if: tuple[str, ...]
     quiet: bool
@@ -131,7 +131,9 @@ class RunsCommand(Brief):
     help=f"For runs: differences within this count as equivalent.  [default: {SAME}]",
 )
 @click.option(
+    "--detect",
     "--tell",
+    "detect",
     metavar="PERCENT",
     help=f"For runs: print how many more runs would show a difference of this size.  [default: {DETECTABLE}]",
 )
@@ -282,7 +284,7 @@ def report_difference(
     """Prints and writes the difference; returns the exit code."""
     limits = limits_of(options.fail_if)
     same_within = share_of("--same-within", options.same_within or SAME)
-    detectable = share_of("--tell", options.tell or DETECTABLE)
+    detectable = share_of("--detect", options.detect or DETECTABLE)
     outputs = Outputs(paths, Difference)
     difference = make(
         lambda ours, theirs: compare_sides(ours, theirs, same_within, detectable, options.figures, at_any_time)

@@ -65,7 +65,7 @@ class Estimated(Tabular):
     theirs: Side
     cells: tuple[Cell, ...]
     same: float
-    tell: float
+    detect: float
     follows: tuple[str, ...]
     """Loads whose bandwidth is no separate question."""
     left_out: tuple[str, ...]
@@ -130,7 +130,7 @@ class Estimated(Tabular):
         return f"{name} and {other}: {self._answer(first)}{same}"
 
     def _answer(self, cell: Cell) -> str:
-        return " ".join((self._name(cell), cell.in_words(self.same, self.tell)))
+        return " ".join((self._name(cell), cell.in_words(self.same, self.detect)))
 
     def _name(self, cell: Cell) -> str:
         """Returns the name of a cell's figure, with its load if there are several."""
@@ -174,7 +174,7 @@ class Estimated(Tabular):
                     f"{cell.estimate.p:.2g}",
                     "" if math.isnan(cell.p_held) else f"{cell.p_held:.2g}",
                     "" if permuted is None else f"{permuted:.2g}",
-                    cell.in_words(self.same, self.tell),
+                    cell.in_words(self.same, self.detect),
                     "\n".join(cell.apart),
                 ]
             )
@@ -277,7 +277,7 @@ class Estimated(Tabular):
             "theirs": self.theirs.name,
             "headline": self.headline,
             "same_within": self.same,
-            "tell": self.tell,
+            "detect": self.detect,
             "at_any_time": self.at_any_time,
             "figures": self.figures(),
             "remarks": self.remarks,

@@ -70,7 +70,7 @@ def _table(difference: Estimated) -> Table:
     for cell in difference.cells:
         low, high = (_percent(end) for end in cell.interval)
         p_holm = None if math.isnan(cell.p_held) else cell.p_held
-        verdict = cell.in_words(difference.same, difference.tell)
+        verdict = cell.in_words(difference.same, difference.detect)
         ends = _percent(cell.estimate.log), low, high
         rows.append((cell.load, cell.name, cell.ours, cell.theirs, *ends, cell.estimate.p, p_holm, verdict))
         texts.append(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.diagnosis.judging.verdict import FINE, Kind, Verdict
+from headstack.diagnosis.judging.verdict import FINE, OLD_KINDS, Kind, Verdict
 
 MARK = "headstack_judge_history"
 """Key that identifies our entries; its value is the version."""
@@ -34,7 +34,10 @@ class Entry:
     @staticmethod
     def of(plain: Mapping[str, Any]) -> Entry:
         """Returns the entry of a history's line, without its evidence."""
-        return Entry(**{field.name: plain[field.name] for field in fields(Entry)})
+        entry = {field.name: plain[field.name] for field in fields(Entry)}
+        for key in ("kind", "before"):
+            entry[key] = OLD_KINDS.get(entry[key], entry[key])
+        return Entry(**entry)
 
 
 def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:

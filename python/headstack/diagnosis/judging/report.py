@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from headstack._native import version
-from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW
+from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED
 from headstack.report.figures import Axis, Cell, Figure, Limit, Lines, Report, Section, Series, Table
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _groups(verdicts: Sequence[Verdict]) -> list[str]:
     actions = [
         f"{verdict.host} {verdict.disk}: {verdict.next_step}".strip() for verdict in verdicts if verdict.kind == SLOW
     ][:DRAWN_MAX]
-    undecided = sum(verdict.kind == CANNOT_TELL for verdict in verdicts)
+    undecided = sum(verdict.kind == UNDECIDED for verdict in verdicts)
     if undecided:
         actions.append(
             f"{undecided:,} {'disk is' if undecided == 1 else 'disks are'} undecided; the table states which data are "

@@ -6,7 +6,7 @@ import math
 
 from headstack.diagnosis.judging.fleet import DOUBT, Disk, Facts
 from headstack.diagnosis.judging.steps import STEP_S, STREAMS
-from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict
+from headstack.diagnosis.judging.verdict import FINE, SLOW, UNDECIDED, Cause, Slower, Verdict
 
 REQUESTS = {"read": "reads", "write": "writes", "all": "requests"}
 AGAINST = {
@@ -49,7 +49,7 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
         if facts.share >= DOUBT:
             watch = "Judge again when two more hours are logged."
         why = facts.missing[0].upper() + facts.missing[1:] + "."
-        return Verdict(kind=CANNOT_TELL, why=why, next_step=watch, confidence=None, **facts_of_disk)  # type: ignore[arg-type]
+        return Verdict(kind=UNDECIDED, why=why, next_step=watch, confidence=None, **facts_of_disk)  # type: ignore[arg-type]
     assert facts.method is not None
     requests, against = REQUESTS[STREAMS[facts.stream]], AGAINST[facts.method]
     if not facts.slow:

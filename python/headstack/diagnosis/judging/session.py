@@ -16,10 +16,11 @@ from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.sources.files import How
 from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.verdict import (
-    CANNOT_TELL,
     FALSE_SHARE,
     KINDS,
+    OLD_KINDS,
     SLOW,
+    UNDECIDED,
     Cause,
     Judgement,
     Kind,
@@ -36,7 +37,7 @@ MARK = "headstack_judge"
 """Key that identifies our state files; its value is the version."""
 VERSION = 1
 
-ALL_FINE, SOME_SLOW, NOTHING_TOLD = 0, 1, 4
+ALL_FINE, SOME_SLOW, NONE_DECIDED = 0, 1, 4
 """Exit codes."""
 
 
@@ -133,7 +134,7 @@ class Session:
     def exit_code(self) -> int:
         """The exit code of the command."""
         codes = {exit_code_of(verdict.kind) for verdict in self.verdicts}
-        return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NOTHING_TOLD)
+        return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NONE_DECIDED)
 
     def document(self) -> Document:
         """Returns all results in JSON's form."""
@@ -191,8 +192,8 @@ def exit_code_of(kind: Kind) -> int:
             return SOME_SLOW
         case "fine":
             return ALL_FINE
-        case "cannot tell":
-            return NOTHING_TOLD
+        case "undecided":
+            return NONE_DECIDED
     assert_never(kind)
 
 
@@ -208,7 +209,7 @@ def headline(session: Session) -> str:
     elif disks > 1:
         stand = sum(verdict.stands for verdict in session.verdicts)
         slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
-    undecided = f"; {count[CANNOT_TELL]:,} undecided" if count[CANNOT_TELL] else ""
+    undecided = f"; {count[UNDECIDED]:,} undecided" if count[UNDECIDED] else ""
     return f"{slow}{undecided}"
 
 
@@ -230,6 +231,7 @@ def verdict_of(data: Mapping[str, Any]) -> Verdict:
     return Verdict(
         **dict(data)
         | {
+            "kind": OLD_KINDS.get(data["kind"], data["kind"]),
             "slower": None if slower is None else Slower(**slower),
             "cause": None if cause is None else Cause(**cause),
             "course": course,

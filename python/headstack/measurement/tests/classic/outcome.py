@@ -183,7 +183,7 @@ def report_of(test: Outcome) -> Report:
         provenance(test.results),
         version(),
         remarks=remarks,
-        asked=queries,
+        inputs=queries,
     )
 
 
