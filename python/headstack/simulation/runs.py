@@ -159,8 +159,8 @@ def specify_described(
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
             changed_system = changed(system, chosen)
-            spec = first_spec(changed_system, demand or one_size(chosen))
-            spec = applied(spec, chosen)
+            spec = shared_spec(changed_system, demand or one_size(chosen))
+            spec = applied(spec, chosen) if chosen else copy.deepcopy(spec)
             spec["labels"] = labels_of(spec["system"], chosen)
             spec[DESCRIBED] = described(changed_system, changing(spec, chosen))
             specs.append(spec)
@@ -206,10 +206,16 @@ def labels_of(system: dict[str, Any], chosen: Mapping[str, str]) -> list[tuple[s
 
 def first_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
     """Returns a run with nothing varied yet, whose load may still be missing."""
+    return copy.deepcopy(shared_spec(system, demand))
+
+
+def shared_spec(system: Drive | Array, demand: Workload | Scenario | None) -> Spec:
+    """Returns a run that shares the descriptions of its system and its load, so neither may be changed in it."""
+    load = "scenario" if isinstance(demand, Scenario) else "workload"
     return {
         "system_name": system.name,
-        "system": copy.deepcopy(system.system),
-        **(demand.demand if demand is not None else {}),
+        "system": system.system,
+        **({load: demand.description} if demand is not None else {}),
         "span": system.span,
         "seed": 1,
         "interval_ns": None,
