@@ -59,8 +59,9 @@ COMMANDS = {
     "measure-agent": "measure.hosts",
     "completion": "completion",
     "man": "man",
+    "identify": "identify",
 }
-"""The modules of the commands; the last four are hidden."""
+"""The modules of the commands; the last five are hidden."""
 
 MOVED = {
     "sweep-merge": ("sweep", "merge"),
@@ -128,13 +129,16 @@ class Cli(Late):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command, by an earlier name too, which prints the name of today."""
+        """Finds a command, by an earlier name too, which prints the name of today; a file that is no command is
+        identified."""
         if args and args[0] in MOVED:
             today = MOVED[args[0]]
             # A shell that completes a line shows what is printed.
             if not ctx.resilient_parsing:
                 note_of_name(args[0], " ".join(today))
             args = [*today, *args[1:]]
+        elif args and args[0] not in COMMANDS and os.path.exists(args[0]):
+            args = ["identify", *args]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -241,6 +245,7 @@ def main(context: click.Context) -> None:
     headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 20TB --among nearline
     headstack judge iostat.log                               find slow disks
     headstack compare before.json after.json                 compare two fio runs
+    headstack FILE                                           see which command takes a file
     headstack demo                                           see an answer first
     """
     if context.invoked_subcommand is None:
