@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
+from headstack.cli.answers import answer_of_exploration, answer_of_journal
 from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
@@ -187,7 +188,7 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
             check_timeout=given["check_timeout"],
             progress=show,
         )
-    outputs.write(found, lambda: say(str(found)))
+    outputs.write(found, lambda: say(f"{answer_of_exploration(found)}\n\n{found}"))
     if found.ended_by == "interrupted":
         return signals.exit_code()
     return FOUND if found else 0
@@ -290,6 +291,7 @@ def shown_as_json(what: Mapping[str, object], path: Path | None = None) -> str:
 def show_words(recording: Recording, moments: list[Moment]) -> None:
     """Prints the contents of a journal: its counts, and a table of its largest windows."""
     d = recording.described
+    say(f"{answer_of_journal(moments, d)}\n")
     cache = "a volatile cache" if d["has_volatile_cache"] else "no volatile cache"
     say(f"a device of {format_bytes(d['capacity_bytes'])} in blocks of {format_bytes(d['block_bytes'])}, with {cache}")
     say(
@@ -304,9 +306,7 @@ def show_words(recording: Recording, moments: list[Moment]) -> None:
         say(f"the journal ends within a record; the last {d['left_bytes']:,} bytes are ignored")
     elif not d["is_finished"]:
         say("the journal was not closed")
-    possible = sum(moment["possible"] for moment in moments)
-    amount = f"{possible:,.0f}" if possible < 1e9 else f"{possible:.2g}"
-    say(f"{len(moments):,} windows, {amount} subsets of open changes; the largest windows:")
+    say("the largest windows:")
     largest = sorted(moments, key=lambda moment: (-moment["open"], moment["events"]))[:SHOWN]
     columns = (Figures("at\nms"), Figures("after\nmarks"), Figures("open\nchanges"), Figures("subsets"))
     rows = [

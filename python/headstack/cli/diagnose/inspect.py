@@ -15,7 +15,7 @@ from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT_FOLDER, SOURCE, check_folder, read_from
 from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
-from headstack.cli.output import Outputs, wide_option
+from headstack.cli.output import Outputs, verbose_option, wide_option
 from headstack.diagnosis.inspection.inspect import compare, judge
 from headstack.diagnosis.inspection.inspect import inspect as asked
 from headstack.io.tables import written
@@ -29,7 +29,7 @@ EXIT_REPLACE = 1
 def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     """How devices are shown: as tables, or as JSON."""
     json_option = output_options(json=None)
-    return json_option(wide_option(command))
+    return json_option(wide_option(verbose_option(command)))
 
 
 DATABASE_OPTION = click.option(

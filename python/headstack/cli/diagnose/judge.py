@@ -18,7 +18,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import KEPT, SOURCE, read_from
 from headstack.cli.formats import output_options, report_writers
-from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_notes_of, print_table, say, verbose_option, wide_option
 from headstack.diagnosis.judging.verdict import FINE
 from headstack.io import signals
 from headstack.io.columns import Column, Figures, Names, Prose, Words
@@ -38,8 +38,8 @@ COLUMNS: tuple[Column, ...] = (
     Words("verdict", 0),
     Words("since\n(UTC)", 1),
     Figures("times as\nslow", 1),
-    Figures("sure\n%", 2),
-    Words("held\nagainst", 4),
+    Figures("confidence\n%", 2),
+    Words("compared\nwith", 4),
     Prose("why", 2),
     Prose("cause", 3),
     Prose("next step", 1),
@@ -121,6 +121,7 @@ FINE_SHOWN = 24
 )
 @output_options(json=None, html=None, markdown=None)
 @wide_option
+@verbose_option
 @signals.held()
 def judge(
     inputs: tuple[str, ...],
@@ -344,9 +345,10 @@ def print_verdicts(session: Session) -> None:
     """The table, the slow first, and what has to be known of it."""
     from headstack.diagnosis.judging.session import headline  # start-up time
 
-    told = [one for one in session.verdicts if one.kind != FINE]
+    say(f"{headline(session)}\n")
+    notable = [one for one in session.verdicts if one.kind != FINE]
     fine = [one for one in session.verdicts if one.kind == FINE]
-    shown = told + (fine if len(fine) <= FINE_SHOWN else [])
+    shown = notable + (fine if len(fine) <= FINE_SHOWN else [])
     if shown:
         columns, rows = COLUMNS, [row_of(one) for one in shown]
         empty = {n for n, column in enumerate(columns) if column.rank and not any(row[n] for row in rows)}
@@ -355,9 +357,7 @@ def print_verdicts(session: Session) -> None:
         print()
     if len(fine) > FINE_SHOWN:
         say(f"{len(fine):,} more disks are fine (--json lists all)")
-    say(headline(session))
-    for caveat in session.caveats:
-        say(f"note: {caveat}")
+    print_notes_of(session.caveats)
 
 
 def row_of(one: Verdict) -> list[str]:

@@ -14,13 +14,14 @@ from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
 from headstack.cli.loading import with_subcommands
-from headstack.cli.output import Outputs, print_table, progress, say, wide_option
+from headstack.cli.output import Outputs, print_notes_of, print_table, progress, say, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, Grouped
 from headstack.cli.simulate.varying import option_of
 from headstack.io import signals
 from headstack.io.atomic_files import write_all
 from headstack.results.answers import overlap, whole
 from headstack.results.table import between
+from headstack.results.words import UNDECIDED
 from headstack.simulation.designs import SAMPLES
 from headstack.simulation.shards import Shard
 from headstack.simulation.shards import merge as merged
@@ -96,6 +97,7 @@ def options_of_runs(command: Command) -> Command:
     "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
 )
 @wide_option
+@verbose_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @options_of_runs
 def sweep(
@@ -205,24 +207,26 @@ def checked_ending(output: str) -> None:
 
 def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """The best configurations, and what became of the others."""
-    from headstack.simulation.report import shown  # start-up time
+    from headstack.simulation.report import headline, shown  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
+        say(f"{headline(swept, rows[0], column, descending, where)}\n")
         columns, cells = shown(swept, rows, column)
         print_table(list(columns.values()), cells)
         print()
     else:
-        say(f"no configuration meets {where}")
+        reason = f"no configuration meets {where}" if where else "no configuration has a result"
+        say(f"{UNDECIDED}: {reason}\n")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
     fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
     say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
-    for note in swept.notes:
-        say(f"note: {note}")
-    for words in dict.fromkeys(row["model_error"] for row in rows):
-        say(f"model error: {words}")
-    if rows and (alike := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}):
-        say(f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+    alike = {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}
+    notes = [*swept.notes]
+    if alike:
+        notes.insert(0, f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+    notes += [f"model error: {words}" for words in dict.fromkeys(row["model_error"] for row in rows) if words]
+    print_notes_of(notes)
     for why, count in swept.reasons():
         say(f"impossible: {count:,}: {why}")
     for why, count in swept.reasons("failed"):
