@@ -15,14 +15,13 @@ from headstack._native import InputError, RunError, catalogue_hash, version
 from headstack.catalogue.options import KEYS, OPTIONS
 from headstack.cli import start
 from headstack.cli.loading import Late, note_of_name
+from headstack.cli.start import EXIT_INTERNAL
 from headstack.io import signals
 from headstack.io.atomic_files import WriteError
 from headstack.io.terminal import Guarded, visible
 
 EXIT_RUN = 3
 EXIT_INPUT = 2
-EXIT_INTERNAL = 70
-"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
 STDOUT = "stdout"
 COMPLETE = "_HEADSTACK_COMPLETE"
 """What shells set when they ask for completions."""
@@ -89,15 +88,15 @@ class Cli(Late):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
-        signals.install()
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
-        sys.stdout, sys.stderr = naming_stdout(), guarding_stderr()
-        if COMPLETE in os.environ:
-            # Registers what the shells ask for.
-            import_module("headstack.cli.completing")
         try:
-            code = super().main(*args, **kwargs)
+            signals.install()
+            sys.stdout, sys.stderr = naming_stdout(), guarding_stderr()
+            if COMPLETE in os.environ:
+                # Registers what the shells ask for.
+                import_module("headstack.cli.completing")
+            code = checked_code(super().main(*args, **kwargs))
         except click.exceptions.NoArgsIsHelpError as error:
             print(error.format_message())
             sys.exit(EXIT_INPUT)
@@ -119,12 +118,17 @@ class Cli(Late):
             fail(str(error), code_of(str(error)))
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
-        except (SystemExit, GeneratorExit):
+        except SystemExit as error:
+            # Python would end with 1, the code of a verdict, for anything but a number.
+            if error.code is not None and type(error.code) is not int:
+                fail_internally(error)
+            raise
+        except GeneratorExit:
             raise
         except BaseException as error:
             # A panic of the compiled part is no Exception.
             fail_internally(error)
-        sys.exit(code or 0)
+        sys.exit(code)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -200,6 +204,15 @@ def fail(message: str, code: int) -> NoReturn:
     """One line on stderr, and out."""
     print(visible(f"headstack: {' '.join(message.split())}"), file=sys.stderr)
     sys.exit(code)
+
+
+def checked_code(code: object) -> int:
+    """Returns the exit code that a command returned, 0 for none. Raises ``TypeError`` for anything but a number."""
+    if code is None:
+        return 0
+    if type(code) is not int:
+        raise TypeError(f"a command returned {code!r} for an exit code")
+    return code
 
 
 def fail_internally(error: BaseException) -> NoReturn:

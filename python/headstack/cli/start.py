@@ -3,6 +3,8 @@
 import os
 import sys
 
+EXIT_INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
 WIDTH = 79
 """Of the texts that are stored."""
 
@@ -11,8 +13,12 @@ def main() -> None:
     """Shows where to start, or the help, or does what a command says."""
     stored = {(): "start.txt", ("--help",): "help.txt", ("-h",): "help.txt"}.get(tuple(sys.argv[1:]))
     if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _is_shown(text(stored))):
-        from headstack.cli.main import main as commands  # start-up time
-
+        try:
+            from headstack.cli.main import main as commands  # start-up time
+        except Exception:
+            # Python's own exit code of an error is 1, which is that of a verdict.
+            sys.excepthook(*sys.exc_info())
+            sys.exit(EXIT_INTERNAL)
         commands()
 
 
