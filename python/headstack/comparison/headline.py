@@ -63,17 +63,17 @@ def headline_of(comparison: Compared, names: tuple[str, str] | None = None) -> s
     if is_check_of_model(comparison):
         return _of_model(comparison)
     ours, theirs = names or comparison.sides
-    found_changes = changes(comparison)
-    if not found_changes:
+    all_changes = changes(comparison)
+    if not all_changes:
         return f"{UNDECIDED}: {ours} and {theirs} have no figure in common"
     has_several = len(comparison.points) > 1
-    if all(change.share == 0 for change in found_changes):
-        return f"{theirs} and {ours} have the same results at {counted(len(found_changes), 'point')}"
-    decided = [change for change in found_changes if not change.is_undecided]
+    if all(change.share == 0 for change in all_changes):
+        return f"{theirs} and {ours} have the same results at {counted(len(all_changes), 'point')}"
+    decided = [change for change in all_changes if not change.is_undecided]
     better = [change for change in decided if change.is_better]
     worse = [change for change in decided if not change.is_better]
     if not decided:
-        largest = max(found_changes, key=lambda change: abs(change.share))
+        largest = max(all_changes, key=lambda change: abs(change.share))
         return f"{UNDECIDED}: {theirs} has {largest.describe(has_several, True)} compared with {ours}{_why(comparison)}"
     named = sorted(decided, key=lambda change: -abs(change.share))[:POINTS_MAX]
     where = f" at {len(better or worse)} of {counted(len(comparison.points), 'point')}" if has_several else ""
@@ -120,7 +120,7 @@ def _signed(share: float) -> str:
 def changes(comparison: Compared) -> list[Change]:
     """Returns the change of each point from the first side to the second, with its significance."""
     is_of_models = comparison.measured != comparison.predicted
-    found = []
+    with_figures = []
     for point in comparison.points:
         figure = "mean_ms" if point.measured.is_open else "iops"
         share = point.error(figure)
@@ -129,8 +129,8 @@ def changes(comparison: Compared) -> list[Change]:
         is_known = None not in (point.measured.half_width_ms, point.predicted.half_width_ms)
         half = (1 + share) * (point.stated_error(figure) - point.tolerance) if is_known else None
         is_undecided = half is None or abs(share) <= half or (is_of_models and point.is_indistinguishable)
-        found.append(Change(point, figure, share, half, is_undecided))
-    return found
+        with_figures.append(Change(point, figure, share, half, is_undecided))
+    return with_figures
 
 
 def notes_of(comparison: Compared, names: tuple[str, str] | None = None) -> list[str]:

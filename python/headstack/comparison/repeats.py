@@ -50,7 +50,7 @@ class Repeats:
             return f"{UNDECIDED}: no figure is in all of {counted(count, 'run')}"
         spread = max(self.spreads, key=lambda spread: spread.runs)
         value = f"{NAMES[spread.figure]} {digits(spread.mean)} {unit_of(spread.figure)}"
-        load = f" ({spread.load})" if len({one.load for one in self.spreads}) > 1 else ""
+        load = f" ({spread.load})" if len({other.load for other in self.spreads}) > 1 else ""
         if spread.deviation is None:
             return f"{self.side.name}: {value}{load} in one run, which does not show how much runs vary"
         return (

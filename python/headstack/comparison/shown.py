@@ -49,9 +49,9 @@ def _cells(point: Point, figure: str) -> list[str]:
 
     error = point.error(figure)
     sides = (point.measured.figures[figure], point.predicted.figures[figure])
-    told = "" if error is None else f"{100 * error:+.1f} %" if abs(error) < 0.995 else f"{100 * error:+,.0f} %"
+    change = "" if error is None else f"{100 * error:+.1f} %" if abs(error) < 0.995 else f"{100 * error:+,.0f} %"
     ends = point.predicted.model.get(figure)
-    return [*map(shown, sides), told, *([] if ends is None else [f"{digits(ends[0])} to {digits(ends[1])}"])]
+    return [*map(shown, sides), change, *([] if ends is None else [f"{digits(ends[0])} to {digits(ends[1])}"])]
 
 
 def _demerit(point: Point) -> str:

@@ -346,11 +346,11 @@ def print_verdicts(session: Session) -> None:
     from headstack.diagnosis.judging.session import headline  # start-up time
 
     say(f"{headline(session)}\n")
-    notable = [one for one in session.verdicts if one.kind != FINE]
-    fine = [one for one in session.verdicts if one.kind == FINE]
+    notable = [verdict for verdict in session.verdicts if verdict.kind != FINE]
+    fine = [verdict for verdict in session.verdicts if verdict.kind == FINE]
     shown = notable + (fine if len(fine) <= FINE_SHOWN else [])
     if shown:
-        columns, rows = COLUMNS, [row_of(one) for one in shown]
+        columns, rows = COLUMNS, [row_of(verdict) for verdict in shown]
         empty = {n for n, column in enumerate(columns) if column.rank and not any(row[n] for row in rows)}
         kept = [n for n in range(len(columns)) if n not in empty]
         print_table([columns[n] for n in kept], [[row[n] for n in kept] for row in rows])

@@ -196,8 +196,8 @@ def _of_fio(text: str, name: str) -> list[Run]:
             f"{load.row['jobname']}: {n}" if names.count(n) > 1 else n for load, n in zip(loads, names, strict=True)
         ]
         outcomes = {
-            one: Outcome(dict(_figures(load)), within=_within(load), shape=shape_of_fio(load.row))
-            for one, load in zip(full, loads, strict=True)
+            name: Outcome(dict(_figures(load)), within=_within(load), shape=shape_of_fio(load.row))
+            for name, load in zip(full, loads, strict=True)
         }
         source = f"{name} ({number})" if len(by_run) > 1 else name
         errors = sum(load.row["errors"] for load in loads)
@@ -266,12 +266,12 @@ def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[tuple[str
 
 def _by_shape(runs: Sequence[Run], loads: Sequence[str]) -> dict[Shape, str]:
     """Returns the loads by their shape, as far as it is known and only one has it."""
-    found: dict[Shape, list[str]] = {}
+    by_shape: dict[Shape, list[str]] = {}
     for load in loads:
         shape = next((run.outcomes[load].shape for run in runs if load in run.outcomes), None)
         if shape is not None:
-            found.setdefault(shape, []).append(load)
-    return {shape: names[0] for shape, names in found.items() if len(names) == 1}
+            by_shape.setdefault(shape, []).append(load)
+    return {shape: names[0] for shape, names in by_shape.items() if len(names) == 1}
 
 
 def logarithms(runs: Sequence[Run], load: str, figure: str) -> list[float] | None:

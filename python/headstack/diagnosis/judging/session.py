@@ -199,12 +199,12 @@ def headline(session: Session) -> str:
     disks = len(session.verdicts)
     if not disks:
         return "not enough data for a verdict: no disk was seen for a whole interval"
-    slow = [one for one in session.verdicts if one.kind == SLOW]
-    undecided = sum(one.kind == CANNOT_TELL for one in session.verdicts)
+    slow = [verdict for verdict in session.verdicts if verdict.kind == SLOW]
+    undecided = sum(verdict.kind == CANNOT_TELL for verdict in session.verdicts)
     rest = f"; not enough data for a verdict on {undecided:,}" if undecided and undecided < disks else ""
     if slow:
-        first = max(slow, key=lambda one: one.slower.factor if one.slower else 0.0)
-        others = sum(one.stands for one in slow)
+        first = max(slow, key=lambda verdict: verdict.slower.factor if verdict.slower else 0.0)
+        others = sum(verdict.stands for verdict in slow)
         share = f"; {others:,} at a false-discovery rate of {100 * FALSE_SHARE:.0f} %" if disks > 1 else ""
         verb = agreed(len(slow), "is", "are")
         return f"{len(slow):,} of {counted(disks, 'disk')} {verb} slow: {_slowdown(first)}{share}{rest}"
