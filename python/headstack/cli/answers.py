@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAMED_MAX = 3
 """Devices that a sentence names."""
+SECOND_NS = 10**9
 
 
 def answer_of_trace(report: TraceReport) -> str:
@@ -24,13 +25,11 @@ def answer_of_trace(report: TraceReport) -> str:
     if not report["requests"]:
         return f"{UNDECIDED}: the trace has no requests"
     parts = []
-    rate, bins = report["requests_per_s"], report["rate"]["bins"]
+    rate = report["requests_per_s"]
     if rate is not None:
-        # The last bin ends early.
-        peak = max((each["requests"] for each in bins[:-1] or bins), default=0) * 1e9 / report["rate"]["bin_ns"]
-        bin_text = format_duration_ns(report["rate"]["bin_ns"])
-        peak_text = f" (peak {number(peak)} in {bin_text})" if peak > rate else ""
-        parts.append(f"{number(rate)} IOPS on average{peak_text}")
+        peaks = [s["mean"] * s["peak_over_mean"] for s in report["arrivals"]["scales"] if s["bin_ns"] == SECOND_NS]
+        peak = f" (at most {number(peaks[0])} in a second)" if peaks and peaks[0] > rate else ""
+        parts.append(f"{number(rate)} IOPS on average{peak}")
     amounts = report["operations"]
     reads, writes = (amounts[name]["requests"] if name in amounts else 0 for name in ("read", "write"))
     if reads + writes:
