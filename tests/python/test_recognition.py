@@ -182,7 +182,7 @@ def test_fio_and_measured_results_match_by_load(headstack: Headstack, tmp_path: 
     hs.measure("null:1ms", size="4KiB", depth=[1, 4], requests=50).to_json(tmp_path / "ours.json")
     done = headstack("compare", "fio.json", "ours.json", "--csv", "out.csv")
     assert done.returncode == 0, done.stderr
-    assert "random reads of 4 KiB, depth 4" in (tmp_path / "out.csv").read_text().replace("4KiB", "4 KiB")
+    assert "random reads of 4KiB, depth 4" in (tmp_path / "out.csv").read_text()
 
 
 def test_a_file_of_another_kind_is_named_with_its_command(files: Path, headstack: Headstack) -> None:

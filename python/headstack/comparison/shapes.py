@@ -33,7 +33,7 @@ class Shape(NamedTuple):
         """The name for people.
 
         >>> Shape(100, 100, 4096, 32).name
-        'random reads of 4 KiB, depth 32'
+        'random reads of 4KiB, depth 32'
         """
         random = {0: "sequential", 100: "random"}.get(self.random_percent, f"{self.random_percent} % random")
         kind = {0: "writes", 100: "reads"}.get(self.read_percent, f"requests, {self.read_percent} % reads,")
