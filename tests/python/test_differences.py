@@ -27,7 +27,8 @@ from headstack.comparison.differences.estimates import (
     sequence,
     unpaired,
 )
-from headstack.comparison.differences.gate import judge_limits, limits_of
+from headstack.comparison.differences.gate import judged, limits_of
+from headstack.comparison.differences.headline import next_steps
 from headstack.comparison.differences.runs import Outcome, Run, Side
 from headstack.comparison.differences.student import chi_square_of, p_of, t_of
 
@@ -309,10 +310,12 @@ def test_folders_and_patterns_of_our_results(folders: Path, headstack: Headstack
         assert told["format"] == "headstack difference"
         assert [len(told["runs"][side]) for side in ("ours", "theirs")] == [4, 4]
         assert {row["figure"] for row in told["figures"]} >= {"throughput", "mean", "p50", "p99", "p99.9"}
-        assert "differs from" in done.stdout
+        assert done.stdout.partition("\n")[0].startswith(
+            f"{folders / ours} is faster than {folders / theirs}: throughput "
+        )
     (folders / "a" / "bad.json").write_text("{")
     try:
-        done = headstack("compare", str(folders / "a"), "--against", str(folders / "b"))
+        done = headstack("compare", str(folders / "a"), "--against", str(folders / "b"), "--verbose")
         assert done.returncode == 0
         assert f"left out: {folders / 'a' / 'bad.json'}: " in done.stdout
         refused = headstack("compare", str(folders / "a" / "bad.json"), "--against", str(folders / "b"))
@@ -326,7 +329,7 @@ def test_a_file_that_is_meant_twice_counts_once(folders: Path, headstack: Headst
     link = tmp_path / "link.json"
     link.symlink_to(folders / "a" / "1.json")
     sources = [str(folders / "a"), str(folders / "a" / "1.json"), str(link)]
-    done = headstack("compare", *sources, "--against", str(folders / "b"), "--json", "out.json")
+    done = headstack("compare", *sources, "--against", str(folders / "b"), "--json", "out.json", "--verbose")
     assert len(json.loads((tmp_path / "out.json").read_text())["runs"]["ours"]) == 4
     for named in sources[1:]:
         assert f"left out: {named}: given twice, counted once" in done.stdout
@@ -383,12 +386,13 @@ def test_a_baseline_is_stored_and_compared(folders: Path, headstack: Headstack, 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("x.json",), "1 sources"),
-        (("x.json", "y.json", "--fail-if", "slower=3%"), "--fail-if: is for sets of runs"),
+        (("--quiet",), "nothing to compare"),
+        (("x.json",), "x.json: no such file or folder"),
+        (("a/1.json", CHEETAH, "--fail-if", "slower=3%"), "--fail-if: is for sets of runs"),
         (("a", "--against", "b", "--tolerance", "5%"), "--tolerance: is for points"),
         (("a", "--against", "b", "--pairs", "3"), "--pairs: needs --run"),
         (("a", "--against", "b", "--baseline", "a/1.json"), "--baseline, --against: give only one"),
-        (("--against", "b"), "RUNS are missing"),
+        (("--against", "b"), "FILES are missing"),
         (("--run", "true"), "--run: given 1 times"),
         (("--run", "true", "--run", "true", "--pairs", "2"), "--pairs: 2"),
         (("--run", "x {}", "--run", "true"), "{} stands for"),
@@ -459,7 +463,7 @@ def test_a_report_has_every_question(folders: Path) -> None:
     table = report.sections[0].figures[1]
     assert table.kind == "table"
     assert len(table.rows) == len(found)
-    assert report.summary.lower().startswith("first differs from second")
+    assert report.summary.startswith("first is faster than second: throughput ")
     assert [figure.kind for figure in report.sections[0].figures] == ["bars", "table"]
 
 
@@ -517,7 +521,11 @@ def test_an_undecided_verdict_states_the_detectable_difference() -> None:
     assert cell.more_runs > 200
     assert cell.reach is not None
     assert 0.05 < cell.reach < 0.3
-    assert "more runs of each would detect 3 %, 200 in all" in found.headline
+    assert found.headline.startswith("not enough data for a verdict: throughput of side differs by ")
+    [step] = next_steps(found.cells, found.tell)
+    assert (
+        f"{cell.more_runs:,} more runs of each would detect 3 % in every figure; 200 runs of each would detect" in step
+    )
     # What 200 are said to tell, they do.
     reached = 0
     for _ in range(50):

@@ -146,7 +146,7 @@ def test_shingled_tracks_and_the_entry_of_the_catalogue(tmp_path: Path, headstac
     assert known.shingled == "smartctl's database calls the family Western Digital Red (SMR)"
     said = headstack("inspect", str(tmp_path / "changed.json")).stdout
     assert "shingled (SMR): smartctl's database calls the family Western Digital Red (SMR)" in said
-    assert "wd-red-4tb-smr (headstack drives show wd-red-4tb-smr)" in said
+    assert "wd-red-4tb-smr (headstack catalog drives show wd-red-4tb-smr)" in said
     assert headstack("catalog", "drives", "show", "wd-red-4tb-smr").returncode == 0
     by_entry = changed(tmp_path, "disk.smartctl.json", model_name="WDC WD40EFAX-68JH4N0", model_family=None)
     assert judge(by_entry).summary.shingled == "the catalogue describes it as shingled (wd-red-4tb-smr)"

@@ -69,7 +69,8 @@ def test_the_slow_disk_is_found_and_told_first(headstack: Headstack, log: Path, 
     assert done.returncode == 1, done.stderr
     first = next(line for line in done.stdout.splitlines() if line.startswith("h1 "))
     assert re.match(rf"h1 +{SICK} +slow +2023-11-1[67] ", first)
-    assert f"1 of {DISKS} disks is slow" in done.stdout
+    assert done.stdout.startswith(f"1 of {DISKS} disks is slow: disk {SICK} of h1 by a factor of ")
+    assert "(90 % interval " in done.stdout.partition("\n")[0]
     found = json.loads((tmp_path / "v.json").read_text())
     worst, *others = found["disks"]
     assert (worst["disk"], worst["kind"], worst["method"]) == (SICK, SLOW, "peers")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
+from headstack.cli.answers import answer_of_exploration, answer_of_journal
 from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
@@ -187,8 +188,8 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **options: 
             check_timeout=options["check_timeout"],
             progress=show,
         )
-    outputs.write(exploration, lambda: say(str(exploration)))
-    if exploration.ended_by == "interrupted":
+    outputs.write(found, lambda: say(f"{answer_of_exploration(found)}\n\n{found}"))
+    if found.ended_by == "interrupted":
         return signals.exit_code()
     return EXIT_FOUND if exploration else 0
 
@@ -289,8 +290,10 @@ def write_contents_json(contents: Mapping[str, object], path: Path | None = None
 
 def print_contents(recording: Recording, moments: list[Moment]) -> None:
     """Prints the contents of a journal: its counts, and a table of its largest windows."""
-    described = recording.described
-    cache = "a volatile cache" if described["has_volatile_cache"] else "no volatile cache"
+    d = recording.described
+    say(f"{answer_of_journal(moments, d)}\n")
+    cache = "a volatile cache" if d["has_volatile_cache"] else "no volatile cache"
+    say(f"a device of {format_bytes(d['capacity_bytes'])} in blocks of {format_bytes(d['block_bytes'])}, with {cache}")
     say(
         f"a device of {format_bytes(described['capacity_bytes'])} in blocks of "
         f"{format_bytes(described['block_bytes'])}, with {cache}"
@@ -308,9 +311,7 @@ def print_contents(recording: Recording, moments: list[Moment]) -> None:
         say(f"the journal ends within a record; the last {described['left_bytes']:,} bytes are ignored")
     elif not described["is_finished"]:
         say("the journal was not closed")
-    possible = sum(moment["possible"] for moment in moments)
-    amount = f"{possible:,.0f}" if possible < 1e9 else f"{possible:.2g}"
-    say(f"{len(moments):,} windows, {amount} subsets of open changes; the largest windows:")
+    say("the largest windows:")
     largest = sorted(moments, key=lambda moment: (-moment["open"], moment["events"]))[:SHOWN]
     columns = (Figures("at\nms"), Figures("after\nmarks"), Figures("open\nchanges"), Figures("subsets"))
     rows = [

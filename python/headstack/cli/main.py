@@ -15,14 +15,13 @@ from headstack._native import InputError, RunError, catalogue_hash, version
 from headstack.catalogue.options import KEYS, OPTIONS
 from headstack.cli import start
 from headstack.cli.loading import Late, note_of_name
+from headstack.cli.start import EXIT_INTERNAL
 from headstack.io import signals
 from headstack.io.atomic_files import WriteError
 from headstack.io.terminal import Guarded, visible
 
 EXIT_RUN = 3
 EXIT_INPUT = 2
-EXIT_INTERNAL = 70
-"""EX_SOFTWARE of sysexits.h, for internal errors only."""
 STDOUT = "stdout"
 COMPLETE = "_HEADSTACK_COMPLETE"
 """Environment variable that shells set to request completions."""
@@ -59,8 +58,9 @@ COMMANDS = {
     "measure-agent": "measure.hosts",
     "completion": "completion",
     "man": "man",
+    "identify": "identify",
 }
-"""Modules of the commands; the last four are hidden."""
+"""The modules of the commands; the last five are hidden."""
 
 MOVED = {
     "sweep-merge": ("sweep", "merge"),
@@ -87,16 +87,16 @@ class Cli(Late):
     """The command line, which reports each failure in one line with its documented exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Runs a command and exits with the code that it returns, or 0."""
-        signals.install()
+        """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
         kwargs["standalone_mode"] = False
         kwargs["prog_name"] = "headstack"
-        sys.stdout, sys.stderr = wrap_stdout(), wrap_stderr()
-        if COMPLETE in os.environ:
-            # Registers the completion classes.
-            import_module("headstack.cli.completing")
         try:
-            code = super().main(*args, **kwargs)
+            signals.install()
+            sys.stdout, sys.stderr = naming_stdout(), guarding_stderr()
+            if COMPLETE in os.environ:
+                # Registers what the shells ask for.
+                import_module("headstack.cli.completing")
+            code = checked_code(super().main(*args, **kwargs))
         except click.exceptions.NoArgsIsHelpError as error:
             print(error.format_message())
             sys.exit(EXIT_INPUT)
@@ -118,23 +118,31 @@ class Cli(Late):
             fail(str(error), exit_code_of_reason(str(error)))
         except (KeyboardInterrupt, click.Abort):
             fail("interrupted; nothing is written", signals.exit_code())
-        except (SystemExit, GeneratorExit):
+        except SystemExit as error:
+            # Python would end with 1, the code of a verdict, for anything but a number.
+            if error.code is not None and type(error.code) is not int:
+                fail_internally(error)
+            raise
+        except GeneratorExit:
             raise
         except BaseException as error:
             # A panic of the compiled part is not an Exception.
             fail_internally(error)
-        sys.exit(code or 0)
+        sys.exit(code)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolves a command; for an earlier name, prints the current one."""
+        """Finds a command, by an earlier name too, which prints the name of today; a file that is no command is
+        identified."""
         if args and args[0] in MOVED:
             current = MOVED[args[0]]
             # During completion, the shell would show the message.
             if not ctx.resilient_parsing:
-                note_of_name(args[0], " ".join(current))
-            args = [*current, *args[1:]]
+                note_of_name(args[0], " ".join(today))
+            args = [*today, *args[1:]]
+        elif args and args[0] not in COMMANDS and os.path.exists(args[0]):
+            args = ["identify", *args]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -204,6 +212,15 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
+def checked_code(code: object) -> int:
+    """Returns the exit code that a command returned, 0 for none. Raises ``TypeError`` for anything but a number."""
+    if code is None:
+        return 0
+    if type(code) is not int:
+        raise TypeError(f"a command returned {code!r} for an exit code")
+    return code
+
+
 def fail_internally(error: BaseException) -> NoReturn:
     """Prints the traceback and one line, and exits with the code of internal errors."""
     traceback.print_exception(error)
@@ -247,6 +264,7 @@ def main(context: click.Context) -> None:
     headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 20TB --among nearline
     headstack judge iostat.log                               find slow disks
     headstack compare before.json after.json                 compare two fio runs
+    headstack FILE                                           see which command takes a file
     headstack demo                                           see an answer first
     """
     if context.invoked_subcommand is None:

@@ -136,13 +136,17 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
 
 def print_notes(results: Results) -> None:
     """Prints three notes on results, the most important first, or with ``--verbose`` all of them and the legend."""
+    print_notes_of([*results.flash_states, *results.warnings], results.legend)
+
+
+def print_notes_of(notes: Sequence[str], legend: Sequence[str] = ()) -> None:
+    """Prints three of the notes, or with ``--verbose`` all of them and the legend."""
     context = click.get_current_context(silent=True)
-    warnings = [*results.flash_states, *results.warnings]
     is_verbose = context is not None and context.meta.get(VERBOSE)
-    for note in [*warnings, *results.legend] if is_verbose else warnings[:NOTES_MAX]:
+    for note in [*notes, *legend] if is_verbose else notes[:NOTES_MAX]:
         say(f"note: {note}")
-    if not is_verbose and len(warnings) > NOTES_MAX:
-        more = len(warnings) - NOTES_MAX
+    if not is_verbose and len(notes) > NOTES_MAX:
+        more = len(notes) - NOTES_MAX
         say(f"{counted(more, 'more note')}: add --verbose")
 
 

@@ -3,6 +3,8 @@
 import os
 import sys
 
+EXIT_INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
 WIDTH = 79
 """Width of the stored texts, in characters."""
 
@@ -10,9 +12,13 @@ WIDTH = 79
 def main() -> None:
     """Prints a stored text, or runs a command."""
     stored = {(): "start.txt", ("--help",): "help.txt", ("-h",): "help.txt"}.get(tuple(sys.argv[1:]))
-    if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _write(text(stored))):
-        from headstack.cli.main import main as commands  # start-up time
-
+    if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _is_shown(text(stored))):
+        try:
+            from headstack.cli.main import main as commands  # start-up time
+        except Exception:
+            # Python's own exit code of an error is 1, which is that of a verdict.
+            sys.excepthook(*sys.exc_info())
+            sys.exit(EXIT_INTERNAL)
         commands()
 
 

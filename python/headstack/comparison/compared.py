@@ -22,6 +22,9 @@ MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
 
 STORED = Stored("comparison")
 
+LABEL_MAX = 14
+"""Longer names are no labels of rows."""
+
 _SIDES = (
     ("iops", "1/s", "requests completed a second"),
     ("mb_per_s", "10^6 bytes/s", "bytes moved a second"),
@@ -95,8 +98,8 @@ class Compared(Tabular):
     def __repr__(self) -> str:
         return format_repr(*self.shown(), self.title, "to_csv has them")
 
-    def shown(self) -> tuple[list[Column], list[list[str]]]:
-        """Returns the columns, and the cells as text.
+    def shown(self, names: tuple[str, str] | None = None) -> tuple[list[Column], list[list[str]]]:
+        """Returns the columns, and the cells as text; short ``names`` of files take the place of ``sides``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
@@ -105,7 +108,9 @@ class Compared(Tabular):
         >>> len(cells)
         2
         """
-        return point_table(self.points, *self.sides)
+        stems = tuple(name.rpartition(".")[0] or name for name in names or ())
+        ours, theirs = stems if len(set(stems)) == 2 and max(map(len, stems)) <= LABEL_MAX else self.sides
+        return shown(self.points, ours, theirs)
 
     @property
     def sides(self) -> tuple[str, str]:

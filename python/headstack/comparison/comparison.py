@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from headstack._native import InputError
-from headstack.comparison.points import SidePoint, points_of_side
+from headstack.comparison.fio_points import is_fio, points_of_fio, simulate_points
+from headstack.comparison.points import Seen, seen
 from headstack.comparison.simulated_again import simulated_again
 from headstack.io.values import percent
 from headstack.results.results import Results
@@ -83,7 +84,8 @@ def compare(
     tolerance: str | float = TOLERANCE,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares measured results with predicted ones, each as results or a file of them (JSON, CSV or Parquet).
+    """Compares measured results with predicted ones, each as results or a file of them (JSON, CSV or Parquet, or fio's
+    JSON).
 
     ``predicted`` may also be a system, on which the measured points are simulated with the workloads, ranges, lengths
     and seeds that the measured results state. Points with the same load are matched; ``shortfalls`` describes
@@ -101,12 +103,18 @@ def compare(
     share = percent("tolerance", str(tolerance)) / 100
     if share < 0:
         raise InputError(f"{tolerance} is negative; 0% or more is allowed", key="tolerance")
-    ours = points_of_side(measured, "measured")
+    ours = _side(measured, "measured")
     if isinstance(predicted, Results) or is_file(predicted):
-        theirs = points_of_side(predicted, "simulated")  # type: ignore[arg-type]
+        theirs = _side(predicted, "simulated")  # type: ignore[arg-type]
+    elif isinstance(measured, str | os.PathLike) and is_fio(measured):
+        theirs = seen(simulate_points(ours, predicted, progress), "simulated")
     else:
         theirs = points_of_side(simulated_again(ours, predicted, progress), "simulated")
     return _matched(ours, theirs, share)
+
+
+def _side(source: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
+    return points_of_fio(source) if not isinstance(source, Results) and is_fio(source) else seen(source, mode)
 
 
 def is_file(predicted: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from headstack.comparison.differences.headline import digits
 from headstack.comparison.points import FIGURES
 from headstack.io.columns import Column, Figures, Names
 
@@ -30,7 +31,8 @@ def point_table(points: Iterable[Point], ours: str, theirs: str) -> tuple[list[C
     rows = [
         [
             point.name,
-            f"{ours}\n{theirs}\nerror" + "\n90 %" * has_model,
+            f"{ours}\n{theirs}\n{'error' if points[0].predicted.is_prediction_of(points[0].measured) else 'difference'}"
+            + "\n90 %" * has_model,
             *("\n".join(_cells(point, figure)) for figure in FIGURES),
             _demerit(point),
         ]
@@ -43,16 +45,16 @@ def _cells(point: Point, figure: str) -> list[str]:
     def shown(value: float | None) -> str:
         if value is None:
             return ""
-        return f"{value:,.1f}" if figure in ("iops", "mb_per_s") else f"{value:,.3f}"
+        return digits(value)
 
     error = point.error(figure)
     sides = (point.measured.figures[figure], point.predicted.figures[figure])
-    error_text = "" if error is None else f"{error:+.1%}" if abs(error) < 10 else f"{error:+,.0%}"
+    change = "" if error is None else f"{100 * error:+.1f} %" if abs(error) < 0.995 else f"{100 * error:+,.0f} %"
     ends = point.predicted.model.get(figure)
-    return [*map(shown, sides), error_text, *([] if ends is None else [f"{ends[0]:,.4g} to {ends[1]:,.4g}"])]
+    return [*map(shown, sides), change, *([] if ends is None else [f"{digits(ends[0])} to {digits(ends[1])}"])]
 
 
 def _demerit(point: Point) -> str:
     if point.demerit_ms is None or point.demerit_relative is None:
         return ""
-    return f"{point.demerit_ms:,.3f}\n\n{point.demerit_relative:.1%}"
+    return f"{digits(point.demerit_ms)}\n\n{100 * point.demerit_relative:.1f} %"

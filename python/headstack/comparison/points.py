@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.comparison.shapes import Shape, shape_of
 from headstack.results.results import Results
 from headstack.results.table import Row
 
@@ -69,6 +70,8 @@ class SidePoint:
     """Its index in ``results``."""
     model: dict[str, tuple[float, float]] = field(default_factory=dict)
     """For a model, the 90 % prediction intervals of a device's figures, if known."""
+    shape: Shape | None = None
+    """The load in numbers, by which fio's results match; ``None`` if it has no such form."""
 
     @property
     def relative_half_width(self) -> float:
@@ -89,12 +92,18 @@ class SidePoint:
         # the square root of 2 times that of the means.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
-    def is_load_of(self, other: SidePoint) -> bool:
+    def is_prediction_of(self, other: Seen) -> bool:
+        """Whether this was simulated, and the other measured."""
+        return self.kind == "simulated" and other.kind != "simulated"
+
+    def is_load_of(self, other: Seen) -> bool:
         """Whether both have the same load, by all properties known on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
-        if self.origin is not None and other.origin is not None:
-            return _load_of(self.origin.workload) == _load_of(other.origin.workload)
+        if self.stated is not None and other.stated is not None:
+            return _load_of(self.stated.workload) == _load_of(other.stated.workload)
+        if self.shape is not None and other.shape is not None:
+            return self.shape == other.shape
         return (self.workload, self.load) == (other.workload, other.load)
 
     def demerit_ms(self, predicted: SidePoint) -> float | None:
@@ -119,7 +128,7 @@ def points_of_side(side: Results | str | os.PathLike[str], mode: str) -> list[Si
     elif name.endswith(".json"):
         points = _of_results(Results.read(name), mode)
     elif name.endswith((".csv", ".parquet")):
-        points = [_of_row(row) for row in _table(name)]
+        points = [_of_row(row) for row in read_table(name)]
     else:
         raise InputError("is not a file of results; one of .json, .csv or .parquet is allowed", file=name)
     systems = list(dict.fromkeys(point.system for point in points))
@@ -154,12 +163,13 @@ def _of_row(
     if not system or "/" in part:
         # An at sign that is part of a path.
         system, part = row["system"], ""
-    return SidePoint(
+    load = _spoken_load(row, stated)
+    return Seen(
         system=system,
         part=part or None,
         workload=row["workload"] or "",
         mode=row["mode"],
-        load=_spoken_load(row, origin),
+        load=load,
         seed=row["seed"],
         requests=row["requests"],
         figures={name: row.get(name) for name in FIGURES},
@@ -172,6 +182,9 @@ def _of_row(
         results=results,
         index=index,
         model=_model_of(row),
+        shape=None
+        if stated is None or part or row["mode"] is not None
+        else shape_of(stated.workload, _spoken_load(row, stated)),
     )
 
 
@@ -214,7 +227,7 @@ TEXTS = ("system", "workload", "mode")
 """Required text columns of a table."""
 
 
-def _table(path: str) -> list[Row]:
+def read_table(path: str) -> list[Row]:
     """Reads the rows of a table of results."""
     if path.endswith(".parquet"):
         import duckdb  # start-up time

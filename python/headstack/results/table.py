@@ -21,6 +21,7 @@ from headstack.io.tables import Tabular
 from headstack.io.values import duration_ns
 from headstack.results import answers
 from headstack.results.answers import Drives, Gain
+from headstack.results.notes import actionable_first
 
 if TYPE_CHECKING:
     from headstack.catalogue.demand import Stated
@@ -300,9 +301,10 @@ class ResultTable(Tabular):
 
     @property
     def warnings(self) -> list[str]:
-        """Notes that a reader can act on, each once: limits of a model, stalls, runs that are too short."""
+        """Notes on the runs, each once: first those that a reader can act on, such as failed requests, stalls and runs
+        that are too short, then standing descriptions, such as the length of the warm-up."""
         own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
-        return [*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
+        return actionable_first([*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()])
 
     @property
     def legend(self) -> list[str]:

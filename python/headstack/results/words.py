@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from headstack.results.table import ResultTable, Row
 
 NAMED_MAX = 3
-"""The most systems that one sentence names."""
+"""So many systems are named in one sentence."""
+UNDECIDED = "not enough data for a verdict"
+"""The beginning of an answer without a verdict."""
 DEVICES = ", 90 % prediction interval"
 UNITS = re.compile(r"_(ns|us|ms|s|min|h|rpm|percent|bytes|per_s|[kmgtp]?i?b(?:_per_s)?)$", re.IGNORECASE)
 """The unit at the end of a column's name."""

@@ -171,11 +171,11 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
         row | between(row) for row in swept.rows_with_model_errors(column, descending, MODEL_ERROR_ROWS_MAX, where)
     ]
     rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[MODEL_ERROR_ROWS_MAX:]]
-    paragraphs = [_headline(swept, rows[0], column, descending, where)] if rows else []
-    paragraphs += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
-    paragraphs += [f"Shown: where {where}."] if where else []
-    paragraphs += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
-    paragraphs += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
+    said = [headline(swept, rows[0], column, descending, where)] if rows else []
+    said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
+    said += [f"Shown: where {where}."] if where else []
+    said += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
+    said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
     title = f"Sweep of {', '.join(swept.systems)}"
     sections = [Section("Configurations", "", [*drawn, _table(swept, rows, column)])]
     return Report(
@@ -189,7 +189,7 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
     )
 
 
-def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
+def headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
     """States which configuration has the largest or smallest value, with its interval, and the speedup over the other
     extreme.
     """
@@ -301,10 +301,10 @@ COLUMNS: dict[str, Column] = {
     "mb_per_s": Figures("MB/s", 3),
     "mean_ms": Figures("mean\nms", 0),
     "mean_model": Figures("mean\n90 %", 2),
-    "half_width_ms": Figures("± by\nsampling", 5),
+    "half_width_ms": Figures("mean\n±", 5),
     "p50_ms": Figures("p50\nms", 6),
     "p99_ms": Figures("p99\nms", 1),
-    "utilisation_percent": Figures("busy\n%", 4),
+    "utilisation_percent": Figures("util\n%", 4),
     "bottleneck": Words("bottleneck", 3),
 }
 """Result columns after the varied parameters, as in the table of runs."""

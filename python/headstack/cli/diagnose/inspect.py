@@ -14,7 +14,7 @@ from headstack._native import InputError
 from headstack.cli.files import KEPT, OUTPUT_FOLDER, SOURCE, check_folder, read_from
 from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
-from headstack.cli.output import Outputs, wide_option
+from headstack.cli.output import Outputs, verbose_option, wide_option
 from headstack.diagnosis.inspection.inspect import compare, judge
 from headstack.diagnosis.inspection.inspect import inspect as inspect_targets
 from headstack.io.tables import written
@@ -28,7 +28,7 @@ EXIT_REPLACE = 1
 def output_form_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of the form of output: tables or JSON."""
     json_option = output_options(json=None)
-    return json_option(wide_option(command))
+    return json_option(wide_option(verbose_option(command)))
 
 
 DATABASE_OPTION = click.option(

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from headstack._native import format_bytes
-from headstack.cli.output import print_table, say
+from headstack.cli.answers import answer_of_devices
+from headstack.cli.output import print_notes_of, print_table, say
 from headstack.diagnosis.inspection.catalogued import entry_of, shingled
 from headstack.diagnosis.inspection.diff import MEANINGS, Difference, Divider
 from headstack.diagnosis.inspection.history import Change
@@ -17,22 +18,26 @@ from headstack.diagnosis.inspection.raw import decode
 from headstack.diagnosis.inspection.trends import Trend, has_moved, trends
 from headstack.diagnosis.inspection.verdict import PASS, SILENT_FAILURES, UNKNOWN, Judgement, judge
 from headstack.io.columns import Figures, Names, Prose, Words
+from headstack.results.words import number
 
 
-def print_all(devices: list[list[Inspection]], everything: bool) -> None:
-    """Prints each device, then once each note that several devices share."""
-    kinds = [note_kinds(snapshots[-1]) for snapshots in devices]
-    counts = Counter(kind for own_kinds in kinds for kind in own_kinds)
-    for number, (snapshots, own_kinds) in enumerate(zip(devices, kinds, strict=True)):
-        print("\n" if number else "", end="")
-        print_device(snapshots, everything, [note for kind, note in own_kinds.items() if counts[kind] == 1])
-    common = [kind for kind, count in counts.items() if count > 1]
+def print_all(found: list[list[Inspection]], everything: bool) -> None:
+    """Devices one after another, and behind them each kind of note that several of them have, once."""
+    say(f"{answer_of_devices([snapshots[-1] for snapshots in found])}\n")
+    kinds = [note_kinds(snapshots[-1]) for snapshots in found]
+    often = Counter(kind for own in kinds for kind in own)
+    for place, (snapshots, own) in enumerate(zip(found, kinds, strict=True)):
+        print("\n" if place else "", end="")
+        print_device(snapshots, everything, [note for kind, note in own.items() if often[kind] == 1])
+    common = [kind for kind, count in often.items() if count > 1]
     if common:
         print()
+    notes = []
     for kind in common:
         names = [snapshots[-1].name for snapshots, own_kinds in zip(devices, kinds, strict=True) if kind in own_kinds]
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        say(f"note: {kind} ({', '.join(names[:NAMED])}{more})")
+        notes.append(f"{kind} ({', '.join(names[:NAMED])}{more})")
+    print_notes_of(notes)
 
 
 NAMED = 3
@@ -68,8 +73,7 @@ def print_device(snapshots: list[Inspection], everything: bool, notes: Iterable[
     if len(snapshots) > 1:
         say(f"\n{len(snapshots)} snapshots:")
         print_trends(trends(snapshots))
-    for note in notes:
-        say(f"note: {note}")
+    print_notes_of(list(notes))
 
 
 def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -105,7 +109,7 @@ def identity_lines(device: Inspection) -> list[tuple[str, str]]:
         ("recording", None if (why := shingled(device)) is None else f"shingled (SMR): {why}"),
         (
             "catalogue",
-            None if (entry := entry_of(identity)) is None else f"{entry.id} (headstack drives show {entry.id})",
+            None if (entry := entry_of(identity)) is None else f"{entry.id} (headstack catalog drives show {entry.id})",
         ),
         ("form factor", identity.form_factor),
         ("protocol", identity.protocol),
@@ -239,7 +243,7 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
     if shown:
         print()
         rows = [[key, c.state, c.source, c.name] for key, c in shown.items()]
-        print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("as it is called there", 2)], rows)
+        print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("name in source", 2)], rows)
     left_out = len(device.capabilities) - len(shown)
     if left_out:
         say(f"{left_out} more kernel queue settings: add --all")
@@ -257,8 +261,8 @@ def print_trends(trends: list[Trend]) -> None:
             f"{trend.first:,.6g}",
             f"{trend.last:,.6g}",
             str(trend.points),
-            "" if trend.per_1000_hours is None else f"{trend.per_1000_hours:+,.4g}",
-            "" if trend.plus_minus is None else f"±{trend.plus_minus:,.2g}",
+            "" if trend.per_1000_hours is None else f"{trend.per_1000_hours:+,.3g}",
+            "" if trend.plus_minus is None else f"±{number(trend.plus_minus)}",
             "" if trend.threshold is None else f"{trend.threshold:g}",
             trend.says,
         ]
@@ -274,7 +278,7 @@ def print_trends(trends: list[Trend]) -> None:
         Figures("last", 0),
         Figures("points", 4),
         Figures("per 1,000 h", 0),
-        Figures("95 %", 2),
+        Figures("95 %\ninterval", 2),
         Figures("threshold", 1),
         Prose("threshold reached", 0),
     ]

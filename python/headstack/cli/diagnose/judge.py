@@ -18,7 +18,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import KEPT, SOURCE, read_from
 from headstack.cli.formats import output_options, report_writers
-from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_notes_of, print_table, say, verbose_option, wide_option
 from headstack.diagnosis.judging.verdict import FINE
 from headstack.io import signals
 from headstack.io.columns import Column, Figures, Names, Prose, Words
@@ -121,6 +121,7 @@ FINE_SHOWN = 24
 )
 @output_options(json=None, html=None, markdown=None)
 @wide_option
+@verbose_option
 @signals.held()
 def judge(
     inputs: tuple[str, ...],
@@ -346,20 +347,19 @@ def print_verdicts(session: Session) -> None:
     """Prints the table of verdicts, slow disks first, with headline and caveats."""
     from headstack.diagnosis.judging.session import headline  # start-up time
 
-    not_fine = [verdict for verdict in session.verdicts if verdict.kind != FINE]
+    say(f"{headline(session)}\n")
+    notable = [verdict for verdict in session.verdicts if verdict.kind != FINE]
     fine = [verdict for verdict in session.verdicts if verdict.kind == FINE]
-    shown = not_fine + (fine if len(fine) <= FINE_SHOWN else [])
+    shown = notable + (fine if len(fine) <= FINE_SHOWN else [])
     if shown:
-        columns, rows = COLUMNS, [format_row(verdict) for verdict in shown]
+        columns, rows = COLUMNS, [row_of(verdict) for verdict in shown]
         empty = {n for n, column in enumerate(columns) if column.rank and not any(row[n] for row in rows)}
         shown_columns = [n for n in range(len(columns)) if n not in empty]
         print_table([columns[n] for n in shown_columns], [[row[n] for n in shown_columns] for row in rows])
         print()
     if len(fine) > FINE_SHOWN:
         say(f"{len(fine):,} more disks are fine (--json lists all)")
-    say(headline(session))
-    for caveat in session.caveats:
-        say(f"note: {caveat}")
+    print_notes_of(session.caveats)
 
 
 def format_row(verdict: Verdict) -> list[str]:

@@ -14,13 +14,14 @@ from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
 from headstack.cli.loading import with_subcommands
-from headstack.cli.output import Outputs, print_table, progress, say, wide_option
+from headstack.cli.output import Outputs, print_notes_of, print_table, progress, say, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, Grouped
 from headstack.cli.simulate.varying import option_of
 from headstack.io import signals
 from headstack.io.atomic_files import write_all
 from headstack.results.answers import overlap, whole
 from headstack.results.table import between
+from headstack.results.words import UNDECIDED
 from headstack.simulation.designs import SAMPLES
 from headstack.simulation.shards import Shard
 from headstack.simulation.shards import merge as merged
@@ -96,6 +97,7 @@ def run_options(command: Command) -> Command:
     "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
 )
 @wide_option
+@verbose_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @run_options
 def sweep(
@@ -203,32 +205,32 @@ def check_suffix(output: str) -> None:
         raise InputError(f"-o: {output}: unknown file name ending; allowed: .parquet, .csv")
 
 
-def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
-    """Prints the best configurations, and counts impossible and failed ones."""
-    from headstack.simulation.report import configuration_columns  # start-up time
+def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
+    """The best configurations, and what became of the others."""
+    from headstack.simulation.report import headline, shown  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
-        columns, cells = configuration_columns(swept, rows, column)
+        say(f"{headline(swept, rows[0], column, descending, where)}\n")
+        columns, cells = shown(swept, rows, column)
         print_table(list(columns.values()), cells)
         print()
     else:
-        say(f"no configuration meets {where}")
+        reason = f"no configuration meets {where}" if where else "no configuration has a result"
+        say(f"{UNDECIDED}: {reason}\n")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
-    meeting = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
-    say(f"{len(swept):,} configurations{impossible}{meeting}; shown: {'most' if descending else 'least'} {column}")
-    for note in swept.notes:
-        say(f"note: {note}")
-    for model_error in dict.fromkeys(row["model_error"] for row in rows):
-        say(f"model error: {model_error}")
-    if rows and (
-        overlapping := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}
-    ):
-        say(f"indistinguishable from the first: {', '.join(sorted(overlapping))}: their 90 % intervals overlap")
-    for reason, count in swept.reasons():
-        say(f"impossible: {count:,}: {reason}")
-    for reason, count in swept.reasons("failed"):
-        click.echo(f"headstack: failed: {count:,}: {reason}", err=True)
+    fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
+    say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
+    alike = {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}
+    notes = [*swept.notes]
+    if alike:
+        notes.insert(0, f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+    notes += [f"model error: {words}" for words in dict.fromkeys(row["model_error"] for row in rows) if words]
+    print_notes_of(notes)
+    for why, count in swept.reasons():
+        say(f"impossible: {count:,}: {why}")
+    for why, count in swept.reasons("failed"):
+        click.echo(f"headstack: failed: {count:,}: {why}", err=True)
     for row in [] if not swept.failed else swept.rows("failed", limit=3):
         parameters = ", ".join(f"{name} {row[name]}" for name in swept.varied)
         click.echo(f"headstack: failed: {parameters}", err=True)

@@ -11,7 +11,7 @@ from headstack.cli.command import Brief
 from headstack.cli.completing import EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
-from headstack.cli.output import Outputs, wide_option
+from headstack.cli.output import Outputs, verbose_option, wide_option
 from headstack.cli.traces.analysis_tables import print_analysis
 from headstack.cli.traces.traces import SourceOptions, open_trace, show_progress, source_options
 from headstack.io import signals
@@ -58,6 +58,7 @@ class AnalyzeOptions(SourceOptions):
     Analysis, json="Write all figures as JSON (- for stdout).", plot="Draw addresses, rates, sizes, re-use and latency."
 )
 @wide_option
+@verbose_option
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
 )

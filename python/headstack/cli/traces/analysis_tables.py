@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar
 
 from headstack._native import format_bytes, format_duration_ns
-from headstack.cli.output import print_table, say
-from headstack.cli.traces.traces import format_start, print_remarks
+from headstack.cli.answers import answer_of_trace
+from headstack.cli.output import print_notes_of, print_table, say
+from headstack.cli.traces.traces import print_remarks, spoken_start
 from headstack.io.columns import Column, Figures, Names
 from headstack.traces.analysed import cache_size
 from headstack.traces.analysis import Analysis
@@ -25,9 +26,10 @@ Entry = TypeVar("Entry", DeviceReport, ProcessReport)
 Pick = Callable[[TimelineBin], float | None]
 
 
-def print_analysis(analysis: Analysis) -> None:
-    """Prints all tables; JSON has more figures."""
-    report, meta = analysis.report, analysis.meta
+def print_analysis(found: Analysis) -> None:
+    """Everything that people read; the JSON has more."""
+    report, meta = found.report, found.meta
+    say(f"{answer_of_trace(report)}\n")
     for origin in meta["origin"]:
         say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
     start = "" if report["first_arrival_ns"] is None else format_start(meta, report["first_arrival_ns"])
@@ -37,10 +39,8 @@ def print_analysis(analysis: Analysis) -> None:
         say(f"latency: {meta['response'].replace('-', ' ')}")
     for print_part in PARTS:
         print_part(report)
-    remarks = [f"note: {note}" for note in report["notes"]]
-    if remarks:
-        print()
-        say("\n".join(remarks))
+    print()
+    print_notes_of(report["notes"])
     print_remarks(meta)
 
 

@@ -19,6 +19,7 @@ from headstack.comparison.differences.estimates import (
     unpaired,
 )
 from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES, Run, logarithms
+from headstack.comparison.pairs import CERTAIN
 from headstack.io.counts import agreed
 
 Verdict = Literal["differs", "same", "too short"]
@@ -101,6 +102,8 @@ class Cell:
     """Number of further runs per side to detect the requested difference; ``None`` if the spread is unknown."""
     reach: float | None = None
     """The smallest difference, as a share, that ``RUNS_MAX`` runs per side would detect."""
+    within: tuple[float, float] | None = None
+    """For one run of each side, the 95 % interval from variation within the runs only, as logarithms."""
 
     @property
     def name(self) -> str:
@@ -132,22 +135,26 @@ class Cell:
         assert_never(self.verdict)
 
     def _size(self) -> str:
-        low, high = (math.expm1(min(end, 700.0)) for end in self.interval)
-        way = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
-        ends = sorted((abs(low), abs(high)))
-        return f"{way[self.estimate.log < 0]} by {between(*ends)}"
+        ends = sorted(abs(math.expm1(min(end, 700.0))) for end in self.interval)
+        return f"{self.direction} by {between(*ends)}"
+
+    @property
+    def direction(self) -> str:
+        """The direction of our difference, such as ``higher``."""
+        words = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
+        return words[self.estimate.log < 0]
 
     def _missing(self, detect: float) -> str:
         if self.more_runs is None:
-            return "too short: the variation between runs is unknown with one run on a side"
-        could = f"these runs detect {share_text(self.least_seen, up=True)} or more"
+            return "undecided: one run does not show how much runs vary"
+        could = f"undecided: {share_text(self.least_seen, up=True)} would have been detected"
         if self.more_runs == 0:
-            return f"too short: {could}; as many runs again would narrow the interval"
+            return f"{could}; as many runs again would narrow it"
         more = f"{self.more_runs:,} more {agreed(self.more_runs, 'run', 'runs')}"
-        answer = f"too short: {could}; {more} of each would detect {share_text(detect)}"
+        asked = f"{could}; {more} of each would detect {share_text(tell)}"
         if self.reach is None or self.more_runs + min(self.estimate.counts) <= RUNS_MAX:
-            return answer
-        return f"{answer}, {RUNS_MAX} in all {share_text(self.reach, up=True)} or more"
+            return asked
+        return f"{asked}, and {RUNS_MAX} in total {share_text(self.reach, up=True)}"
 
 
 def share_text(share: float, up: bool = False) -> str:
@@ -202,7 +209,13 @@ def _cell_of(
         estimate = replace(NO_ESTIMATE, log=math.log(means[0] / means[1]), counts=(len(ours), len(theirs)))
     sources = tuple(run.source for run in ours), tuple(run.source for run in theirs)
     kept = tuple(values[0]), tuple(values[1])
-    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), kept, sources, order)
+    within = None
+    if len(ours) == len(theirs) == 1 and estimate.design == "none":
+        errors = [run.outcomes[name].within.get(figure) for run, name in ((ours[0], our_load), (theirs[0], their_load))]
+        if all(errors):
+            half = CERTAIN * math.hypot(*(error for error in errors if error))
+            within = estimate.log - half, estimate.log + half
+    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), kept, sources, order, within=within)
 
 
 def _estimate(values: tuple[list[float], list[float]], order: Order, resolution: float) -> Estimate:

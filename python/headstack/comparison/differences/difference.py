@@ -97,9 +97,8 @@ def compare_sides(
     ours: Side, theirs: Side, same: float, detect: float, figures: str | None, at_any_time: bool = False
 ) -> Difference:
     """Computes the difference of parsed runs."""
-    loads, left_out = loads_of(ours.runs, theirs.runs)
-    named = [(load, load, load) for load in loads]
-    if not loads:
+    named, left_out = loads_of(ours.runs, theirs.runs)
+    if not named:
         # A single load of each side may be compared even if names differ.
         each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
         if [len(names) for names in each] != [1, 1]:

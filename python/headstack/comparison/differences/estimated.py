@@ -7,15 +7,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from headstack._native import Field
-from headstack.comparison.differences.cells import Cell, share_text
+from headstack.comparison.differences.cells import Cell
 from headstack.comparison.differences.estimates import is_mixed
+from headstack.comparison.differences.headline import digits, headline_of, name_of, unit_of
 from headstack.comparison.differences.runs import Side
 from headstack.io import tables
-from headstack.io.columns import Column, Figures, Names, Prose, Words, format_repr
-from headstack.io.counts import agreed, counted
+from headstack.io.columns import Column, Figures, Names, Prose, Words, told
+from headstack.io.counts import counted
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 
@@ -23,6 +25,9 @@ STORED = Stored("difference")
 
 Value: TypeAlias = str | int | float | bool | None
 """A cell of the table of questions."""
+
+LABEL_MAX = 14
+"""Longer names are no headings."""
 
 CORRELATED_FACTOR = 2.0
 """Consecutive runs are correlated if their correlation is this many times the chance level."""
@@ -111,31 +116,8 @@ class Estimated(Tabular):
 
     @property
     def headline(self) -> str:
-        """Summarizes the answer in a sentence."""
-        by = {verdict: [cell for cell in self.cells if cell.verdict == verdict] for verdict in ("differs", "same")}
-        name, other = self.ours.name, self.theirs.name
-        if by["differs"]:
-            lines = [self._answer(cell) for cell in by["differs"][:4]]
-            more = len(by["differs"]) - len(lines)
-            rest = f", and {more} more of {len(self.cells)} figures" if more else ""
-            return f"{name} differs from {other}: {'; '.join(lines)}{rest}"
-        if len(by["same"]) == len(self.cells):
-            most = max(abs(math.expm1(end)) for cell in self.cells for end in cell.equal)
-            return f"{name} and {other}: no difference larger than {share_text(most, up=True)} (90 %)"
-        equal = len(by["same"])
-        same = (
-            f"; {equal} of {counted(len(self.cells), 'figure')} {agreed(equal, 'is', 'are')} the same" if equal else ""
-        )
-        first = next(cell for cell in self.cells if cell.verdict == "too short")
-        return f"{name} and {other}: {self._answer(first)}{same}"
-
-    def _answer(self, cell: Cell) -> str:
-        return " ".join((self._name(cell), cell.in_words(self.same, self.detect)))
-
-    def _name(self, cell: Cell) -> str:
-        """Returns the name of a cell's figure, with its load if there are several."""
-        has_loads = len({other.load for other in self.cells}) > 1
-        return f"{cell.name} of {cell.load}" if cell.load and has_loads else cell.name
+        """States the answer in a sentence."""
+        return headline_of(self.cells, (self.ours.name, self.theirs.name))
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns, and the cells as text.
@@ -144,21 +126,33 @@ class Estimated(Tabular):
         >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
         >>> columns, cells = hs.difference(a, b).shown()
         >>> [cell[0] for cell in cells]
-        ['throughput', 'bandwidth', 'mean', 'p50', 'p99', 'p99.9']
+        ['throughput, IOPS', 'bandwidth, MB/s', 'mean, ms', 'p50, ms', 'p99, ms', 'p99.9, ms']
         """
         has_loads = len({cell.load for cell in self.cells}) > 1
         columns: list[Column] = [
             *([Names("load")] if has_loads else []),
             Names("figure"),
-            Figures("first", 2),
-            Figures("second", 2),
-            Figures("difference\n95 %", 0),
+            *(Figures(label, 2) for label in self._labels()),
+            Figures("difference\n95 % interval", 0),
             Figures("p", 3),
-            Figures("p\nHolm", 1),
-            Figures("p by\nsigns", 4),
-            Prose("verdict", 0, least=30),
-            Words("apart", 5),
+            Figures("p\n(Holm)", 1),
+            Figures("p\npermuted", 4),
+            Prose("verdict", 0, least=24),
+            Words("outliers", 5),
         ]
+        if not any(math.isfinite(cell.interval[1]) for cell in self.cells):
+            # One run of each has no interval, and no p-value.
+            columns[-6:] = [Figures("difference\n%", 0)]
+            return columns, [
+                [
+                    *([cell.load] if has_loads else []),
+                    f"{cell.name}, {unit_of(cell.figure)}",
+                    digits(cell.theirs),
+                    digits(cell.ours),
+                    _signed(math.expm1(cell.estimate.log)),
+                ]
+                for cell in self.cells
+            ]
         rows = []
         for cell in self.cells:
             low, high = (math.expm1(min(end, 700.0)) for end in cell.interval)
@@ -167,9 +161,9 @@ class Estimated(Tabular):
             rows.append(
                 [
                     *([cell.load] if has_loads else []),
-                    cell.name,
-                    f"{cell.ours:,.5g}",
-                    f"{cell.theirs:,.5g}",
+                    f"{cell.name}, {unit_of(cell.figure)}",
+                    digits(cell.theirs),
+                    digits(cell.ours),
                     f"{_signed(math.expm1(cell.estimate.log))} %\n{ends}",
                     f"{cell.estimate.p:.2g}",
                     "" if math.isnan(cell.p_held) else f"{cell.p_held:.2g}",
@@ -179,6 +173,13 @@ class Estimated(Tabular):
                 ]
             )
         return columns, rows
+
+    def _labels(self) -> tuple[str, str]:
+        """Returns headings for the baseline and our side: the names of their files, if these are short and differ."""
+        stems = [Path(side.name).stem for side in (self.theirs, self.ours)]
+        if stems[0] == stems[1] or any(len(stem) > LABEL_MAX or "*" in stem for stem in stems):
+            return "baseline", "new"
+        return stems[0], stems[1]
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
@@ -233,9 +234,10 @@ class Estimated(Tabular):
                 continue
             below, above = estimate.stalls
             low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
-            remarks.append(
-                f"{self._name(cell)}: pairs have long tails on both sides ({below} far below the others, {above} far "
-                f"above): the middle 60 % of them decide; the mean of all differs by {low:+.2g} to {high:+.2g} %"
+            said.append(
+                f"{name_of(self.cells, cell)}: pairs stray with long tails, on both sides alike ({below} far below "
+                f"the others, {above} far above): the middle 60 % of them decide; the mean of all differs by "
+                f"{low:+.2g} to {high:+.2g} %"
             )
         return remarks
 

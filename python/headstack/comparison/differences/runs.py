@@ -13,7 +13,9 @@ from typing import TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.comparison.points import SidePoint, points_of_side
+from headstack.comparison.pairs import CERTAIN
+from headstack.comparison.points import Seen, seen
+from headstack.comparison.shapes import Shape, shape_of_fio
 from headstack.io.encodings import decoded
 from headstack.io.stored import Stored
 from headstack.measurement.fio.loads import BIN_SHARE, Load, loads_in_text
@@ -46,7 +48,11 @@ class Outcome:
 
     figures: Mapping[str, float]
     course: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Values of throughput and mean per interval, if intervals were recorded."""
+    """Values of throughput and mean per interval, if intervals were kept."""
+    within: Mapping[str, float] = field(default_factory=dict)
+    """Relative standard error of figures by variation within the run, if known."""
+    shape: Shape | None = None
+    """The load in numbers, which match between fio's results and ours; ``None`` if it has no such form."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +176,12 @@ def _outcome(point: SidePoint) -> Outcome:
     if point.results is not None:
         figures["p999_ms"] = point.results.percentile_ms(point.index, 99.9)
     course: dict[str, list[float]] = {}
-    if point.intervals and all(interval["requests"] for interval in point.intervals):
-        course = {name: [interval[name] for interval in point.intervals] for name in ("iops", "mean_ms")}
-    return Outcome({name: value for name, value in figures.items() if value is not None and value > 0}, course)
+    if one.intervals and all(interval["requests"] for interval in one.intervals):
+        course = {name: [interval[name] for interval in one.intervals] for name in ("iops", "mean_ms")}
+    error = one.relative_half_width / CERTAIN
+    within = {name: error for name in ("mean_ms", *(() if one.is_open else ("iops", "mb_per_s"))) if error}
+    present = {name: value for name, value in figures.items() if value is not None and value > 0}
+    return Outcome(present, course, within, one.shape)
 
 
 def _of_fio(text: str, name: str) -> list[Run]:
@@ -186,7 +195,10 @@ def _of_fio(text: str, name: str) -> list[Run]:
         full = [
             f"{load.row['jobname']}: {n}" if names.count(n) > 1 else n for load, n in zip(loads, names, strict=True)
         ]
-        outcomes = {load_name: Outcome(dict(_figures(load))) for load_name, load in zip(full, loads, strict=True)}
+        outcomes = {
+            name: Outcome(dict(_figures(load)), within=_within(load), shape=shape_of_fio(load.row))
+            for name, load in zip(full, loads, strict=True)
+        }
         source = f"{name} ({number})" if len(by_run) > 1 else name
         errors = sum(load.row["errors"] for load in loads)
         runs.append(Run(source, loads[0].row["ended_s"], BIN_SHARE, outcomes, errors))
@@ -198,6 +210,15 @@ def _figures(load: Load) -> Iterator[tuple[str, float]]:
         value = load.row.get(name)
         if value is not None and value > 0:
             yield name, value
+
+
+def _within(load: Load) -> dict[str, float]:
+    """Returns the relative standard error of throughput by fio's samples, if it has several."""
+    iops, deviation, samples = (load.row[name] for name in ("iops", "iops_sd", "iops_samples"))
+    if not iops or not deviation or samples < 2:
+        return {}
+    error = deviation / math.sqrt(samples) / iops
+    return {"iops": error, "mb_per_s": error}
 
 
 def _of_baseline(text: str, name: str) -> list[Run]:
@@ -229,12 +250,28 @@ def to_baseline(runs: Sequence[Run]) -> str:
     return json.dumps({**STORED.head, "runs": entries}, indent=1) + "\n"
 
 
-def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[str], list[str]]:
-    """Returns the loads of both sides, in their order, and those of only one."""
+def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Returns the loads of both sides, in their order, and those of only one. Each is a name for both, and the name on
+    each side; loads with different names match if their shapes do, as those of fio and ours."""
     mine, yours = ({load: None for run in side for load in run.outcomes} for side in (ours, theirs))
     every = list(mine | yours)
-    shared = [load for load in every if load in mine and load in yours]
-    return shared, [load for load in every if load not in shared]
+    shared = [(load, load, load) for load in every if load in mine and load in yours]
+    shapes = _by_shape(theirs, [load for load in yours if load not in mine])
+    for shape, load in _by_shape(ours, [load for load in mine if load not in yours]).items():
+        if shape in shapes:
+            shared.append((shape.name, load, shapes[shape]))
+    matched = {name for _, *names in shared for name in names}
+    return shared, [load for load in every if load not in matched]
+
+
+def _by_shape(runs: Sequence[Run], loads: Sequence[str]) -> dict[Shape, str]:
+    """Returns the loads by their shape, as far as it is known and only one has it."""
+    by_shape: dict[Shape, list[str]] = {}
+    for load in loads:
+        shape = next((run.outcomes[load].shape for run in runs if load in run.outcomes), None)
+        if shape is not None:
+            by_shape.setdefault(shape, []).append(load)
+    return {shape: names[0] for shape, names in by_shape.items() if len(names) == 1}
 
 
 def logarithms(runs: Sequence[Run], load: str, figure: str) -> list[float] | None:

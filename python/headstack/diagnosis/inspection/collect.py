@@ -107,6 +107,11 @@ def _read(file: str) -> str:
     return decoded(data)
 
 
+def read_saved(file: str) -> list[Inspection]:
+    """Returns the inspections in a saved output; empty if it is none. Raises ``InputError`` if it cannot be read."""
+    return _recognised(file, _read(file))
+
+
 def _recognised(file: str, text: str) -> list[Inspection]:
     """Returns the inspections in a saved output, recognised by its content; empty if it is none."""
     inspections = _parsed(file, text)

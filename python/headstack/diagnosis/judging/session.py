@@ -199,18 +199,32 @@ def exit_code_of(kind: Kind) -> int:
 
 def headline(session: Session) -> str:
     """Returns the answer in a sentence."""
-    count = {kind: sum(verdict.kind == kind for verdict in session.verdicts) for kind in KINDS}
     disks = len(session.verdicts)
     if not disks:
-        return "no disk has data for a whole interval: no verdict"
-    slow = f"{count[SLOW]} of {counted(disks, 'disk')} {agreed(count[SLOW], 'is', 'are')} slow"
-    if not count[SLOW]:
-        slow = f"no disk of {disks:,} is found slow"
-    elif disks > 1:
-        stand = sum(verdict.stands for verdict in session.verdicts)
-        slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
-    undecided = f"; {count[UNDECIDED]:,} undecided" if count[UNDECIDED] else ""
-    return f"{slow}{undecided}"
+        return "not enough data for a verdict: no disk was seen for a whole interval"
+    slow = [verdict for verdict in session.verdicts if verdict.kind == SLOW]
+    undecided = sum(verdict.kind == CANNOT_TELL for verdict in session.verdicts)
+    rest = f"; not enough data for a verdict on {undecided:,}" if undecided and undecided < disks else ""
+    if slow:
+        first = max(slow, key=lambda verdict: verdict.slower.factor if verdict.slower else 0.0)
+        others = sum(verdict.stands for verdict in slow)
+        share = f"; {others:,} at a false-discovery rate of {100 * FALSE_SHARE:.0f} %" if disks > 1 else ""
+        verb = agreed(len(slow), "is", "are")
+        return f"{len(slow):,} of {counted(disks, 'disk')} {verb} slow: {_slowdown(first)}{share}{rest}"
+    if undecided == disks:
+        return f"not enough data for a verdict on {counted(disks, 'disk')}: {session.verdicts[0].why}"
+    return f"no slow disk among {disks - undecided:,}{rest}"
+
+
+def _slowdown(verdict: Verdict) -> str:
+    """Describes the slowdown of a disk with its interval."""
+    name = f"disk {verdict.disk}" + (f" of {verdict.host}" if verdict.host else "")
+    slower = verdict.slower
+    if slower is None:
+        return name
+    if slower.is_lower_bound:
+        return f"{name} by a factor of at least {slower.low:.3g}"
+    return f"{name} by a factor of {slower.factor:.3g} (90 % interval {slower.low:.3g} to {slower.high:.3g})"
 
 
 def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:

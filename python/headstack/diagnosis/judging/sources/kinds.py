@@ -132,6 +132,11 @@ def _groups(path: Path, is_table: bool) -> Iterator[tuple[Kind | None, list[Path
             yield from ((kind, [file]) for file in files_of_kind)
 
 
+def kind_of(path: Path) -> Kind | None:
+    """Returns the kind of a file; ``None`` for a table. Raises ``InputError`` for a file of an unknown kind."""
+    return _kind(path, is_table=False)
+
+
 def _kind(path: Path, is_table: bool) -> Kind | None:
     begin = head(path)
     if is_table or begin == "PAR1":
