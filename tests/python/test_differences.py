@@ -27,7 +27,7 @@ from headstack.comparison.differences.estimates import (
     sequence,
     unpaired,
 )
-from headstack.comparison.differences.gate import judged, limits_of
+from headstack.comparison.differences.gate import judge_limits, limits_of
 from headstack.comparison.differences.headline import next_steps
 from headstack.comparison.differences.runs import Outcome, Run, Side
 from headstack.comparison.differences.student import chi_square_of, p_of, t_of
@@ -522,7 +522,7 @@ def test_an_undecided_verdict_states_the_detectable_difference() -> None:
     assert cell.reach is not None
     assert 0.05 < cell.reach < 0.3
     assert found.headline.startswith("not enough data for a verdict: throughput of side differs by ")
-    [step] = next_steps(found.cells, found.tell)
+    [step] = next_steps(found.cells, found.detect)
     assert (
         f"{cell.more_runs:,} more runs of each would detect 3 % in every figure; 200 runs of each would detect" in step
     )

@@ -266,7 +266,7 @@ def test_a_comparison_says_what_lies_within_and_what_cannot_be_told(tmp_path: Pa
     compared = hs.compare(tmp_path / "measured.json", CHEETAH)
     within = "points within the 90 % prediction intervals: throughput 2 of 2, mean 2 of 2"
     assert compared.model_errors() == [within]
-    (_, _, cells, *_), *_ = compared.shown()[1]
+    (_, _, cells, *_), *_ = compared.point_table()[1]
     assert cells.splitlines()[3].count(" to ") == 1
     row = compared.figures()[0]
     low, middle, high = (

@@ -60,7 +60,7 @@ def answer_of_devices(devices: Sequence[Inspection]) -> str:
         named = []
         for device, judgement in urgent[:NAMED_MAX]:
             reason = next(reason for reason in judgement.reasons if reason.verdict == judgement.verdict)
-            named.append(f"{device.label}: {reason.what}")
+            named.append(f"{device.label}: {reason.finding}")
         more = f"; and {len(urgent) - NAMED_MAX} more" if len(urgent) > NAMED_MAX else ""
         head = f"{word} {len(urgent)} of {counted(count, 'device')}" if count > 1 else word
         return f"{head}: {'; '.join(named)}{more}{rest}"

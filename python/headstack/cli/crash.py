@@ -188,8 +188,8 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **options: 
             check_timeout=options["check_timeout"],
             progress=show,
         )
-    outputs.write(found, lambda: say(f"{answer_of_exploration(found)}\n\n{found}"))
-    if found.ended_by == "interrupted":
+    outputs.write(exploration, lambda: say(f"{answer_of_exploration(exploration)}\n\n{exploration}"))
+    if exploration.ended_by == "interrupted":
         return signals.exit_code()
     return EXIT_FOUND if exploration else 0
 
@@ -290,10 +290,9 @@ def write_contents_json(contents: Mapping[str, object], path: Path | None = None
 
 def print_contents(recording: Recording, moments: list[Moment]) -> None:
     """Prints the contents of a journal: its counts, and a table of its largest windows."""
-    d = recording.described
-    say(f"{answer_of_journal(moments, d)}\n")
-    cache = "a volatile cache" if d["has_volatile_cache"] else "no volatile cache"
-    say(f"a device of {format_bytes(d['capacity_bytes'])} in blocks of {format_bytes(d['block_bytes'])}, with {cache}")
+    described = recording.described
+    say(f"{answer_of_journal(moments, described)}\n")
+    cache = "a volatile cache" if described["has_volatile_cache"] else "no volatile cache"
     say(
         f"a device of {format_bytes(described['capacity_bytes'])} in blocks of "
         f"{format_bytes(described['block_bytes'])}, with {cache}"

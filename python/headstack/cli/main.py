@@ -92,7 +92,7 @@ class Cli(Late):
         kwargs["prog_name"] = "headstack"
         try:
             signals.install()
-            sys.stdout, sys.stderr = naming_stdout(), guarding_stderr()
+            sys.stdout, sys.stderr = wrap_stdout(), wrap_stderr()
             if COMPLETE in os.environ:
                 # Registers what the shells ask for.
                 import_module("headstack.cli.completing")
@@ -139,8 +139,8 @@ class Cli(Late):
             current = MOVED[args[0]]
             # During completion, the shell would show the message.
             if not ctx.resilient_parsing:
-                note_of_name(args[0], " ".join(today))
-            args = [*today, *args[1:]]
+                note_of_name(args[0], " ".join(current))
+            args = [*current, *args[1:]]
         elif args and args[0] not in COMMANDS and os.path.exists(args[0]):
             args = ["identify", *args]
         return super().resolve_command(ctx, args)

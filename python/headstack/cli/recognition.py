@@ -86,9 +86,9 @@ def _text(path: str) -> str | None:
 def _results(path: str) -> Recognized | None:
     """Recognizes results of headstack: JSON, or the CSV and Parquet of their table."""
     if path.endswith((".csv", ".parquet")):
-        from headstack.comparison.points import seen  # start-up time
+        from headstack.comparison.points import points_of_side  # start-up time
 
-        points = seen(path, "")
+        points = points_of_side(path, "")
         title = f"table of {counted(len(points), 'result')} of {points[0].system}"
         return Recognized(path, RESULTS, title, f"headstack compare {_quoted(path)}")
     text = _text(path)

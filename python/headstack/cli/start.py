@@ -12,7 +12,7 @@ WIDTH = 79
 def main() -> None:
     """Prints a stored text, or runs a command."""
     stored = {(): "start.txt", ("--help",): "help.txt", ("-h",): "help.txt"}.get(tuple(sys.argv[1:]))
-    if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _is_shown(text(stored))):
+    if stored is None or "_HEADSTACK_COMPLETE" in os.environ or not (_is_wide() and _write(text(stored))):
         try:
             from headstack.cli.main import main as commands  # start-up time
         except Exception:

@@ -96,21 +96,21 @@ class Compared(Tabular):
         return iter(self.points)
 
     def __repr__(self) -> str:
-        return format_repr(*self.shown(), self.title, "to_csv has them")
+        return format_repr(*self.point_table(), self.title, "to_csv has them")
 
-    def shown(self, names: tuple[str, str] | None = None) -> tuple[list[Column], list[list[str]]]:
+    def point_table(self, names: tuple[str, str] | None = None) -> tuple[list[Column], list[list[str]]]:
         """Returns the columns, and the cells as text; short ``names`` of files take the place of ``sides``.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
         >>> compared = hs.compare(results, again)
-        >>> columns, cells = compared.shown()
+        >>> columns, cells = compared.point_table()
         >>> len(cells)
         2
         """
         stems = tuple(name.rpartition(".")[0] or name for name in names or ())
         ours, theirs = stems if len(set(stems)) == 2 and max(map(len, stems)) <= LABEL_MAX else self.sides
-        return shown(self.points, ours, theirs)
+        return point_table(self.points, ours, theirs)
 
     @property
     def sides(self) -> tuple[str, str]:

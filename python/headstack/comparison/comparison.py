@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headstack._native import InputError
 from headstack.comparison.fio_points import is_fio, points_of_fio, simulate_points
-from headstack.comparison.points import Seen, seen
+from headstack.comparison.points import SidePoint, points_of_side
 from headstack.comparison.simulated_again import simulated_again
 from headstack.io.values import percent
 from headstack.results.results import Results
@@ -107,14 +107,14 @@ def compare(
     if isinstance(predicted, Results) or is_file(predicted):
         theirs = _side(predicted, "simulated")  # type: ignore[arg-type]
     elif isinstance(measured, str | os.PathLike) and is_fio(measured):
-        theirs = seen(simulate_points(ours, predicted, progress), "simulated")
+        theirs = points_of_side(simulate_points(ours, predicted, progress), "simulated")
     else:
         theirs = points_of_side(simulated_again(ours, predicted, progress), "simulated")
     return _matched(ours, theirs, share)
 
 
-def _side(source: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
-    return points_of_fio(source) if not isinstance(source, Results) and is_fio(source) else seen(source, mode)
+def _side(source: Results | str | os.PathLike[str], mode: str) -> list[SidePoint]:
+    return points_of_fio(source) if not isinstance(source, Results) and is_fio(source) else points_of_side(source, mode)
 
 
 def is_file(predicted: object) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstack._native import InputError
 from headstack.catalogue.system import load_system
-from headstack.comparison.points import FIGURES, Seen
+from headstack.comparison.points import FIGURES, SidePoint
 from headstack.comparison.shapes import Shape, shape_of_fio
 from headstack.io.encodings import decoded
 from headstack.measurement.fio.loads import SUFFIXES, Load, loads_of
@@ -31,7 +31,7 @@ def is_fio(path: str | os.PathLike[str]) -> bool:
     return text.lstrip()[:1] != "[" and '"headstack' not in text[:200] and any(mark in text for mark in MARKS)
 
 
-def points_of_fio(path: str | os.PathLike[str]) -> list[Seen]:
+def points_of_fio(path: str | os.PathLike[str]) -> list[SidePoint]:
     """Returns the loads of a file that have one size, pattern and depth. Raises ``InputError`` if there is none."""
     points = [_seen(load, shape, path) for load in loads_of(path) if (shape := shape_of_fio(load.row)) is not None]
     if not points:
@@ -39,8 +39,8 @@ def points_of_fio(path: str | os.PathLike[str]) -> list[Seen]:
     return points
 
 
-def _seen(load: Load, shape: Shape, path: str | os.PathLike[str]) -> Seen:
-    return Seen(
+def _seen(load: Load, shape: Shape, path: str | os.PathLike[str]) -> SidePoint:
+    return SidePoint(
         system=Path(path).name,
         part=None,
         workload=load.name.partition(", depth ")[0],
@@ -57,7 +57,7 @@ def _seen(load: Load, shape: Shape, path: str | os.PathLike[str]) -> Seen:
     )
 
 
-def simulate_points(points: Sequence[Seen], system: System, progress: Progress | None) -> Results:
+def simulate_points(points: Sequence[SidePoint], system: System, progress: Progress | None) -> Results:
     """Simulates the loads of fio's results on a system."""
     loaded = load_system(system) if isinstance(system, str | os.PathLike) else system
     results: Results | None = None

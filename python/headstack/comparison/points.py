@@ -92,16 +92,16 @@ class SidePoint:
         # the square root of 2 times that of the means.
         return apart_ms[len(apart_ms) // 2] / 0.6745 / math.sqrt(2) / mean_ms
 
-    def is_prediction_of(self, other: Seen) -> bool:
+    def is_prediction_of(self, other: SidePoint) -> bool:
         """Whether this was simulated, and the other measured."""
         return self.kind == "simulated" and other.kind != "simulated"
 
-    def is_load_of(self, other: Seen) -> bool:
+    def is_load_of(self, other: SidePoint) -> bool:
         """Whether both have the same load, by all properties known on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
-        if self.stated is not None and other.stated is not None:
-            return _load_of(self.stated.workload) == _load_of(other.stated.workload)
+        if self.origin is not None and other.origin is not None:
+            return _load_of(self.origin.workload) == _load_of(other.origin.workload)
         if self.shape is not None and other.shape is not None:
             return self.shape == other.shape
         return (self.workload, self.load) == (other.workload, other.load)
@@ -163,8 +163,8 @@ def _of_row(
     if not system or "/" in part:
         # An at sign that is part of a path.
         system, part = row["system"], ""
-    load = _spoken_load(row, stated)
-    return Seen(
+    load = _spoken_load(row, origin)
+    return SidePoint(
         system=system,
         part=part or None,
         workload=row["workload"] or "",
@@ -183,8 +183,8 @@ def _of_row(
         index=index,
         model=_model_of(row),
         shape=None
-        if stated is None or part or row["mode"] is not None
-        else shape_of(stated.workload, _spoken_load(row, stated)),
+        if origin is None or part or row["mode"] is not None
+        else shape_of(origin.workload, _spoken_load(row, origin)),
     )
 
 

@@ -171,11 +171,11 @@ def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None
         row | between(row) for row in swept.rows_with_model_errors(column, descending, MODEL_ERROR_ROWS_MAX, where)
     ]
     rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[MODEL_ERROR_ROWS_MAX:]]
-    said = [headline(swept, rows[0], column, descending, where)] if rows else []
-    said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
-    said += [f"Shown: where {where}."] if where else []
-    said += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
-    said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
+    paragraphs = [headline(swept, rows[0], column, descending, where)] if rows else []
+    paragraphs += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
+    paragraphs += [f"Shown: where {where}."] if where else []
+    paragraphs += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
+    paragraphs += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
     title = f"Sweep of {', '.join(swept.systems)}"
     sections = [Section("Configurations", "", [*drawn, _table(swept, rows, column)])]
     return Report(

@@ -31,12 +31,13 @@ from headstack.cli.recognition import FIO, RESULTS
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as compare_with_prediction
 from headstack.comparison.differences.campaign import Campaign
-from headstack.comparison.differences.difference import SAME, TELL, Difference, of_sides, share_of
-from headstack.comparison.differences.gate import Judged, Kept, judged, limits_of
+from headstack.comparison.differences.difference import DETECT as DETECTABLE
+from headstack.comparison.differences.difference import SAME, Difference, compare_sides, share_of
+from headstack.comparison.differences.gate import LimitResult, LimitVerdict, judge_limits, limits_of
 from headstack.comparison.differences.headline import next_steps, split_remarks
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
 from headstack.comparison.headline import headline_of, legend_of, notes_of
-from headstack.comparison.members import Member, standing_out
+from headstack.comparison.members import Member, find_outliers
 from headstack.comparison.members import read as members_of
 from headstack.comparison.repeats import repeats_of
 from headstack.io import signals
@@ -220,7 +221,7 @@ def compare(
     """
     options = Options(**{field.name: paths.pop(field.name) for field in fields(Options)})
     if not (against or baseline or save_baseline or commands):
-        return compare_sources(sources, options, given)
+        return compare_sources(sources, options, paths)
     options.refuse(OF_POINTS, "is for points; name only the two results")
     if commands:
         if sources or against or baseline:
@@ -232,7 +233,7 @@ def compare(
     if against and baseline:
         raise InputError("--baseline, --against: give only one of them")
     sides.check((*sources, *against))
-    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, given)
+    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, paths)
 
 
 def compare_sources(sources: tuple[str, ...], options: Options, paths: Mapping[str, object]) -> int:
@@ -265,7 +266,7 @@ def compare_sources(sources: tuple[str, ...], options: Options, paths: Mapping[s
     options.refuse(OF_POINTS, "is for points; these are sets of runs")
     theirs, ours = (side_of(side, name) for side, name in zip(pair, pair.names, strict=True))
     files = None if len(sources) > 2 or not all(map(os.path.isfile, sources)) else (pair.ours[0], pair.theirs[0])
-    return tell(lambda judge: judge(ours, theirs), None, options, paths, False, files)
+    return report_difference(lambda judge: judge(ours, theirs), None, options, paths, False, files)
 
 
 def form_for(kinds: Mapping[str, str], sources: tuple[str, ...], options: Options) -> sides.Form:
@@ -306,12 +307,14 @@ def compare_points(measured: str, predicted: str, options: Options, paths: Mappi
     outputs = Outputs(paths, Comparison)
     member_loads = None if members is None else members_of(members)
     with progress(f"simulation of {predicted}", options.quiet or is_file(predicted)) as show:
-        comparison = held_against(measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show)
+        comparison = compare_with_prediction(
+            measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show
+        )
     names = sides.Sides((measured,), (predicted,)).names
     outputs.write(comparison, lambda: print_comparison(comparison, names))
-    if seen is not None:
-        print_members(seen)
-    missed = [] if least is None else comparison.shares_below(least)
+    if member_loads is not None:
+        print_members(member_loads)
+    missed = [] if least_share is None else comparison.shares_below(least_share)
     for point in missed:
         print(f"headstack: {point.name}: {point.share:.1%} of the prediction, below {fail_below}", file=sys.stderr)
     return EXIT_LIMIT if missed else 0
@@ -372,11 +375,13 @@ def report_difference(
     same_within = share_of("--same-within", options.same_within or SAME)
     detectable = share_of("--detect", options.detect or DETECTABLE)
     outputs = Outputs(paths, Difference)
-    found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, options.figures, at_any_time))
-    verdicts = judged(limits, found.cells)
-    outputs.write(found, lambda: print_difference(found, files))
-    if kept is not None:
-        write_text(kept, to_baseline(found.ours.runs))
+    difference = make(
+        lambda ours, theirs: compare_sides(ours, theirs, same_within, detectable, options.figures, at_any_time)
+    )
+    verdicts = judge_limits(limits, difference.cells)
+    outputs.write(difference, lambda: print_difference(difference, files))
+    if baseline_path is not None:
+        write_text(baseline_path, to_baseline(difference.ours.runs))
     return code_of(verdicts) or (signals.exit_code() if signals.heard() else 0)
 
 
@@ -389,7 +394,7 @@ def print_difference(difference: Difference, files: tuple[str, str] | None = Non
     print_table(*difference.shown())
     print()
     on_runs, on_method = split_remarks(difference.remarks)
-    print_notes_of([*next_steps(difference.cells, difference.tell, files), *on_runs], on_method)
+    print_notes_of([*next_steps(difference.cells, difference.detect, files), *on_runs], on_method)
 
 
 def code_of(verdicts: list[LimitResult]) -> int:
@@ -416,7 +421,7 @@ def exit_code_of(verdict: LimitVerdict) -> int:
 def print_comparison(comparison: Comparison, names: tuple[str, str] | None = None) -> None:
     """Prints the answer, both sides with their differences, and notes; ``names`` are those of two files."""
     say(f"{headline_of(comparison, names)}\n")
-    print_table(*comparison.shown(names))
+    print_table(*comparison.point_table(names))
     print()
     print_notes_of(notes_of(comparison, names), legend_of(comparison))
 

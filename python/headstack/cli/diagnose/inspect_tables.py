@@ -21,15 +21,15 @@ from headstack.io.columns import Figures, Names, Prose, Words
 from headstack.results.words import number
 
 
-def print_all(found: list[list[Inspection]], everything: bool) -> None:
-    """Devices one after another, and behind them each kind of note that several of them have, once."""
-    say(f"{answer_of_devices([snapshots[-1] for snapshots in found])}\n")
-    kinds = [note_kinds(snapshots[-1]) for snapshots in found]
-    often = Counter(kind for own in kinds for kind in own)
-    for place, (snapshots, own) in enumerate(zip(found, kinds, strict=True)):
-        print("\n" if place else "", end="")
-        print_device(snapshots, everything, [note for kind, note in own.items() if often[kind] == 1])
-    common = [kind for kind, count in often.items() if count > 1]
+def print_all(devices: list[list[Inspection]], everything: bool) -> None:
+    """Prints the answer, each device, then once each note that several devices share."""
+    say(f"{answer_of_devices([snapshots[-1] for snapshots in devices])}\n")
+    kinds = [note_kinds(snapshots[-1]) for snapshots in devices]
+    counts = Counter(kind for own_kinds in kinds for kind in own_kinds)
+    for index, (snapshots, own_kinds) in enumerate(zip(devices, kinds, strict=True)):
+        print("\n" if index else "", end="")
+        print_device(snapshots, everything, [note for kind, note in own_kinds.items() if counts[kind] == 1])
+    common = [kind for kind, count in counts.items() if count > 1]
     if common:
         print()
     notes = []

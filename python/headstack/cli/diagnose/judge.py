@@ -352,7 +352,7 @@ def print_verdicts(session: Session) -> None:
     fine = [verdict for verdict in session.verdicts if verdict.kind == FINE]
     shown = notable + (fine if len(fine) <= FINE_SHOWN else [])
     if shown:
-        columns, rows = COLUMNS, [row_of(verdict) for verdict in shown]
+        columns, rows = COLUMNS, [format_row(verdict) for verdict in shown]
         empty = {n for n, column in enumerate(columns) if column.rank and not any(row[n] for row in rows)}
         shown_columns = [n for n in range(len(columns)) if n not in empty]
         print_table([columns[n] for n in shown_columns], [[row[n] for n in shown_columns] for row in rows])

@@ -205,14 +205,14 @@ def check_suffix(output: str) -> None:
         raise InputError(f"-o: {output}: unknown file name ending; allowed: .parquet, .csv")
 
 
-def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
+def print_sweep(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """The best configurations, and what became of the others."""
-    from headstack.simulation.report import headline, shown  # start-up time
+    from headstack.simulation.report import configuration_columns, headline  # start-up time
 
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
         say(f"{headline(swept, rows[0], column, descending, where)}\n")
-        columns, cells = shown(swept, rows, column)
+        columns, cells = configuration_columns(swept, rows, column)
         print_table(list(columns.values()), cells)
         print()
     else:

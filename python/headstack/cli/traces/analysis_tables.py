@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.answers import answer_of_trace
 from headstack.cli.output import print_notes_of, print_table, say
-from headstack.cli.traces.traces import print_remarks, spoken_start
+from headstack.cli.traces.traces import format_start, print_remarks
 from headstack.io.columns import Column, Figures, Names
 from headstack.traces.analysed import cache_size
 from headstack.traces.analysis import Analysis

@@ -16,7 +16,7 @@ from headstack.comparison.differences.estimates import is_mixed
 from headstack.comparison.differences.headline import digits, headline_of, name_of, unit_of
 from headstack.comparison.differences.runs import Side
 from headstack.io import tables
-from headstack.io.columns import Column, Figures, Names, Prose, Words, told
+from headstack.io.columns import Column, Figures, Names, Prose, Words, format_repr
 from headstack.io.counts import counted
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
@@ -234,7 +234,7 @@ class Estimated(Tabular):
                 continue
             below, above = estimate.stalls
             low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
-            said.append(
+            remarks.append(
                 f"{name_of(self.cells, cell)}: pairs stray with long tails, on both sides alike ({below} far below "
                 f"the others, {above} far above): the middle 60 % of them decide; the mean of all differs by "
                 f"{low:+.2g} to {high:+.2g} %"

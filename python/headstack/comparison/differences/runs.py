@@ -14,7 +14,7 @@ from typing import TypeAlias
 from headstack import _native
 from headstack._native import InputError
 from headstack.comparison.pairs import CERTAIN
-from headstack.comparison.points import Seen, seen
+from headstack.comparison.points import SidePoint, points_of_side
 from headstack.comparison.shapes import Shape, shape_of_fio
 from headstack.io.encodings import decoded
 from headstack.io.stored import Stored
@@ -176,12 +176,12 @@ def _outcome(point: SidePoint) -> Outcome:
     if point.results is not None:
         figures["p999_ms"] = point.results.percentile_ms(point.index, 99.9)
     course: dict[str, list[float]] = {}
-    if one.intervals and all(interval["requests"] for interval in one.intervals):
-        course = {name: [interval[name] for interval in one.intervals] for name in ("iops", "mean_ms")}
-    error = one.relative_half_width / CERTAIN
-    within = {name: error for name in ("mean_ms", *(() if one.is_open else ("iops", "mb_per_s"))) if error}
+    if point.intervals and all(interval["requests"] for interval in point.intervals):
+        course = {name: [interval[name] for interval in point.intervals] for name in ("iops", "mean_ms")}
+    error = point.relative_half_width / CERTAIN
+    within = {name: error for name in ("mean_ms", *(() if point.is_open else ("iops", "mb_per_s"))) if error}
     present = {name: value for name, value in figures.items() if value is not None and value > 0}
-    return Outcome(present, course, within, one.shape)
+    return Outcome(present, course, within, point.shape)
 
 
 def _of_fio(text: str, name: str) -> list[Run]:

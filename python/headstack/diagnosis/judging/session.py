@@ -203,7 +203,7 @@ def headline(session: Session) -> str:
     if not disks:
         return "not enough data for a verdict: no disk was seen for a whole interval"
     slow = [verdict for verdict in session.verdicts if verdict.kind == SLOW]
-    undecided = sum(verdict.kind == CANNOT_TELL for verdict in session.verdicts)
+    undecided = sum(verdict.kind == UNDECIDED for verdict in session.verdicts)
     rest = f"; not enough data for a verdict on {undecided:,}" if undecided and undecided < disks else ""
     if slow:
         first = max(slow, key=lambda verdict: verdict.slower.factor if verdict.slower else 0.0)
