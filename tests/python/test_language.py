@@ -49,10 +49,10 @@ PAGES_SOURCE = sorted((ROOT / "web/src").glob("*.ts"))
 
 LIMITS = {
     "texts in Python": 181,
-    "texts in Rust": 189,
-    "texts in TypeScript": 13,
+    "texts in Rust": 0,
+    "texts in TypeScript": 0,
     "docstrings that begin with a fragment in Python": 100,
-    "doc comments that begin with a fragment in Rust": 12,
+    "doc comments that begin with a fragment in Rust": 0,
     "names in Python": 1959,
 }
 

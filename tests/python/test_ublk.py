@@ -37,7 +37,7 @@ def test_without_ublk_it_is_refused(headstack: Headstack) -> None:
         pytest.skip("this machine has ublk")
     refused = headstack("serve", DISK, "--ublk", "--floor", "0us")
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-    assert "no /dev/ublk-control: load the module (`modprobe ublk_drv`, Linux 6.5 or newer)" in refused.stderr
+    assert "/dev/ublk-control not found; load the module (`modprobe ublk_drv`, Linux 6.5 or newer)" in refused.stderr
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(headstack: Headstack) -> Non
     assert "has no stamps" in refused("verify", "data")
     assert "writes nothing" in refused("data", "--requests", "10", "--verify")
     assert "nothing is verified" in refused("data", "--requests", "10", "--ledger", "x")
-    assert "stores nothing that could be verified" in refused("null", "--read", "0", "--requests", "10", "--verify")
+    assert "stores no data to verify" in refused("null", "--read", "0", "--requests", "10", "--verify")
     assert not Path("null.ledger").exists()
     write_once(headstack, "--overwrite", "--verify")
     before = Path("data").read_bytes()

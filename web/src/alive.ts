@@ -21,7 +21,7 @@ function stateOf({ system, demand, values, load, loads, at }: Taken): State {
 const closes = html("button", { type: "button", class: "closes" }, "back to the report");
 const dialog = html("dialog", { class: "taken-up", "aria-label": "Explore storage" }, closes);
 let explorer: Explorer | null = null;
-/** Where the report was, which the address tells again when the explorer is closed. */
+/** The report's part of the address, restored when the explorer is closed. */
 let before = "";
 
 function opened(state: State): void {

@@ -112,14 +112,14 @@ export class Answers {
   }
 
   /**
-   * Computes the curves of a state; what was wanted before is given up. `tell` hears of every change until then. Whether
-   * all of it was computed: nothing else was wanted meanwhile.
+   * Computes the curves of a state and abandons the previous request. `show` receives every intermediate result. Returns
+   * whether all was computed, with no newer request meanwhile.
    */
-  async want(state: State, tell: (curves: (Curve | null)[]) => void): Promise<boolean> {
+  async want(state: State, show: (curves: (Curve | null)[]) => void): Promise<boolean> {
     const generation = ++this.generation;
     const frozen = structuredClone(state);
     const isWanted = () => generation === this.generation;
-    const all = () => isWanted() && tell(frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null));
+    const all = () => isWanted() && show(frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null));
     // Until the first points are there, the curve that was, which is drawn already.
     const before = this.last;
     this.last = frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null);
@@ -134,7 +134,7 @@ export class Answers {
 
   private last: (Curve | null)[] = [];
 
-  private async compute(entry: Entry, state: State, isSelected: boolean, isWanted: () => boolean, tell: () => void): Promise<void> {
+  private async compute(entry: Entry, state: State, isSelected: boolean, isWanted: () => boolean, show: () => void): Promise<void> {
     const key = keyOf(entry, state);
     const curve = this.curves.get(key) ?? { load: state.load, told: new Map(), refused: null };
     if (curve.refused) return;
@@ -161,15 +161,15 @@ export class Answers {
         // Who drags sees the selected curve before the others; of one alone, each core takes a half.
         const portions = state.entries.length === 1 ? halves(first) : [first];
         await Promise.all(portions.map((at) => part(at, COARSE_REQUESTS, isSelected ? 0 : 1)));
-        // Drawn once: half of a curve tells nothing.
-        tell();
+        // Drawn once: half of a curve is no use.
+        show();
       }
       const portions = Array.from({ length: Math.ceil(missing.length / PORTION) }, (_, n) => missing.slice(PORTION * n, PORTION * (n + 1)));
-      await Promise.all(portions.reverse().map((at) => part(at, null, 2).then(tell)));
+      await Promise.all(portions.reverse().map((at) => part(at, null, 2).then(show)));
     } catch (error) {
       curve.refused = (error as Error).message;
       this.remember(key, curve);
-      tell();
+      show();
     }
   }
 

@@ -81,7 +81,7 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
       ...faults,
     ];
     const why = keys["volume.iops"] ? "" : " What it gives follows from its type and size: its file states no requests a second.";
-    return { all, notes: [`A volume has no spindle, level or cache that its cloud tells of.${why}`] };
+    return { all, notes: [`A volume has no spindle, level or cache that its cloud documents.${why}`] };
   }
   if (stated.flash !== undefined) {
     const all = [
@@ -257,7 +257,7 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
     const factor = control.doubles ? 2 ** at : Number((10 ** (at / 100)).toPrecision(6));
     return usual.map((text) => times(text, factor));
   };
-  const tell = () => {
+  const update = () => {
     const first = now();
     const text = control.choices?.find(([choice]) => choice === first)?.[1] ?? first;
     said.value = text;
@@ -266,10 +266,10 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
   };
   const place = () => (slider.value = String(placeOf(control, entry.values, now())));
   place();
-  tell();
+  update();
   slider.addEventListener("input", () => {
     set(texts());
-    tell();
+    update();
   });
   // What is typed is the first of what is set together: the others change by as many times.
   said.addEventListener("change", () => {
@@ -279,7 +279,7 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
     const factor = typed && was ? (typed.value * size(unit)) / (was.value * size(was.unit)) : 1;
     set([typed ? `${typed.value}${unit}` : said.value.trim() || first, ...others.map((text) => times(text, factor))]);
     place();
-    tell();
+    update();
   });
   return html("div", { class: "control" }, label, said, slider);
 }

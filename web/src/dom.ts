@@ -52,7 +52,7 @@ export function fold(
     if (details.childElementCount === 1) details.append(...content());
   };
   details.addEventListener("toggle", () => details.open && fill());
-  // At once, where whoever opens it cannot wait for the event: before printing.
+  // Immediately, for a caller that cannot wait for the event, such as before printing.
   details.addEventListener("unfold", () => {
     fill();
     details.open = true;

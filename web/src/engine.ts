@@ -27,7 +27,7 @@ interface Task {
   question: unknown;
   urgency: Urgency;
   isWanted: () => boolean;
-  tell: (said: { answer: unknown } | { refused: string } | { failed: string } | null) => void;
+  settle: (said: { answer: unknown } | { refused: string } | { failed: string } | null) => void;
 }
 
 const MEMORY_GB_A_WORKER = 1;
@@ -69,8 +69,8 @@ export class Engine {
    * Throws the words with which it was refused.
    */
   async ask<T>(question: unknown, urgency: Urgency = 0, isWanted: () => boolean = () => true): Promise<T | null> {
-    const said = await new Promise<Parameters<Task["tell"]>[0]>((tell) => {
-      this.tasks.push({ question, urgency, isWanted, tell });
+    const said = await new Promise<Parameters<Task["settle"]>[0]>((settle) => {
+      this.tasks.push({ question, urgency, isWanted, settle });
       this.next();
     });
     if (said === null || !isWanted()) return null;
@@ -81,7 +81,7 @@ export class Engine {
   private next(): void {
     for (let n = this.tasks.length - 1; n >= 0; n--) {
       const task = this.tasks[n];
-      if (task && !task.isWanted()) this.tasks.splice(n, 1), task.tell(null);
+      if (task && !task.isWanted()) this.tasks.splice(n, 1), task.settle(null);
     }
     while (this.tasks.length) {
       const worker = this.idle.pop();
@@ -93,12 +93,12 @@ export class Engine {
   }
 
   private give(worker: Worker, task: Task): void {
-    const back = (said: Parameters<Task["tell"]>[0]) => {
+    const back = (said: Parameters<Task["settle"]>[0]) => {
       this.idle.push(worker);
-      task.tell(said);
+      task.settle(said);
       this.next();
     };
-    worker.onmessage = ({ data }: MessageEvent<{ said: Parameters<Task["tell"]>[0] }>) => back(data.said);
+    worker.onmessage = ({ data }: MessageEvent<{ said: Parameters<Task["settle"]>[0] }>) => back(data.said);
     worker.onerror = (error) => back({ failed: error.message });
     worker.postMessage({ question: task.question });
   }

@@ -222,7 +222,7 @@ export class Explorer {
     const later = setTimeout(() => {
       if (!this.root.isConnected) return;
       history.replaceState(null, "", toHash(this.state));
-      void Promise.all([this.tellDropped(), this.reproduce()]).then(() => {
+      void Promise.all([this.showDropped(), this.reproduce()]).then(() => {
         // Not if a curve came meanwhile: the command follows from it, and is written by a later call.
         if (this.isComputed && later === this.later) this.reproduced.setAttribute("aria-busy", "false");
       });
@@ -231,7 +231,7 @@ export class Explorer {
   }
 
   /** Tells which figures that its file states the selected system drops, as it is changed. */
-  private async tellDropped(): Promise<void> {
+  private async showDropped(): Promise<void> {
     const { answers, entry } = this;
     const told = await answers?.droppedFigures(entry).catch(() => null);
     if (entry !== this.entry) return;

@@ -200,7 +200,7 @@ export class ArrayView implements View {
       const job = this.jobs.get(command.number);
       bar(canvas, x(command.from_ns), y, x(ends_ns) - x(command.from_ns), lane - 2, colour, job ? 0.18 * dims : dims);
       if (job) bar(canvas, x(job.taken_ns), y, Math.max(1, x(job.end_ns) - x(job.taken_ns)), lane - 2, colour, dims);
-      // What is written is marked, for those who tell no colours.
+      // Writes have a mark, for readers who cannot distinguish colours.
       const [begins, ends] = [x(job?.taken_ns ?? command.from_ns), x(job?.end_ns ?? ends_ns)];
       if (command.kind === "write") bar(canvas, begins, y + lane - 5, Math.max(1, ends - begins), 3, ink.ink, dims);
     }

@@ -220,7 +220,7 @@ export class Story {
         return;
       case "fails":
         this.fails.set(event.member, at_ns);
-        // It never answers: what it was asked for is had elsewhere.
+        // It never answers: other members serve its commands.
         for (const command of this.commands) if (command.member === event.member) command.to_ns = Math.min(command.to_ns, at_ns);
         return;
       case "rebuilt":

@@ -19,7 +19,7 @@ const POLICIES = ["fcfs", "sstf", "look", "c-look", "sptf"];
 const SPEEDS = [1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9];
 const TABLE_MAX = 300;
 
-/** What the address tells of the view: a variant beside the selected entry, a spare for what fails, the moment. */
+/** The part of the address for this view: a variant next to the selected entry, a spare for a failure, the time. */
 interface Inside {
   /** Empty, `policy=fcfs`, or `entry=1`. */
   beside: string;
@@ -355,7 +355,7 @@ export class Machine {
     const { follow } = inside(this.state.inside);
     this.ink ??= inkOf(this.element);
     const now = performance.now();
-    // Words change slower than pictures: nobody reads sixty a second.
+    // Text changes less often than pictures: sixty updates per second are unreadable.
     const says = !this.isPlaying || now - this.said_ms > 250;
     if (says) this.said_ms = now;
     for (const one of this.shown) {
@@ -374,7 +374,7 @@ function viewOf(story: Story): View {
   const device = story.device(0);
   if (story.isArray) return new ArrayView(story);
   if (device.is === "ssd") return new SsdView(story, device);
-  if (device.is === "volume") throw new Error("Of a volume of a cloud nobody knows what is inside.");
+  if (device.is === "volume") throw new Error("The internals of a cloud volume are unknown.");
   if (device.actuators > 1) throw new Error("Drives with two arms are not drawn yet.");
   return new DiskView(story, device);
 }

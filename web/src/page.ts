@@ -50,7 +50,7 @@ function permalink(id: string, title: string): HTMLElement {
   return html("a", { class: "permalink", href: `#${id}`, "aria-label": `Link to: ${title || id}` }, "#");
 }
 
-/** Whether it takes a legend to tell series apart, or what is ringed. */
+/** Whether a legend is needed to distinguish series, or ringed points. */
 function hasNames(figure: Lines | Bars | Heat): figure is Lines | Bars {
   if (figure.kind === "heat" || (figure.kind === "bars" && isAlone(figure))) return false;
   return figure.series.length > 1 || figure.series.some((one) => one.mark || one.marks.length);

@@ -15,7 +15,7 @@ type Row = Record<string, number | string | boolean | null>;
 const COLOURS = ["blue", "red", "green", "purple", "yellow", "cyan"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"] as const;
 
-/** The colour is the system's, the dash tells its variants apart. */
+/** The colour is the system's; the dash distinguishes its variants. */
 export function lookOf({ entries }: State, n: number): { colour: string; shape: Series["shape"]; dash: number } {
   const systems = [...new Set(entries.map((entry) => entry.system))];
   const at = systems.indexOf(entries[n]?.system ?? "");

@@ -1,4 +1,4 @@
-/** What the explorer shows, as its address tells it: systems under workloads, each with values of its own. */
+/** The state of the explorer, as stored in its address: systems under workloads, each with its own values. */
 
 import type { Stated } from "./engine";
 
@@ -210,7 +210,7 @@ export function toHash(state: State): string {
   return `#${told}`;
 }
 
-/** The state that an address tells; what it does not tell is as in the other. */
+/** The state in an address; missing parts are taken from `other`. */
 export function fromHash(hash: string, other: State): State {
   const told = new URLSearchParams(hash.replace(/^#/, ""));
   const number = (name: string, usual: number) => {

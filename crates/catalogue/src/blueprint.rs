@@ -152,7 +152,7 @@ impl Drafter {
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })?;
         if changes.usable.is_some() {
-            return Err(key_error("usable", "a file states a number of drives; give drives".to_owned()));
+            return Err(key_error("usable", "the file has a fixed number of drives; set drives".to_owned()));
         }
         match self.blueprint.kind {
             BlueprintKind::Array => {
@@ -221,7 +221,7 @@ impl Drafter {
             match (Changes::NAMES.contains(&key.as_str()), self.blueprint.kind) {
                 (true, BlueprintKind::Array) => changes.set(key, text)?,
                 (true, BlueprintKind::Drive) => {
-                    return Err(key_error(key, "this is a single drive; only arrays can be changed so".to_owned()));
+                    return Err(key_error(key, "this is a single drive; only arrays have this option".to_owned()));
                 }
                 (_, BlueprintKind::Drive) if !is_stated(key) => others.push((key.as_str(), text.as_str())),
                 _ => stated.push((key.as_str(), text.as_str())),
@@ -283,7 +283,7 @@ impl Drafter {
             let around = SCALES.iter().filter_map(|factor| scaled(text, *factor));
             let mut others = around.filter_map(|text| varied(&[(key, &text)]).ok()).peekable();
             if others.peek().is_some() && others.all(|other| other == base) {
-                let message = "varying it changes nothing, since other keys of this file decide; vary those";
+                let message = "varying it has no effect, since other keys of this file override it; vary those";
                 return Err(key_error(key, message.to_owned()));
             }
         }
@@ -335,7 +335,7 @@ impl Drafter {
 pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[String]) -> String {
     let varied: Vec<&str> = varied.iter().map(AsRef::as_ref).collect();
     format!(
-        "{system}: other values of {} drop the stated figures {}: what was derived from them is kept and not derived again",
+        "{system}: other values of {} drop the stated figures {}; values derived from these figures stay as they are",
         varied.join(", "),
         figures.join(", ")
     )
@@ -418,7 +418,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
             (Step::Index(index), Value::Array(values)) => {
                 is_new = false;
                 let count = values.len();
-                let missing = || key_error(path, format!("no entry {index}; there are {count}, from 0"));
+                let missing = || key_error(path, format!("no entry {index}; 0 to {count} (exclusive) are allowed"));
                 values.get_mut(*index).ok_or_else(missing)?
             }
             (Step::Index(_), _) => return Err(key_error(path, "this is not a list".to_owned())),

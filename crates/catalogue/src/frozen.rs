@@ -100,7 +100,7 @@ impl Frozen {
             return Ok(());
         }
         let message = format!(
-            "cannot be varied: {} follow from {}; vary these keys, or a file without [stated]",
+            "cannot be varied: {} follow from {}; vary those keys, or use a file without [stated]",
             decided.join(", "),
             self.figures.join(", ")
         );

@@ -99,7 +99,7 @@ fn a_level_is_changed_with_what_it_alone_knows() {
     }
     // Keys that a virtual array does not have are reported.
     let refused = changed("va-7100", &[("level", "raid6")]).unwrap_err();
-    assert!(refused.starts_with("level: a pool places its blocks by rules of its own; only raid10"), "{refused}");
+    assert!(refused.starts_with("level: a pool has its own placement rules; only raid10"), "{refused}");
     assert!(changed("va-7100", &[("level", "raid10")]).is_ok());
 }
 
@@ -122,17 +122,17 @@ fn the_fewest_drives_that_export_the_requested_capacity_are_used() {
         assert!(fewer.is_err() || fewer.unwrap().capacity_bytes() < usable, "{level} {usable}");
     }
     for (name, asked, expected) in [
-        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: no number of drives exports so much; "),
+        ("demartek-512n-raid10-24", ("usable", "9PB"), "usable: 9PB: too large for any number of drives; "),
         ("demartek-512n-raid10-24", ("usable", "0TB"), "usable: \"0TB\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "9"), "usable: \"9\" is not a capacity; write it with its unit"),
         ("demartek-512n-raid10-24", ("usable", "much"), "usable: "),
-        ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB: takes 110 drives, which cannot be: "),
+        ("compaq-wide-ultra", ("usable", "1TB"), "usable: 1TB: needs 110 drives, which is not allowed: "),
     ] {
         let error = changed(name, &[asked]).unwrap_err();
         assert!(error.starts_with(expected), "{error}");
     }
     let both = changed("md-raid5-8x2tb", &[("drives", "8"), ("usable", "1TB")]).unwrap_err();
-    assert_eq!(both, "usable: drives, usable: only one of them can be given");
+    assert_eq!(both, "usable: drives, usable: only one of the two is allowed");
     let error = load_system("cheetah-9lp", &Changes { usable: Some(Bytes(1)), ..Changes::default() }).unwrap_err();
     assert!(error.to_string().starts_with("usable: cheetah-9lp is a single drive"), "{error}");
 }
@@ -256,5 +256,5 @@ fn what_only_disks_know_goes_with_them() {
 fn a_capacity_is_no_file() {
     let drafter = Drafter::new(Blueprint::of_system("md-raid6-12x16tb", &[]).expect("it is there")).expect("TOML");
     let error = drafter.text_with(&values(&[("usable", "90TB")])).expect_err("a file counts drives").to_string();
-    assert_eq!(error, "usable: a file states a number of drives; give drives");
+    assert_eq!(error, "usable: the file has a fixed number of drives; set drives");
 }

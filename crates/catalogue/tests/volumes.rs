@@ -194,13 +194,7 @@ fn what_is_not_sold_is_refused_by_its_key() {
         ("gp2", 100, "iops = 4000", "", "volume.iops: follows from the size; it cannot be provisioned"),
         ("io2", 4, "iops = 5000", "", "volume.iops: 5000; 100 to 4000 are sold at this size"),
         ("io1", 100, "", "", "volume.iops: this key is missing; 100 to 5000 are sold at this size"),
-        (
-            "gp3",
-            100,
-            "",
-            "throughput = \"1GB/s\"",
-            "volume.throughput: 1000000000 bytes a second; 131072000 to 786432000",
-        ),
+        ("gp3", 100, "", "throughput = \"1GB/s\"", "volume.throughput: 1000000000 bytes/s; 131072000 to 786432000"),
     ] {
         let text =
             format!("name = \"x\"\n[capacity]\nsize = \"{gib}GiB\"\n[volume]\ntype = \"{kind}\"\n{iops}\n{rate}");

@@ -123,7 +123,7 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
             }
         }
         state.events = events;
-        let said = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has text and numbers only");
+        let said = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has only text and numbers");
         io(path, journal.mark(0, &format!("{STATE}{said}")))
     })
 }
@@ -135,7 +135,7 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
 pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashError> {
     let Some(said) = recording.marks.last().and_then(|mark| mark.strip_prefix(STATE)) else { return Ok(None) };
     let found: Reproduced = serde_json::from_str(said)
-        .map_err(|error| CrashError::of(recording.path(), format!("its state cannot be read: {error}")))?;
+        .map_err(|error| CrashError::of(recording.path(), format!("its state is damaged: {error}")))?;
     Ok(Some(found))
 }
 
@@ -149,7 +149,7 @@ fn whole(
     write: impl FnOnce(&JournalWriter) -> Result<(), CrashError>,
 ) -> Result<(), CrashError> {
     let file = AtomicFile::create(path).map_err(refused)?;
-    let draft = file.draft().ok_or_else(|| CrashError::of(path, "a journal is a regular file, which this is not"))?;
+    let draft = file.draft().ok_or_else(|| CrashError::of(path, "is not a regular file; a journal must be one"))?;
     let journal = JournalWriter::create(draft, device)?;
     write(&journal)?;
     io(path, journal.finish())?;

@@ -1,4 +1,4 @@
-//! A digest that identifies recordings with equal contents, whatever their times.
+//! A digest that identifies recordings with equal contents, independent of times.
 
 use twox_hash::XxHash3_128;
 

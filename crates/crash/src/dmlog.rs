@@ -74,8 +74,9 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let (version, promised) = (u64_at(8), u64_at(16));
     let sector_bytes = u32::from_le_bytes(std::array::from_fn(|i| first[24 + i]));
     if version != VERSION || !sector_bytes.is_power_of_two() || !(512..=1 << 23).contains(&sector_bytes) {
-        let message =
-            format!("is a log of version {version} with sectors of {sector_bytes} bytes, which nobody writes");
+        let message = format!(
+            "is a log of version {version} with sectors of {sector_bytes} bytes; only version {VERSION} and powers of two from 512 B to 8 MiB are allowed"
+        );
         return Err(CrashError::of(path, message));
     }
     let size_bytes = size(&file).map_err(&failed)?;
@@ -138,7 +139,7 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
     let is_trim = entry.flags & DISCARD != 0;
     let in_bytes = |sectors: u64| sectors.checked_mul(sector_bytes).filter(|bytes| *bytes < 1 << 62);
     let (Some(offset_bytes), Some(length_bytes)) = (in_bytes(entry.sector), in_bytes(entry.sectors)) else {
-        return Err(wrong("lies beyond every device"));
+        return Err(wrong("is above the largest device size"));
     };
     let next_bytes = if is_trim { data_bytes } else { data_bytes + length_bytes };
     if next_bytes > size_bytes {

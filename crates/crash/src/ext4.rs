@@ -103,7 +103,7 @@ fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failu
     let loaded = Ext4::load(Box::new(reader)).map_err(|error| Failure::OfSystem(String::new(), error));
     let looked = loaded.and_then(|system| look(&system));
     if saw_unwritten.get() {
-        return Ok(Found::Unknown("an extent that was given room and never written".to_owned()));
+        return Ok(Found::Unknown("an extent that was allocated and never written".to_owned()));
     }
     match looked {
         Ok(found) => Ok(Found::Read(found)),

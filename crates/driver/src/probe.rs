@@ -43,14 +43,16 @@ impl Probe {
     pub fn fault(&self, capacity_bytes: u64, block_bytes: u32) -> Option<String> {
         let requests = self.requests.len();
         match &self.pace {
-            Pace::Depth { depth: 0, .. } => return Some("a depth of 0; 1 is the least".to_owned()),
+            Pace::Depth { depth: 0, .. } => return Some("a depth of 0; 1 or more is allowed".to_owned()),
             Pace::Depth { think_ns, .. } if think_ns.len() > requests => {
-                return Some(format!("{} think times for {requests} requests", think_ns.len()));
+                return Some(format!("{} think times for {requests} requests; one each is required", think_ns.len()));
             }
             Pace::Times(times) if times.len() != requests => {
-                return Some(format!("{} times for {requests} requests", times.len()));
+                return Some(format!("{} times for {requests} requests; one each is required", times.len()));
             }
-            Pace::Times(times) if !times.is_sorted() => return Some("times that go back".to_owned()),
+            Pace::Times(times) if !times.is_sorted() => {
+                return Some("times decrease; ascending times are allowed".to_owned());
+            }
             Pace::Depth { .. } | Pace::Times(_) => {}
         }
         let block = u64::from(block_bytes);

@@ -136,7 +136,7 @@ impl Clients {
                 }
             }
         };
-        debug_assert!(until_ns >= now_ns, "nobody waits for the past");
+        debug_assert!(until_ns >= now_ns, "a wake-up time is in the future");
         self.asked += 1;
         self.asks.push(Reverse((until_ns, self.asked, client)));
     }
@@ -207,7 +207,7 @@ impl ClientsReport {
         result.checks.push(Check {
             name: "streams add up".to_owned(),
             passed: completed == result.count(),
-            detail: format!("{completed} in streams, {} in all", result.count()),
+            detail: format!("{completed} in streams, {} in total", result.count()),
         });
     }
 }

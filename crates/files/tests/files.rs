@@ -75,7 +75,7 @@ fn links_stay_and_lead_to_the_new_file() {
     assert!(fs::symlink_metadata(folder.at("first")).unwrap().is_symlink());
     symlink("circle", folder.at("circle")).unwrap();
     let error = AtomicFile::create(&folder.at("circle")).unwrap_err().to_string();
-    assert!(error.ends_with("its links lead round in a circle"), "{error}");
+    assert!(error.ends_with("its links form a loop"), "{error}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn no_file_is_made_of_what_is_none() {
     for (path, why) in [
         (folder.at("."), "this is a folder"),
         (folder.at("x/y"), "does not exist"),
-        (PathBuf::from("/dev/headstack-none"), "no file is made among devices"),
+        (PathBuf::from("/dev/headstack-none"), "an output file in /dev is not created"),
         (PathBuf::from("/dev/fd/9999"), "Bad file descriptor"),
         (PathBuf::from(""), "this is a folder"),
     ] {
@@ -105,16 +105,14 @@ fn outputs_meet_neither_each_other_nor_what_is_measured() {
     let below = [(std::os::unix::fs::MetadataExt::dev(&status), std::os::unix::fs::MetadataExt::ino(&status))];
     let outputs = Outputs::default();
     outputs.write(&folder.at("new")).unwrap();
-    assert!(
-        outputs.write(&folder.at("./new")).unwrap_err().to_string().contains("each output needs a file of its own")
-    );
+    assert!(outputs.write(&folder.at("./new")).unwrap_err().to_string().contains("each output needs its own file"));
     outputs.write(Path::new("/dev/null")).unwrap();
     outputs.write(Path::new("/dev/null")).unwrap();
     outputs.measure(&folder.at("target"), &below).unwrap();
     let refused = outputs.write(&folder.at("again")).unwrap_err().to_string();
-    assert!(refused.contains("which this command reads or measures"), "{refused}");
+    assert!(refused.contains("an input or target of this command"), "{refused}");
     let refused = outputs.measure(&folder.at("new"), &[]).unwrap_err().to_string();
-    assert!(refused.contains("is what this command reads or measures"), "{refused}");
+    assert!(refused.contains("is an input or target of this command"), "{refused}");
     // Looking leaves nothing behind.
     assert_eq!(folder.names(), ["again", "target"]);
 }
@@ -132,9 +130,9 @@ fn no_file_replaces_an_input_of_a_command_under_way() {
     note_input(&folder.at("found-later")).unwrap();
     for name in ["input", "hard", "soft", "found-later"] {
         let refused = AtomicFile::create(&folder.at(name)).unwrap_err().to_string();
-        assert!(refused.contains("this command reads or measures"), "{name}: {refused}");
+        assert!(refused.contains("input or target of this command"), "{name}: {refused}");
         let refused = files.write(&folder.at(name)).unwrap_err().to_string();
-        assert!(refused.contains("this command reads or measures"), "{name}: {refused}");
+        assert!(refused.contains("input or target of this command"), "{name}: {refused}");
     }
     files.search(&folder.at(".")).unwrap();
     fs::write(folder.at("another"), "data").unwrap();
@@ -144,7 +142,7 @@ fn no_file_replaces_an_input_of_a_command_under_way() {
     files.write(&folder.at("new")).unwrap();
     assert!(files.fill(&folder.at(".")).is_ok());
     let refused = files.measure(&folder.at("."), &[]).unwrap_err().to_string();
-    assert!(refused.contains("this command reads or measures"), "{refused}");
+    assert!(refused.contains("input or target of this command"), "{refused}");
     files.close();
     AtomicFile::create(&folder.at("input")).unwrap().finish().unwrap();
     note_input(&folder.at("input")).unwrap();
@@ -175,7 +173,7 @@ fn an_output_is_not_read_as_an_input_and_a_log_is() {
     files.write(&folder.at("output")).unwrap();
     files.keep(&folder.at("log")).unwrap();
     let refused = note_input(&folder.at("output")).unwrap_err().to_string();
-    assert!(refused.contains("this command reads or measures"), "{refused}");
+    assert!(refused.contains("input or target of this command"), "{refused}");
     note_input(&folder.at("log")).unwrap();
     AtomicFile::create(&folder.at("log")).unwrap().finish().unwrap();
 }

@@ -52,12 +52,12 @@ impl Phase {
     /// fit into the system, or a job's workload is not valid; the key names the job by its index.
     pub fn demand(&self, capacity_bytes: u64) -> Result<Simulation, WorkloadError> {
         if self.jobs.is_empty() {
-            return error("jobs", "the phase has none; at least one is needed");
+            return error("jobs", "the phase has no jobs; at least one is required");
         }
         if self.curve_point.is_some() {
             return error(
                 "curve_point",
-                "its rate is a percentage of what another phase reaches, which has to run first",
+                "its rate is a percentage of another phase's result; that phase must run first",
             );
         }
         let layout = Layout::new(&self.jobs, capacity_bytes)?;
@@ -167,7 +167,7 @@ impl Phase {
         }
         if let Some(longest_ns) = times().flatten().max() {
             if times().any(|time_ns| time_ns != Some(longest_ns)) {
-                remarks.push(told("limits", "all jobs run until the one with the longest time ends"));
+                remarks.push(told("limits", "all jobs run until the job with the longest time ends"));
             }
             return Ok(ScenarioLength::TimeNs(longest_ns));
         }
@@ -207,26 +207,30 @@ impl Phase {
         tell(
             "engine",
             &|job| job.engine == JobEngine::Null,
-            "requests that would be complete at once go to the system",
+            "requests that would complete immediately go to the system",
         );
-        tell("sync", &|job| job.sync != Sync::No, "writes are complete when the system says so, not on stable storage");
-        tell("flow", &|job| job.flow.is_some(), "jobs do not hold each other back");
+        tell(
+            "sync",
+            &|job| job.sync != Sync::No,
+            "writes complete when the system acknowledges them, not on stable storage",
+        );
+        tell("flow", &|job| job.flow.is_some(), "jobs do not throttle each other");
         tell(
             "rates",
             &|job| job.rates_per_s.is_some(),
-            "one schedule draws the kinds of its requests; no kind keeps to a rate of its own",
+            "one schedule covers all kinds of requests; no kind has its own rate",
         );
         tell(
             "zones",
             &|job| job.zones.is_some(),
-            "no model has zones: requests go where they are drawn, and nothing is reset",
+            "models have no zones: requests keep their addresses, and no zone is reset",
         );
-        tell("bounds", &|job| !job.bounds.is_none(), "no job ends because it is slow");
-        tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
-        tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
-        tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");
-        tell("slots", &is_open, "the host hands over every request on arrival, however many are under way");
-        tell("limits", &is_both, "its time ends it, not its requests or bytes");
+        tell("bounds", &|job| !job.bounds.is_none(), "slow jobs do not end");
+        tell("verify", &|job| job.verify != Verify::No, "a simulation stores no data to verify");
+        tell("seed", &|job| job.seed.is_some(), "the seed of the simulation is used, not that of the job");
+        tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "all jobs start together");
+        tell("slots", &is_open, "the host submits each request on arrival, at any queue depth");
+        tell("limits", &is_both, "it ends after its time, not after its requests or bytes");
     }
 }
 

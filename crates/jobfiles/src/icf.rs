@@ -142,7 +142,7 @@ impl Setup {
         };
         for (name, cycle) in used {
             if cycle.start == 0 || cycle.step == 0 {
-                let message = "a start or a step of 0 leads nowhere; 1 or more is allowed";
+                let message = "a start or step of 0; 1 or more is allowed";
                 return Err(entries.error(cycle.line, name, message));
             }
         }
@@ -208,8 +208,8 @@ impl Phases<'_> {
             remarks.push(remark(
                 0,
                 "MANAGER LIST",
-                "the file has no disk worker: each of its access \
-                specifications is run by one, with 1 request outstanding",
+                "the file has no disk worker: one worker runs each of its access \
+                specifications at queue depth 1",
             ));
             let mut worker = Worker::new("Worker 1", 0, 0);
             worker.specifications = Some(specifications.all().map(|known| (known.name.clone(), 0)).collect());
@@ -230,8 +230,8 @@ impl Phases<'_> {
             remarks.push(remark(
                 0,
                 "Run Time",
-                "there is none, so that Iometer would run until it is stopped: \
-                each test ends when its part of the disk was gone through once",
+                "no run time, so Iometer would run until stopped: \
+                each test ends after one pass over its part of the disk",
             ));
         }
         Ok(())
@@ -247,7 +247,7 @@ impl Phases<'_> {
             remarks.push(remark(
                 worker.line,
                 "Target assignments",
-                format!("{} has no target and does nothing", worker.name),
+                format!("{} has no target and is idle", worker.name),
             ));
         }
         workers.retain(|worker| !worker.targets.is_empty());
@@ -263,7 +263,7 @@ impl Phases<'_> {
         let candidates: Vec<Candidate> = active.iter().map(candidate).collect();
         let steps = self.setup.cycles.steps(&candidates);
         if self.phases.len() + steps.len() > STEPS_MAX {
-            let message = format!("the cycling gives more than {STEPS_MAX} tests; larger steps are needed");
+            let message = format!("the cycling has more than {STEPS_MAX} tests; use larger steps");
             return Err(entries.error(self.setup.cycles.depths.line.max(1), "Test Type", message));
         }
         for step in steps {
@@ -274,7 +274,7 @@ impl Phases<'_> {
             }
             self.jobs += jobs.len();
             if self.jobs > JOBS_MAX {
-                let message = format!("the file gives more than {JOBS_MAX} jobs; it needs to be split");
+                let message = format!("the file has more than {JOBS_MAX} jobs; split it");
                 return Err(entries.error(self.setup.cycles.depths.line.max(1), "Test Type", message));
             }
             if !jobs.is_empty() {

@@ -266,7 +266,11 @@ fn what_is_refused_is_one_line_with_its_place() {
         ),
         ("\t1,DISABLED,1", "\t1,MAYBE,1", "test connection rate: \"MAYBE\" is not allowed; ENABLED or DISABLED is"),
         ("\tCYCLE_OUTSTANDING_IOS", "\tCYCLE_ALL", "test type: \"CYCLE_ALL\" is not allowed; NORMAL or CYCLE_TARGETS"),
-        ("4          EXPONENTIAL", "0          LINEAR", "Queue Depth Cycling: a start or a step of 0 leads nowhere"),
+        (
+            "4          EXPONENTIAL",
+            "0          LINEAR",
+            "Queue Depth Cycling: a start or step of 0; 1 or more is allowed",
+        ),
         (
             "'Ramp Up Time (s)",
             "'Ramp Down Time",

@@ -82,7 +82,7 @@ impl Budget {
         let limit_bytes = limit_bytes.max(BUDGET_BYTES_MIN);
         let connections_bytes = connections_of(limit_bytes) as u64 * CONNECTION_BYTES;
         let requests_bytes = limit_bytes - connections_bytes;
-        assert!(requests_bytes > REQUEST_BYTES_MAX, "one request has room");
+        assert!(requests_bytes > REQUEST_BYTES_MAX, "the budget has room for one request");
         Budget(Arc::new(Shared { limit_bytes, requests_bytes, state: Mutex::default(), waiting: AtomicUsize::new(0) }))
     }
 
@@ -133,7 +133,7 @@ impl Budget {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().expect("nobody panics with it")
+        self.0.state.lock().expect("the lock is not poisoned")
     }
 
     /// Memory that is available without the reserve.
@@ -385,7 +385,7 @@ mod tests {
                     thread::yield_now();
                 }
             }
-            assert!(told.try_recv().is_err(), "nobody is served before there is room");
+            assert!(told.try_recv().is_err(), "no request is served before there is room");
             // They hold the reserve one after another.
             drop(whole);
             for wanted in 0..3 {
@@ -454,7 +454,7 @@ mod tests {
         let peak_bytes = budget.common_bytes();
         drop((one, other));
         let expected = MemoryGauge { peak_bytes, ..Budget::new(BUDGET_BYTES_MIN).gauge() };
-        assert_eq!(budget.gauge(), expected, "nobody had to wait");
+        assert_eq!(budget.gauge(), expected, "no request had to wait");
     }
 
     #[test]

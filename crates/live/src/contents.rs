@@ -84,8 +84,7 @@ impl Contents {
 
     fn of_file(path: &Path, capacity_bytes: u64, adopts: bool) -> Result<Contents, LiveError> {
         let name = || path.display().to_string();
-        let no_file =
-            || LiveError::Asked(format!("{}: contents are kept in a regular file, which this is not", name()));
+        let no_file = || LiveError::Asked(format!("{}: is not a regular file; contents need one", name()));
         let existed = path.symlink_metadata().is_ok();
         // Links and dots are resolved; a dangling link does not create a file elsewhere.
         let place = resolved(path, existed).map_err(LiveError::io(name()))?;
@@ -102,19 +101,19 @@ impl Contents {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(LiveError::Asked(format!("{}: another server holds these contents", name())));
+                return Err(LiveError::Asked(format!("{}: is in use by another server", name())));
             }
             Err(TryLockError::Error(error)) => return Err(LiveError::io(name())(error)),
         }
         let size = file.metadata().map_err(LiveError::io(name()))?.len();
         if existed && size != 0 && size != capacity_bytes {
-            let message = format!("{}: has {size} bytes, not the system's {capacity_bytes}: not touched", name());
+            let message = format!("{}: has {size} bytes; {capacity_bytes}, the system's capacity, is allowed", name());
             return Err(LiveError::Asked(message));
         }
         let mark = format!("{capacity_bytes}");
         if size != 0 && !adopts && !is_marked(&file, &mark) {
             return Err(LiveError::Asked(format!(
-                "{}: has the system's size, but no server has left it: give --adopt to have it served, and changed",
+                "{}: has the system's size but was not created by a server; use --adopt to serve and change it",
                 name()
             )));
         }
@@ -256,11 +255,11 @@ impl Contents {
 }
 
 fn held(overlay: &RwLock<Overlay>) -> RwLockReadGuard<'_, Overlay> {
-    overlay.read().expect("nobody panics with it")
+    overlay.read().expect("the lock is not poisoned")
 }
 
 fn changed(overlay: &RwLock<Overlay>) -> RwLockWriteGuard<'_, Overlay> {
-    overlay.write().expect("nobody panics with it")
+    overlay.write().expect("the lock is not poisoned")
 }
 
 /// Whether a server created this file.

@@ -109,7 +109,7 @@ impl CrashedDevice {
     }
 
     fn overlay(&self) -> RwLockWriteGuard<'_, Overlay> {
-        self.overlay.write().expect("nobody panics with it")
+        self.overlay.write().expect("the lock is not poisoned")
     }
 }
 

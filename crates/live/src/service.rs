@@ -29,7 +29,7 @@ use crate::witness::Witness;
 /// Block size of a device without mechanics.
 const CONSTANT_BLOCK_BYTES: u32 = 512;
 
-/// Where the data are stored.
+/// The place of the data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keeping {
@@ -70,7 +70,7 @@ pub struct ServiceOptions {
     pub tls: Option<TlsOptions>,
     /// Part of the system to export: first byte and length.
     pub part: Option<(u64, u64)>,
-    /// Where the data are stored.
+    /// The place of the data.
     pub keeping: Keeping,
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
@@ -156,7 +156,7 @@ struct Mounted {
 }
 
 impl Service {
-    /// Starts the export: measures the cost of the path, preconditions SSDs if the model says so, starts the clock,
+    /// Starts the export: measures the cost of the path, preconditions SSDs if the model requires it, starts the clock,
     /// then admits clients. `listener` receives each request; `progress` receives the completed share of the
     /// preconditioning, and stops the start by returning false.
     ///
@@ -342,7 +342,7 @@ fn journal_plan(
             (!contents.is_hole(0, capacity_bytes)).then(|| file.display().to_string())
         }
         Keeping::Discard(_) => {
-            let why = "journal: contents that are discarded have none; --data memory or a FILE is allowed";
+            let why = "journal: discarded contents have no journal; --data memory or a FILE is allowed";
             return Err(LiveError::Asked(why.to_owned()));
         }
     };

@@ -87,7 +87,7 @@ pub fn reports<T>(timeline: &Timeline<T>, now_ns: u64) -> Vec<Value> {
     let numbered = devices.iter().enumerate();
     let report = |(number, health): (usize, &DeviceHealth)| {
         let description = descriptions.iter().find(|device| name_of(device) == health.model);
-        let description = description.expect("every device is of a kind that is described");
+        let description = description.expect("every device kind is described");
         report(number, health, description, resent, now_ns)
     };
     numbered.map(report).collect()

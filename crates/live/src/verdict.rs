@@ -78,13 +78,13 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
             worst = Some((error_ns, basis, client));
         }
     }
-    let (client_ns, basis, client) = worst.expect("a hundred parts of all requests are somebody's");
+    let (client_ns, basis, client) = worst.expect("some client has 1 % of the requests");
     // On a path that is faster than its floor, answers are early by at most the floor.
     let error_ns = client_ns.max(path.floor_ns);
     let valid_ns = error_ns as f64 / VALID_SHARE;
     if valid_ns > HOPELESS_NS as f64 {
         let why = if client_ns < path.floor_ns {
-            format!("the path itself took {} at the start", time(path.floor_ns))
+            format!("the path took {} at the start", time(path.floor_ns))
         } else {
             blame(client_ns, client, path, seen)
         };
@@ -92,12 +92,12 @@ pub fn judge(path: &Path, seen: &Seen) -> Verdict {
     }
     let valid_above_ns = (valid_ns * path.speed).ceil() as u64;
     let words = format!(
-        "valid for latencies above {:.1} ms (there a client measures at most 5 % more or less than the model, in the mean and at p99{})",
+        "valid for latencies above {:.1} ms (clients measure mean and p99 within 5 % of the model{})",
         // Rounded up, so that the figure is never better than the required one.
         (valid_above_ns as f64 / 1e5).ceil() / 10.0,
         match basis {
             Basis::Turns => String::new(),
-            Basis::Canary => format!(", as a client of ordinary priority beside {} did", name(client)),
+            Basis::Canary => format!(", judged by a probe of normal priority next to {}", name(client)),
         }
     );
     Verdict { error_ns: Some(error_ns), valid_above_ns: Some(valid_above_ns), words }
@@ -149,14 +149,14 @@ fn by_canary(client: &ClientSeen, path: &Path, seen: &Seen) -> Option<u64> {
 /// Names the cause of a large error.
 fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String {
     if path.lateness_p99_ns.max(path.lateness_mean_ns) * 2 >= error_ns {
-        let late = format!("one answer in a hundred left {} late", time(path.lateness_p99_ns));
+        let late = format!("1 % of the answers were {} late", time(path.lateness_p99_ns));
         let waited = seen.server.map(|server| server.waited_share).filter(|&share| share > NAMED_SHARE);
         let waited = waited
             .map_or(String::new(), |share| format!(", which waited {} of the time for a processor", percent(share)));
         return match path.scheduling {
             Scheduling::Realtime => format!("{late}: the machine is too busy for the server{waited}"),
             Scheduling::Shared => {
-                format!("{late}: the server shares its processor{waited}: CAP_SYS_NICE would give it SCHED_FIFO")
+                format!("{late}: the server shares its processor{waited}; grant it CAP_SYS_NICE for SCHED_FIFO")
             }
         };
     }
@@ -165,7 +165,7 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
     let waits = path.memory_waits * SHARE_OF_REQUESTS >= path.requests;
     if waits && path.memory_wait_mean_ns * 2 >= error_ns {
         return format!(
-            "{on_time}, but {} of its requests waited for memory, {} on average: give it more with --memory",
+            "{on_time}, but {} of its requests waited for memory, {} on average; raise --memory",
             percent(path.memory_waits as f64 / path.requests.max(path.memory_waits) as f64),
             time(path.memory_wait_mean_ns)
         );
@@ -173,10 +173,10 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
     let long = client.turns.long_error;
     let copies = long.count * 2 > client.turns.error.count || path.copying_p99_ns * 2 >= error_ns;
     if copies {
-        return format!("{on_time}, but to copy long requests took up to {} of one in a hundred", time(error_ns));
+        return format!("{on_time}, but copying long requests took up to {} for 1 % of them", time(error_ns));
     }
     format!(
-        "{on_time}, but {}; what it measured may be {} longer than the model",
+        "{on_time}, but {}; measured latency may be {} longer than the model's",
         starved(client, seen),
         time(error_ns)
     )
@@ -191,7 +191,7 @@ fn starved(client: &ClientSeen, seen: &Seen) -> String {
             format!("{name} waited {} of the time for a processor", percent(waits.waited_share))
         }
         Some(waits) if waits.ran_share > BUSY_SHARE => {
-            format!("{name} was bound by its processor, on which it ran {} of the time", percent(waits.ran_share))
+            format!("{name} was CPU-bound, running {} of the time", percent(waits.ran_share))
         }
         _ if turns.lying * SHARE_OF_REQUESTS > turns.requests => {
             format!(
@@ -204,7 +204,7 @@ fn starved(client: &ClientSeen, seen: &Seen) -> String {
         }
         None => {
             let canary = time(seen.canary.p99_ns.max(seen.canary.mean_ns));
-            format!("a client of ordinary priority beside {name} waited {canary} for a processor")
+            format!("a probe of normal priority next to {name} waited {canary} for a processor")
         }
     }
 }
@@ -214,14 +214,14 @@ fn unknown(client: &ClientSeen, seen: &Seen) -> String {
     if client.turns.lying * SHARE_OF_REQUESTS > client.turns.requests {
         return starved(client, seen);
     }
-    format!("too short to tell what {} waited for", name(client))
+    format!("too short to determine what {} waited for", name(client))
 }
 
 fn name(client: &ClientSeen) -> String {
     match (&client.name, client.pid) {
         (Some(name), Some(pid)) => format!("the client ({name}, process {pid})"),
         (_, Some(pid)) => format!("the client (process {pid})"),
-        _ => "clients that cannot be seen".to_owned(),
+        _ => "clients outside this machine".to_owned(),
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
         let path = Path { memory_waits: 3_000, memory_wait_mean_ns: 6 * MS, copying_p99_ns: 5 * MS, ..path() };
         let verdict = judge(&path, &seen(copying.clone()));
         assert_eq!(verdict.valid_above_ns, None);
-        let says = "30 % of its requests waited for memory, 6.0 ms on average: give it more with --memory";
+        let says = "30 % of its requests waited for memory, 6.0 ms on average; raise --memory";
         assert!(verdict.words.contains(says), "{}", verdict.words);
         // A few that waited, or waited briefly, explain nothing.
         for path in [Path { memory_waits: 50, ..path.clone() }, Path { memory_wait_mean_ns: 50 * US, ..path }] {
@@ -403,7 +403,7 @@ mod tests {
         assert!(not_valid("its pauses are waits", &with(Some(starved))).contains("waited 90 % of the time"));
         let bound = WaitsSeen { ran_share: 0.97, ..waits };
         assert!(not_valid("it has no time to pause", &with(Some(bound))).contains("bound by its processor"));
-        not_valid("nobody knows what its pauses are", &with(None));
+        not_valid("its pauses cannot be observed", &with(None));
         let mut stopped = pausing();
         stopped.turns.lying = 300;
         assert!(
@@ -420,14 +420,14 @@ mod tests {
         let busy = Seen { canary: spread(6 * MS), ..nobody };
         let words = judge(&path(), &busy).words;
         assert!(
-            words.contains("a client of ordinary priority beside clients that cannot be seen waited 6.0 ms"),
+            words.contains("a client of ordinary priority beside clients outside this machine waited 6.0 ms"),
             "{words}"
         );
         // A remote connection's turns prove nothing.
         let mut remote = client(50 * US);
         (remote.pid, remote.name, remote.waits) = (None, None, None);
         assert_eq!(judge(&path(), &seen(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));
-        assert!(judge(&path(), &Seen::default()).words.contains("too short to tell"));
+        assert!(judge(&path(), &Seen::default()).words.contains("too short to determine"));
     }
 
     #[test]

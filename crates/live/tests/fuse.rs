@@ -414,7 +414,7 @@ fn a_dangling_loop_device_is_explained() {
     assert!(refused.contains(&format!("losetup --detach {}`, then `umount", device.display())), "{refused}");
     detach_loop(&device).unwrap();
     let refused = Mount::start(&served.device, &served.directory).unwrap_err().to_string();
-    assert!(refused.contains("a server that is gone: `umount"), "{refused}");
+    assert!(refused.contains("a server that no longer runs; run `umount"), "{refused}");
     served.end();
 }
 

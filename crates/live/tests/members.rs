@@ -330,15 +330,15 @@ fn what_cannot_be_damaged_or_scrubbed_says_why() {
         served.session.commander().order(order).unwrap_err().to_string()
     };
     let said = corrupt(&served, "d4");
-    assert!(said.contains("d4 serves no place now; a member that serves one is allowed"), "{said}");
+    assert!(said.contains("d4 has no slot in a group; an active member is allowed"), "{said}");
     let scrub = || served.session.commander().order(Order::Scrub { group: None, repair: false });
     served.fail("d2");
-    assert!(scrub().unwrap_err().to_string().contains("is degraded; one that is whole is allowed"));
+    assert!(scrub().unwrap_err().to_string().contains("is degraded; a healthy group is allowed"));
     served.stop();
     let draid = "level = \"draid1:2d:1s\"\ndrives = [\"d0..d4\"]\ndrive_size = \"64MiB\"\n";
     let served = Served::new("flat", draid, 1);
     let said = corrupt(&served, "d0");
-    assert!(said.contains("has no contents of its own; one of a group without records or a pool is allowed"), "{said}");
+    assert!(said.contains("has no individual contents; one of a group without records or a pool is allowed"), "{said}");
     let status = served.order(Order::Status);
     assert_eq!(status["mismatches"][0]["differing_bytes"], Value::Null);
     let scrub = served.session.commander().order(Order::Scrub { group: None, repair: false });

@@ -112,7 +112,7 @@ fn who_has_half_of_what_he_needs_gets_the_rest() {
             });
         }
     });
-    assert!(served.budget.gauge().waited > 0, "nobody had to wait: {:?}", served.budget.gauge());
+    assert!(served.budget.gauge().waited > 0, "no request had to wait: {:?}", served.budget.gauge());
     served.end();
 }
 
@@ -158,7 +158,7 @@ fn overlapping_writes_are_kept_within_the_budget() {
             assert_eq!(client.receive(|_| &mut []).unwrap().1, 0);
         }
     });
-    assert!(served.budget.gauge().waited > 0, "nobody had to wait: {:?}", served.budget.gauge());
+    assert!(served.budget.gauge().waited > 0, "no request had to wait: {:?}", served.budget.gauge());
     drop(client);
     let gauge = served.budget.gauge();
     assert!(gauge.peak_bytes <= gauge.limit_bytes, "{gauge:?}");

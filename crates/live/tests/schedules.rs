@@ -99,7 +99,7 @@ fn an_error_names_file_line_and_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"media-error\"\nranges = [{ lba = 1, length = \"4KiB\" }]",
-            "bad.toml:5: fault[0].ranges: each has offset and length, or lba and blocks",
+            "bad.toml:5: fault[0].ranges: each has either offset and length, or lba and blocks",
             &[],
         ),
         (
@@ -200,7 +200,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
             &["one of the two"],
         ),
         (&drive, "what = \"errno\"\nevery = \"2s\"", "bad.toml:4: fault[0].every: \"2s\" is not a number", &["10"]),
-        (&drive, "what = \"errno\"\nevery = 0", "bad.toml:4: fault[0].every: 0 is no number of requests", &[]),
+        (&drive, "what = \"errno\"\nevery = 0", "bad.toml:4: fault[0].every: 0 is not a number of requests", &[]),
         (
             &drive,
             "what = \"power-cut\"\nafter = { writes = 9 }\nevery = 2",
@@ -217,7 +217,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"errno\"\ntouching = \"0..1MiB\"\nat = { flush = 1 }",
-            "bad.toml:5: fault[0].at: a flush has no place",
+            "bad.toml:5: fault[0].at: a flush has neither address",
             &["touching"],
         ),
         (
@@ -254,7 +254,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &array,
             "what = \"corrupt\"\nevery = 2\nmember = \"d1\"\non = \"write\"\nhow = \"zeros\"",
-            "bad.toml:5: fault[0].member: of a member, what lies there can be corrupted",
+            "bad.toml:5: fault[0].member: only stored data of a member can be corrupted",
             &["rest"],
         ),
         (
@@ -296,7 +296,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         (
             &drive,
             "what = \"corrupt\"\nat = \"1s\"\non = \"rest\"\nhow = \"zeros\"\nfor = \"1s\"",
-            "bad.toml:7: fault[0].for: this fault happens in a moment",
+            "bad.toml:7: fault[0].for: this fault is instantaneous",
             &[],
         ),
     ];
@@ -310,7 +310,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
     let looks = "[[fault]]\nwhat = \"lose-write\"\ncontaining = \"x\"\n";
     let schedule = parse(looks, &drive).unwrap();
     let (index, (key, message)) = schedule.check_without_contents().unwrap_err();
-    assert_eq!((index, key, message.as_str()), (0, "containing", "no contents are kept here; live exports have some"));
+    assert_eq!((index, key, message.as_str()), (0, "containing", "a simulation stores no data; only live exports do"));
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn files_of_blkdebug_are_read_where_a_device_can_do_it() {
         ("[inject-error]\nevent = \"l2_update\"\n", "bad.toml:2: event: l2_update happens inside QEMU"),
         (
             "[inject-error]\nevent = \"none\"\niotype = \"block-status\"\n",
-            "bad.toml:3: iotype: block-status: a device sees no",
+            "bad.toml:3: iotype: block-status is not a device request",
         ),
         ("[inject-error]\nevent = \"none\"\nerrno = \"12\"\n", "bad.toml:3: errno: 12: allowed: 5 (EIO), 28"),
         ("[inject-error]\nerrno = \"5\"\n", "bad.toml:1: event: this key is missing"),

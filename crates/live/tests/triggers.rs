@@ -217,7 +217,7 @@ fn an_order_waits_for_its_request_from_then_on() {
     let wrong = Trigger { after: Some(Count::Writes(0)), ..Trigger::default() };
     let timed = Timed { from: None, until: None, lasts: None, trigger: wrong, fault: errno };
     let refused = session.timeline.inject_at(S, timed).unwrap_err().to_string();
-    assert!(refused.contains("fault.after: 0 is no number of requests"), "{refused}");
+    assert!(refused.contains("fault.after: 0 is not a number of requests"), "{refused}");
 }
 
 proptest! {

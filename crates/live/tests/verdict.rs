@@ -148,12 +148,12 @@ impl Session {
         let listener: Listener = Box::new(move |observed| {
             let recorded = &observed.recorded;
             let completed = recorded.completion_ns.map(|ns| (ns, ns - recorded.arrival_ns));
-            hearing.lock().expect("nobody panics with it").extend(completed);
+            hearing.lock().expect("the lock is not poisoned").extend(completed);
         });
         let service = served(model, &place, Some(listener));
         let measured = fio(&place, depth, seconds);
         let fidelity = service.stop().expect("an end");
-        let mut completed = heard.lock().expect("nobody panics with it").clone();
+        let mut completed = heard.lock().expect("the lock is not poisoned").clone();
         completed.sort_unstable();
         let model = completed.into_iter().take(measured.len()).map(|(_, response_ns)| response_ns);
         let (measured, model) = (histogram(measured.into_iter()), histogram(model));

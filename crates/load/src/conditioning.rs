@@ -121,7 +121,7 @@ impl Pass {
         }
         let nulls = self.engines.iter().filter(|engine| matches!(engine, EngineKind::Null { .. })).count();
         if nulls != 0 && nulls != self.engines.len() {
-            return refused("real and null targets: one stream takes either kind".to_owned());
+            return refused("mixes real and null targets; one kind per stream is allowed".to_owned());
         }
         let unit = Target::common_block_bytes(&self.targets);
         if block_bytes == 0 || !block_bytes.is_multiple_of(unit) {
@@ -132,14 +132,16 @@ impl Pass {
             return refused(format!("{ahead} blocks ahead; 1 to {most} are allowed"));
         }
         if self.interval_ns == 0 {
-            return refused("an interval of 0 s; longer ones are allowed".to_owned());
+            return refused("an interval of 0 s; above 0 is allowed".to_owned());
         }
         let module_bytes = self.module_bytes();
         if module_bytes == 0 {
-            return refused(format!("a block of {block_bytes} bytes has no room on the smallest device"));
+            return refused(format!("a block of {block_bytes} bytes does not fit on the smallest device"));
         }
         if start_bytes > module_bytes || !start_bytes.is_multiple_of(block_bytes.into()) {
-            return refused(format!("begins at byte {start_bytes} of {module_bytes}, or within a block"));
+            return refused(format!(
+                "begins at byte {start_bytes}; a multiple of {block_bytes} up to {module_bytes} is allowed"
+            ));
         }
         if self.kind == Kind::Write {
             self.targets.iter().try_for_each(|target| target.check_untended())?;
@@ -147,7 +149,7 @@ impl Pass {
         if self.kind == Kind::Write
             && let Some(target) = self.targets.iter().find(|target| !target.is_writable())
         {
-            return Err(LoadError::Target { target: target.name().to_owned(), message: "is open for reading".into() });
+            return Err(LoadError::Target { target: target.name().to_owned(), message: "is opened read-only".into() });
         }
         Ok(())
     }

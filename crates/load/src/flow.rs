@@ -84,7 +84,7 @@ mod tests {
         }
         assert!(counts[0].abs_diff(3 * counts[1]) <= 4, "{counts:?}");
         drop(second);
-        assert!((0..1_000).all(|_| first.takes()), "nobody is left to wait for");
+        assert!((0..1_000).all(|_| first.takes()), "no thread is left to wait for");
     }
 
     #[test]

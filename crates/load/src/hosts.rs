@@ -92,7 +92,7 @@ impl AllHosts {
             all.notes.extend(common.told(&all, self.runs.len()));
             all.counters = common.counters();
         } else if self.runs.len() > 1 {
-            all.notes.push("at no time did all hosts measure together: there is no rate of all of them".to_owned());
+            all.notes.push("the hosts never measured at the same time, so there is no total rate".to_owned());
         }
         let own = self.runs.iter().find_map(|run| Some(format!("{}: {}", run.host, run.result.ended_early.as_ref()?)));
         all.ended_early = self.ended_early.or(own);

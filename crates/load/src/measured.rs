@@ -78,7 +78,7 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
     rig.tell_counts();
     let integrity = rig.take_integrity();
     let (lost, warmed_up) = (rig.lost(), rig.warmed_up);
-    assert_eq!(lost.len() as u64, issued - completed, "what was issued came back or is lost");
+    assert_eq!(lost.len() as u64, issued - completed, "every issued request completed or is lost");
     let handing_over = rig.handing_over.take();
     if !all_back {
         rig.into_engine().abandon();
@@ -147,7 +147,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     result.notes = notes(all, &error_log, &lateness);
     result.integrity = checked(all).map(Checked::told);
     let by_hand = || by_somebody.then(|| "stopped by hand".to_owned());
-    let has_hung = || all.iter().any(|one| !one.lost.is_empty()).then(|| "requests never came back".to_owned());
+    let has_hung = || all.iter().any(|one| !one.lost.is_empty()).then(|| "requests never completed".to_owned());
     result.ended_early = error_log.fatal.or_else(|| in_use.clone()).or_else(by_hand).or_else(has_hung);
     result
 }
@@ -311,7 +311,7 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
         notes.push(first.engine.clone());
     }
     if all.len() > 1 {
-        notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
+        notes.push(format!("{} threads: the queue depth is the sum over threads, without a distribution", all.len()));
     }
     if error_log.count > 0 {
         notes.push(format!(
@@ -332,7 +332,7 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
     let late_ns = lateness.quantile_ns(0.99).unwrap_or(0);
     if late_ns > 1_000_000 {
         notes.push(format!(
-            "1 % of the requests were issued more than {:.1} ms late by this program",
+            "1 % of the requests were issued more than {:.1} ms late by headstack",
             late_ns as f64 / 1e6
         ));
     }
@@ -342,8 +342,8 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
 /// Describes the lost requests in one line: how many of each kind, and the oldest individually.
 pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
     let when = match lost.first()?.as_asked {
-        true => "when they were given up, as asked".to_owned(),
-        false => format!("{} s after the end and were given up", PATIENCE_NS / 1_000_000_000),
+        true => "when they were abandoned, as requested".to_owned(),
+        false => format!("{} s after the end and were abandoned", PATIENCE_NS / 1_000_000_000),
     };
     let count = |kind: Kind| lost.iter().filter(|one| one.request.kind == kind).count();
     let counts = Kind::ALL.iter().filter(|&&kind| count(kind) > 0).map(|&kind| match count(kind) {
@@ -362,14 +362,14 @@ pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
                 format!("{} of {length} at byte {offset} of {target}", kind.name())
             }
         };
-        format!("{what}, {:.2} s under way", *age_ns as f64 / 1e9)
+        format!("{what}, {:.2} s in flight", *age_ns as f64 / 1e9)
     });
     let told = told.collect::<Vec<_>>().join("; ");
     let more = match lost.len().saturating_sub(LOST_TOLD) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    Some(format!("{} had not come back {when} ({counts}): {told}{more}", counted(lost.len() as u64, "request")))
+    Some(format!("{} had not completed {when} ({counts}): {told}{more}", counted(lost.len() as u64, "request")))
 }
 
 /// Describes the excluded warm-up of the threads that had one.
@@ -382,10 +382,10 @@ fn told_of_warm_up(all: &[Measured]) -> Option<String> {
     match (came, asked) {
         _ if longest_ns == 0 => None,
         (came, asked) if came < asked => Some(format!(
-            "warm-up: ended after {seconds:.2} s with {came} of {asked} requests, which are left out; a time, such as \
-             10s, makes it longer"
+            "warm-up: ended after {seconds:.2} s with {came} of {asked} requests, which are excluded; set a time, such as \
+             10s, for a longer warm-up"
         )),
-        (came, _) => Some(format!("warm-up, left out: {} in {seconds:.2} s", counted(came, "request"))),
+        (came, _) => Some(format!("warm-up, excluded: {} in {seconds:.2} s", counted(came, "request"))),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn probe(
         return Err(refused(fault));
     }
     if !target.is_writable() && probe.writes() {
-        return Err(refused("a probe that writes needs a target that may be written".to_owned()));
+        return Err(refused("a writing probe needs a writable target".to_owned()));
     }
     let slots = probe.slots().min(TIMED_SLOTS_MAX);
     let longest = probe.requests.iter().map(|request| request.length_bytes).max().unwrap_or(0);

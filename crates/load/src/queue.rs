@@ -89,7 +89,7 @@ impl<T: Copy> Queue<T> {
         rig.settle(|one| ended.push(*one));
         self.booked_ns = self.booked_ns.max(rig.now_ns);
         for one in self.ended.drain(..) {
-            let of = self.under_way[one.slot as usize].take().expect("what comes back was handed over");
+            let of = self.under_way[one.slot as usize].take().expect("only submitted requests complete");
             done.push((of, one));
         }
     }

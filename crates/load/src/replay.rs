@@ -130,7 +130,7 @@ where
     };
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&slots) {
-        let message = format!("{slots} requests at a time; 1 to {slots_max} are allowed");
+        let message = format!("queue depth {slots}; 1 to {slots_max} is allowed");
         return Err(ReplayError::Settings(message).into());
     }
     let mut written = spec.targets.iter().filter(|target| spec.writes == Writes::AsRecorded && target.is_writable());
@@ -241,7 +241,7 @@ fn play<E: From<LoadError> + From<ReplayError> + Display>(
         played = Some(came_of_it);
         Ok(loop_stats)
     })?;
-    Ok((measured, played.expect("what was measured was played")))
+    Ok((measured, played.expect("a measured run was played")))
 }
 
 /// A player and its rig.
@@ -382,8 +382,8 @@ impl Stencil {
             (Some((number, kind)), Some(target)) => Err(ReplayError::Request {
                 number,
                 message: format!(
-                    "is a {kind}, and {target} is open for reading: --destroy lets a device be written, --overwrite a \
-                     file; --writes skip leaves writes out, as-reads reads instead"
+                    "is a {kind}, and {target} is opened read-only: use --destroy to write a device, --overwrite to write a \
+                     file, --writes skip to omit writes, or --writes as-reads to read instead"
                 ),
             }),
             _ => Ok(()),
@@ -392,12 +392,12 @@ impl Stencil {
 
     fn notes(&self) -> Vec<String> {
         let counts = [
-            (self.skipped, "write or trim left out, as requested", "writes and trims left out, as requested"),
+            (self.skipped, "write or trim omitted, as requested", "writes and trims omitted, as requested"),
             (self.as_reads, "write replayed as a read, as requested", "writes replayed as reads, as requested"),
             (
                 self.ordered,
-                "ordered request issued like all others: Linux hands no order on",
-                "ordered requests issued like all others: Linux hands no order on",
+                "ordered request issued without its barrier, which Linux does not support",
+                "ordered requests issued without their barrier, which Linux does not support",
             ),
         ];
         let some = counts.into_iter().filter(|(count, ..)| *count > 0);

@@ -385,7 +385,7 @@ impl<'a> Rig<'a> {
     /// it. Returns its slot, which is reserved until it has completed.
     #[inline]
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
-        let slot = self.free.pop().expect("the load has looked for room");
+        let slot = self.free.pop().expect("the load checked for room");
         let (started_ns, sequence) = (self.now_ns, self.issued);
         self.flights[slot as usize] =
             Flight { intended_ns, started_ns, taken_ns: started_ns, sequence, request: *request };

@@ -59,7 +59,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
     check_writes(spec)?;
     let slots_max = if spec.verification.is_some() { VERIFIED_SLOTS_MAX } else { SLOTS_MAX };
     if !(1..=slots_max).contains(&spec.slots) {
-        let message = format!("{} requests at a time; 1 to {slots_max} are allowed", spec.slots);
+        let message = format!("queue depth {}; 1 to {slots_max} is allowed", spec.slots);
         return Err(LoadError::Job { job: scenario.name.clone(), message });
     }
     let worker = WorkerSpec {
@@ -87,7 +87,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
             reported = Some(report);
             Ok::<_, LoadError>(loop_stats)
         })?;
-        Ok((measured, reported.expect("what was measured was played")))
+        Ok((measured, reported.expect("a measured run was played")))
     };
     let time = Target::common_time(&targets)?;
     let (played, ran) = run_workers(vec![play], &targets, time, Start::Together, progress)?;
@@ -121,7 +121,7 @@ fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
         spec.luns.iter().filter(|(name, _)| is_used(name)).try_for_each(|(_, target)| target.check_untended())?;
         if let Some((_, target)) = refused {
             let message = format!(
-                "{} writes to {}, which is open for reading: --destroy lets a device be written, --overwrite a file",
+                "{} writes to {}, which is opened read-only: use --destroy to write a device, --overwrite to write a file",
                 stream.name,
                 target.name()
             );

@@ -27,7 +27,8 @@ impl Job {
             && outstanding < threads
             && outstanding > 0
         {
-            let message = format!("{threads} threads cannot share {outstanding} requests; one each is needed");
+            let message =
+                format!("{threads} threads for queue depth {outstanding}; one request per thread is required");
             return Err(refused(message).into());
         }
         if threads == 1 {

@@ -85,7 +85,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
                     if outcome.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
-                    results.lock().expect("nobody panics with the lock").push((index, outcome));
+                    results.lock().expect("the lock is not poisoned").push((index, outcome));
                 });
             }
             if !start.wait(&own) {
@@ -116,7 +116,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     // The first thread past the barrier begins the run, even if the watching thread is still asleep.
     ran.began_ns = ran.began_ns.min(began.into_inner());
     start.tell(ran.began_ns);
-    let mut results = results.into_inner().expect("nobody panics with the lock");
+    let mut results = results.into_inner().expect("the lock is not poisoned");
     results.sort_by_key(|&(index, _)| index);
     let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
     Ok((measured, ran))

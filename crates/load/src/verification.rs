@@ -94,12 +94,12 @@ impl Verification {
             let refused = |message| Err(LoadError::Job { job: job.name.clone(), message });
             match (job.verify, job.targets.iter().find(is_asked)) {
                 (Verify::Check, _) => {
-                    return refused("checks what is there and writes; reads alone are allowed".into());
+                    return refused("verifies existing data and writes; only reads are allowed".into());
                 }
                 (Verify::No, Some(target)) => {
                     let name = target.name();
                     return refused(format!(
-                        "writes without stamps to {name}, which other jobs verify; all are to verify"
+                        "writes without stamps to {name}, which other jobs verify; all jobs must verify"
                     ));
                 }
                 _ => {}
@@ -167,17 +167,14 @@ struct Asked {
 impl Asked {
     fn open(self, place: &LedgerPlace) -> Result<Known, LoadError> {
         if self.target.kind() == TargetKind::Null {
-            return Err(refused(&self.target, "stores nothing that could be verified"));
+            return Err(refused(&self.target, "stores no data to verify"));
         }
         let sector_bytes = Target::common_block_bytes(std::slice::from_ref(&self.target));
         let basis = match place {
             LedgerPlace::Existing(path) => Basis::Ledger(Stamper::resume(open_ledger(path, &self.target)?)?),
             LedgerPlace::Memory if !self.stamps => {
                 let Some((layout, run)) = recognise(&self.target)? else {
-                    return Err(refused(
-                        &self.target,
-                        "has no stamps to check, at its begin or at 1024 places spread over it",
-                    ));
+                    return Err(refused(&self.target, "has no stamps at its start or at 1024 offsets spread over it"));
                 };
                 Basis::Stamps { layout, run }
             }
@@ -191,7 +188,7 @@ impl Asked {
         let unit_bytes = basis.layout().unit_bytes();
         if !self.unit_bytes.is_multiple_of(unit_bytes) {
             let message = format!(
-                "carries stamps in units of {unit_bytes} bytes; requests whose lengths and places are multiples of {} are not whole units",
+                "has stamps in units of {unit_bytes} bytes; lengths and offsets are multiples of {}, not of whole units",
                 self.unit_bytes
             );
             return Err(refused(&self.target, &message));
@@ -208,7 +205,7 @@ pub(crate) fn open_ledger(path: &Path, target: &Target) -> Result<Ledger, LoadEr
     let ledger = Ledger::open(path)?;
     let (span_bytes, capacity_bytes) = (ledger.layout().span_bytes(), target.capacity_bytes());
     if span_bytes > capacity_bytes || capacity_bytes - span_bytes >= u64::from(ledger.layout().sector_bytes()) {
-        let message = format!("is of a target of {span_bytes} bytes, and {} has {capacity_bytes}", target.name());
+        let message = format!("is of a target of {span_bytes} bytes, but {} has {capacity_bytes}", target.name());
         return Err(LoadError::Target { target: path.display().to_string(), message });
     }
     Ok(ledger)

@@ -70,7 +70,7 @@ pub fn verify(spec: &VerifySpec, progress: &mut dyn FnMut(&Progress) -> bool) ->
         None => match recognise(&spec.target)? {
             Some((layout, run)) => Against::Stamps { layout, run },
             None => {
-                let message = "has no stamps, at its begin or at 1024 places spread over it".to_owned();
+                let message = "has no stamps at its start or at 1024 offsets spread over it".to_owned();
                 return Err(LoadError::Target { target: spec.target.name().to_owned(), message });
             }
         },
@@ -96,7 +96,7 @@ pub(crate) fn finish(
     let has_lost = measured.iter().any(|one| !one.lost.is_empty());
     if has_lost || result.ended_early.is_some() {
         if passes.peek().is_some() {
-            result.notes.push("what was written was not read again: the run ended early".to_owned());
+            result.notes.push("written data were not verified: the run ended early".to_owned());
         }
     } else {
         let mut checked = checked(measured);
@@ -133,7 +133,7 @@ fn read_again(
     }
     let whole = join(&result.system, &Value::Null, 0, &read, &ran);
     let (mb, seconds) = (whole.bytes() as f64 / 1e6, whole.duration_ns as f64 / 1e9);
-    result.notes.push(format!("{}: {mb:.1} MB that were written were read again in {seconds:.2} s", target.name()));
+    result.notes.push(format!("{}: verified {mb:.1} MB of written data in {seconds:.2} s", target.name()));
     result.notes.extend(whole.notes.into_iter().skip(1));
     Ok((checked(&read), read))
 }
@@ -250,8 +250,8 @@ pub(crate) fn pass(
     let unit_bytes = layout.unit_bytes();
     if !unit_bytes.is_multiple_of(block_bytes) {
         let message = format!(
-            "carries stamps in units of {unit_bytes} bytes, and direct requests are of {block_bytes}; through the page \
-             cache they can be read"
+            "has stamps in units of {unit_bytes} bytes, but direct requests need {block_bytes}; use buffered \
+             I/O to read them"
         );
         return Err(LoadError::Target { target: target.name().to_owned(), message });
     }
@@ -363,7 +363,7 @@ impl<'a> Reading<'a> {
             rig.tell(|_| (rest.start - part.start) as f64 / (part.end - part.start).max(1) as f64);
         }
         if self.rest.start < self.rest.end {
-            self.scanner.note("the pass was ended before it had read everything");
+            self.scanner.note("the pass ended before it had read everything");
         }
         Ok(())
     }

@@ -59,12 +59,12 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
         Loop::Open(requests) => open(rig, &control, requests, &mut stints),
     }?;
     if rig.has_run_dry {
-        let why = "its zones held nothing more that could be read or reset";
+        let why = "its zones had no more data to read or reset";
         loop_stats.notes.push(format!("{} ended: {why}", job.name));
     } else if let Some(broken) = &rig.broken {
         loop_stats.notes.push(format!("{} ended: {}", job.name, broken.message));
     } else if rig.is_ended_by_error {
-        loop_stats.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
+        loop_stats.notes.push(format!("{} ended at its first error; use continue_on_error to continue", job.name));
     } else if job.flushes_at_end && job.writes() && rig.drain()? {
         let result = rig.flush();
         if result < 0 {
@@ -119,8 +119,7 @@ impl<'a> Stints<'a> {
         self.left_bytes = every_bytes;
         for target in &self.job.targets {
             if let Err(error) = target.forget_cached() {
-                self.failed
-                    .get_or_insert(format!("the page cache could not be emptied of {} ({error})", target.name()));
+                self.failed.get_or_insert(format!("could not drop {} from the page cache ({error})", target.name()));
             }
         }
         rig.look();

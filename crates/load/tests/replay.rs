@@ -379,7 +379,7 @@ fn nothing_is_written_where_only_reading_is_allowed() {
     let kinds = &result.kinds;
     assert_eq!((kinds.write.count, kinds.trim.count, kinds.read.count), (0, 0, of(Kind::Read)));
     assert!(
-        result.notes.contains(&format!("{} writes and trims left out, as requested", of(Kind::Write) + of(Kind::Trim)))
+        result.notes.contains(&format!("{} writes and trims omitted, as requested", of(Kind::Write) + of(Kind::Trim)))
     );
     spec.writes = Writes::AsReads;
     let (result, _) = play(&spec, &records).unwrap();

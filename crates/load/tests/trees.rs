@@ -181,7 +181,7 @@ fn damage_is_found() {
         let length = fs::metadata(file).unwrap().len().min(contents.len() as u64) as usize;
         fs::OpenOptions::new().write(true).open(file).unwrap().write_all_at(&contents[..length], 0).unwrap();
     });
-    assert!(swapped[0].contains("holds what was written to file number 1"), "{swapped:?}");
+    assert!(swapped[0].contains("has the data of file number 1"), "{swapped:?}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn what_headstack_did_not_make_is_left_alone() {
     let stranger = folder.path().join("vdb.1_1.dir/thesis.txt");
     fs::write(&stranger, "years of work").unwrap();
     let error = play_trees(&phase(tree(&folder), Vec::new(), Format::Clean), &mut |_| true).unwrap_err();
-    assert!(error.to_string().contains("holds what headstack did not make"), "{error}");
+    assert!(error.to_string().contains("has files that headstack did not create"), "{error}");
     assert_eq!(fs::read_to_string(&stranger).unwrap(), "years of work");
 }
 
@@ -214,7 +214,7 @@ fn no_anchor_is_made_among_the_devices() {
     {
         let tree = Tree { anchor: anchor.display().to_string(), ..tree(&folder) };
         let error = play_trees(&phase(tree, Vec::new(), Format::Anew), &mut |_| true).unwrap_err();
-        assert!(error.to_string().contains("lies among the devices"), "{}: {error}", anchor.display());
+        assert!(error.to_string().contains("is in /dev"), "{}: {error}", anchor.display());
         assert!(!among.exists(), "{}", anchor.display());
     }
 }

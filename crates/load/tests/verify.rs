@@ -222,7 +222,7 @@ fn units_are_what_all_requests_are_made_of() {
 fn what_cannot_be_verified_is_refused_before_anything_is_written() {
     let bench = Bench::new();
     let null = null_job(0, workload(4096, 0.0, &json!({})), requests(1));
-    assert!(refusal(&Job { verify: Verify::Stamp, ..null }).contains("stores nothing that could be verified"));
+    assert!(refusal(&Job { verify: Verify::Stamp, ..null }).contains("stores no data to verify"));
     let writes = bench.job(Verify::Check, 50.0, &json!({}));
     assert!(refusal(&writes).contains("reads alone are allowed"));
     let no_stamps = bench.job(Verify::Check, 100.0, &json!({}));
@@ -300,7 +300,7 @@ fn a_replay_of_requests_of_any_number_of_blocks_is_verified() {
     spec.verification = Some(Arc::new(Verification::of_blocks(&spec.targets, &LedgerPlace::Memory).unwrap()));
     let ended =
         play(&spec, vec![Recorded { arrival_ns: 1, completion_ns: None, request: long, pre_flush: false }]).ended_early;
-    assert!(ended.unwrap().contains("a request of 2097152 bytes: those of up to 1048576 can be verified"));
+    assert!(ended.unwrap().contains("a request of 2097152 bytes; up to 1048576 can be verified"));
     assert!(file.contents().iter().all(|&byte| byte == 0));
 }
 

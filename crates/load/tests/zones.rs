@@ -71,7 +71,7 @@ fn a_reader_of_empty_zones_ends_and_says_so() {
     let result = run(&spec(vec![tended(&[file.open(true)], 100.0, 100.0, requests(100), zoning())]), &mut |_| true);
     let result = result.unwrap();
     assert_eq!(result.kinds.read.count + result.kinds.read.errors, 0);
-    assert!(result.notes.iter().any(|note| note.contains("its zones held nothing more")), "{:?}", result.notes);
+    assert!(result.notes.iter().any(|note| note.contains("its zones had no more data")), "{:?}", result.notes);
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub fn trace_capture(
         let Some(progress) = &progress else {
             return Ok(());
         };
-        let now = *seen.lock().expect("nobody panics with it");
+        let now = *seen.lock().expect("the lock is not poisoned");
         let seconds = now.elapsed.as_secs_f64();
         progress.call1(py, (now.requests, now.lost, now.rate_per_s, now.bytes_per_s, seconds)).map(drop)
     };
@@ -83,7 +83,7 @@ pub fn trace_capture(
         Err(error) if !is_interruption(&error, py) => return Err(error),
         _ => {}
     }
-    let last = *seen.lock().expect("nobody panics with it");
+    let last = *seen.lock().expect("the lock is not poisoned");
     let told = json!({
         "meta": meta, "method": capture.method().name(), "requests": last.requests, "bytes": last.bytes,
         "lost": last.lost, "seconds": last.elapsed.as_secs_f64(),
@@ -104,7 +104,7 @@ fn record(
         }
         let progress = capture.poll(&mut batch)?;
         writer.write(&batch, capture.meta())?;
-        *seen.lock().expect("nobody panics with it") = progress;
+        *seen.lock().expect("the lock is not poisoned") = progress;
         if progress.is_over {
             return Ok(capture.meta().clone());
         }

@@ -191,7 +191,7 @@ pub struct CrashSearch(Mutex<Search>);
 
 impl CrashSearch {
     fn search(&self) -> MutexGuard<'_, Search> {
-        self.0.lock().expect("nobody panics with it")
+        self.0.lock().expect("the lock is not poisoned")
     }
 }
 
@@ -232,7 +232,7 @@ pub struct CrashImage(Mutex<Image>);
 
 impl CrashImage {
     fn image(&self) -> MutexGuard<'_, Image> {
-        self.0.lock().expect("nobody panics with it")
+        self.0.lock().expect("the lock is not poisoned")
     }
 }
 
@@ -285,7 +285,7 @@ pub struct CrashedDevice {
 
 impl CrashedDevice {
     fn with<T>(&self, what: impl FnOnce(&Shown) -> Result<T, CrashError>) -> PyResult<T> {
-        match &*self.shown.lock().expect("nobody panics with it") {
+        match &*self.shown.lock().expect("the lock is not poisoned") {
             Some(shown) => what(shown).map_err(crash_error),
             None => Err(input_error("the device is closed")),
         }
@@ -309,7 +309,7 @@ impl CrashedDevice {
         let shown = py.detach(|| match over {
             "nbd" => Shown::over_nbd(overlay, &folder.join("nbd")),
             "fuse" => Shown::over_fuse(overlay, &folder.join(MOUNT)),
-            _ => Err(LiveError::Asked(format!("over: {over:?} is no way to show a device; nbd and fuse are allowed"))),
+            _ => Err(LiveError::Asked(format!("over: {over:?} cannot show a device; nbd and fuse are allowed"))),
         });
         let shown = shown.map_err(live_error)?;
         let place = shown.place().to_owned();
@@ -328,7 +328,7 @@ impl CrashedDevice {
 
     /// Ends the export.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.shown.lock().expect("nobody panics with it").take()));
+        py.detach(|| drop(self.shown.lock().expect("the lock is not poisoned").take()));
     }
 
     /// Unmounts the leftover of a killed process in a folder.

@@ -39,7 +39,7 @@ impl Gate for Called {
 #[pyfunction]
 pub fn begin_together(ready: Py<PyAny>, began: Py<PyAny>) -> PyResult<()> {
     let is_first = headstack_load::begin_together(Box::new(Called { ready, began }));
-    is_first.then_some(()).ok_or_else(|| PyRuntimeError::new_err("this process measures with other hosts already"))
+    is_first.then_some(()).ok_or_else(|| PyRuntimeError::new_err("this process is already measuring with other hosts"))
 }
 
 /// The time of measurements, in nanoseconds.
@@ -94,7 +94,7 @@ pub fn join_hosts(asked: Plain<HostsAsked>) -> PyResult<Results> {
         ended_early: asked.ended_early,
         notes: asked.notes,
     };
-    let (all, each) = hosts.joined().ok_or_else(|| input_error("no host has measured anything".to_owned()))?;
+    let (all, each) = hosts.joined().ok_or_else(|| input_error("no host has results".to_owned()))?;
     let of_each = Asked { labels: asked.labels, clients: asked.clients, ..Asked::default() };
     Ok(Results::new(std::iter::once(all).chain(each).map(|result| (of_each.clone(), result)).collect()))
 }

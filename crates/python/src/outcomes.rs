@@ -170,7 +170,7 @@ impl Outcome {
 
 fn failed_check(result: &RunResult) -> Option<String> {
     let check = result.checks.iter().find(|check| !check.passed)?;
-    Some(format!("its own check failed, its figures cannot be trusted: {}: {}", check.name, check.detail))
+    Some(format!("a self-check failed, so the results are invalid: {}: {}", check.name, check.detail))
 }
 
 /// Outcomes of runs, in the requested order.

@@ -143,13 +143,13 @@ fn carry_out_all(
                 while let Some((reader, group)) = next() {
                     let played = carry_out_together(specs, reader, &group, goes_on, read);
                     for (index, result) in group.into_iter().zip(played) {
-                        assert!(done[index].set(result).is_ok(), "a replay is carried out once");
+                        assert!(done[index].set(result).is_ok(), "a replay runs only once");
                     }
                 }
             });
         }
     });
-    done.into_iter().map(|result| result.into_inner().expect("all were carried out")).collect()
+    done.into_iter().map(|result| result.into_inner().expect("all requests were issued")).collect()
 }
 
 /// Runs the replays of one reading.
@@ -213,7 +213,7 @@ fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &A
             None => requests.next(batch)?,
             Some(volumes) => requests.next_placed(batch, &mut |device, recorded| {
                 let mut volumes = volumes.borrow_mut();
-                let index = volumes.find(device).ok_or_else(|| format!("map: `{device}` has no place"))?;
+                let index = volumes.find(device).ok_or_else(|| format!("map: `{device}` is not mapped"))?;
                 volumes.place(index, recorded)
             })?,
         };

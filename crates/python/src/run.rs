@@ -40,7 +40,7 @@ pub fn run(
     let results = match (record, &specs[..]) {
         (None, _) => py.detach(|| run_interruptibly(&specs, progress.as_ref()))?,
         (Some(path), [spec]) => vec![py.detach(|| record_interruptibly(spec, path, progress.as_ref()))?],
-        (Some(_), _) => return Err(input_error(format!("record: {} runs cannot be one trace", specs.len()))),
+        (Some(_), _) => return Err(input_error(format!("record: {} runs; one run is allowed", specs.len()))),
     };
     let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
     let mut results = results.map_err(sim_error)?;
@@ -122,7 +122,7 @@ fn record_interruptibly(
     let mut recording = recording.map_err(trace_error)?;
     let share = Share::default();
     let result = interruptibly(
-        |py| share.tell(py, progress),
+        |py| share.report(py, progress),
         |goes_on| record(spec, &|done| share.note(done, goes_on), &mut |observed| recording.observe(observed)),
     )?;
     if result.is_ok() {

@@ -55,7 +55,7 @@ pub fn trace_synthesize(
         inputs.measure(path, &[]).map_err(input_error)?;
         // The reader reports a missing file.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let message = "must be a file: a trace is read once to learn from it, and again for every copy and lap";
+            let message = "must be a file, since the trace is read several times";
             return Err(input_error(format!("{}: {message}", path.display())));
         }
     }
@@ -63,7 +63,7 @@ pub fn trace_synthesize(
     let counter = Counter::default();
     let told = py.detach(|| {
         interruptibly(
-            |py| counter.tell(py, progress.as_ref()),
+            |py| counter.report(py, progress.as_ref()),
             |goes_on| synthesize(&open, &options, Path::new(output), &mut |done| counter.count(done, goes_on)),
         )
     })?;

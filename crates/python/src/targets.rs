@@ -56,7 +56,7 @@ impl TargetAsked {
         if self.connections != 1 {
             return Err(LoadError::Target {
                 target: self.path.clone(),
-                message: "is no export of an NBD server: --connections has nothing to count".to_owned(),
+                message: "is not an NBD export; --connections applies only to exports".to_owned(),
             });
         }
         Target::open(&self.path, self.direct, self.sync, &permission, progress)

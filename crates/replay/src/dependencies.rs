@@ -199,7 +199,7 @@ impl Dependencies {
         if self.read >= unpaired {
             let read = self.read;
             return Err(ReplayError::Settings(format!(
-                "none of {read} requests has a recorded completion to infer waiting from; replay it timed or asap"
+                "none of {read} requests has a recorded completion to infer dependencies from; use the mode timed or asap"
             )));
         }
         Ok(())

@@ -74,7 +74,7 @@ impl Volumes {
         for pair in extents.windows(2) {
             if pair[0].start_bytes.saturating_add(pair[0].length_bytes) > pair[1].start_bytes {
                 let message = format!(
-                    "map: `{}` and `{}` overlap: {} bytes from {} and what begins at {}",
+                    "map: `{}` and `{}` overlap: {} bytes from {}, and an area from {}",
                     pair[0].volume, pair[1].volume, pair[0].length_bytes, pair[0].start_bytes, pair[1].start_bytes
                 );
                 return Err(ReplayError::Settings(message));
@@ -114,8 +114,8 @@ impl Volumes {
                 }
                 Outside::Fold | Outside::Refuse => {
                     return Err(format!(
-                        "{length} bytes at {} of `{}`, which has {} bytes on the system; outside: fold moves such requests \
-                         into it, drop leaves them out",
+                        "{length} bytes at {} of `{}`, which has {} bytes on the system; outside: use fold to move such requests \
+                         into it, drop to omit them",
                         request.offset_bytes, extent.volume, extent.length_bytes
                     ));
                 }

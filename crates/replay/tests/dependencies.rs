@@ -66,7 +66,7 @@ fn a_client_ends_with_a_request_whose_end_is_not_known() {
     assert_eq!(times[3].0, times[0].1 + 8 * MS, "the other");
     assert_eq!(times[4].0, times[3].1 + 10 * MS, "who is alone now");
     assert_eq!(played.fidelity.without_completion, 1);
-    assert!(played.notes == ["1 of 5 requests recorded without their completion"]);
+    assert!(played.notes == ["1 of 5 requests without a recorded completion"]);
 }
 
 /// Returns the requests that each one waits for, implementing the documentation of [`ReplayMode::Closed`] and

@@ -67,7 +67,7 @@ fn check(sample: &'static str, values_ms: &[f64]) -> Result<(), ResultError> {
     }
     match values_ms.iter().position(|value| !value.is_finite() || *value < 0.0) {
         Some(at) => {
-            let reason = format!("value {} is {}: a time in ms is needed", at + 1, values_ms[at]);
+            let reason = format!("value {} is {}; a time in ms is allowed", at + 1, values_ms[at]);
             Err(ResultError::Sample { sample, reason })
         }
         None => Ok(()),

@@ -363,13 +363,13 @@ impl LatencyHistogram {
 
     fn from_stored(sparse: &StoredHistogram) -> Result<Self, String> {
         if sparse.digits != DIGITS {
-            return Err(format!("histogram digits {}: only {DIGITS} is allowed", sparse.digits));
+            return Err(format!("histogram digits {}; only {DIGITS} is allowed", sparse.digits));
         }
         let mut histogram = Self::new();
         let mut count = sparse.overflow;
         for &(value_ns, bin) in &sparse.bins {
             if value_ns > MAX_BINNED_NS {
-                return Err(format!("histogram bin at {value_ns} ns: at most {MAX_BINNED_NS} ns is binned"));
+                return Err(format!("histogram bin at {value_ns} ns; up to {MAX_BINNED_NS} ns is allowed"));
             }
             count = count.checked_add(bin).ok_or("histogram bins: counts exceed 64 bits")?;
             if bin > 0 {
@@ -380,8 +380,9 @@ impl LatencyHistogram {
             return Err(format!("histogram count {}: its bins and overflow hold {count}", sparse.count));
         }
         let squares = &sparse.sum_squares_ns2;
-        histogram.sum_squares_ns2 =
-            squares.parse().map_err(|_| format!("histogram sum_squares_ns2 {squares:?}: decimal digits are needed"))?;
+        histogram.sum_squares_ns2 = squares
+            .parse()
+            .map_err(|_| format!("histogram sum_squares_ns2 {squares:?}; decimal digits are allowed"))?;
         histogram.overflow = sparse.overflow;
         histogram.sum_ns = sparse.sum_ns;
         if count == 0 {
@@ -396,7 +397,7 @@ impl LatencyHistogram {
             ));
         }
         if histogram.sum_squares_ns2 < u128::MAX && histogram.squared_deviations_ns2().is_none() {
-            return Err(format!("histogram sum_squares_ns2 {squares}: too little for a sum of {} ns", sparse.sum_ns));
+            return Err(format!("histogram sum_squares_ns2 {squares}: too small for a sum of {} ns", sparse.sum_ns));
         }
         Ok(histogram)
     }

@@ -53,13 +53,13 @@ pub enum ResultError {
     #[error("result: {0}")]
     Json(#[from] serde_json::Error),
     /// The result was written under another schema.
-    #[error("result: schema {found}: this build reads schemas 1 to {SCHEMA_VERSION}")]
+    #[error("result: schema {found}; this version reads schemas 1 to {SCHEMA_VERSION}")]
     Schema {
         /// The schema number in the text.
         found: u64,
     },
     /// A field holds NaN or an infinity, which JSON cannot carry.
-    #[error("result: {field} is {value}: a finite number is needed")]
+    #[error("result: {field} is {value}; a finite number is allowed")]
     NotFinite {
         /// The field's name.
         field: &'static str,

@@ -41,7 +41,7 @@ pub struct RunResult {
     /// Times in which a measured device completed nothing, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// How far the model may be from its device, where that was asked for.
+    /// Prediction intervals of the model's error, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_error: Option<ModelError>,
     /// Requests outstanding.
@@ -283,7 +283,7 @@ pub(crate) mod tests {
     #[test]
     fn a_result_carries_the_prediction_intervals_of_its_model() {
         let mut result = filled();
-        assert!(!result.to_json().unwrap().contains("model_error"), "nobody asked for it");
+        assert!(!result.to_json().unwrap().contains("model_error"), "it was not requested");
         let range = Some(Range { low: 0.1, high: 0.3 });
         let known = ModelError {
             level: 0.9,

@@ -88,7 +88,7 @@ pub enum TooShort {
     PoolMoves,
     /// An SSD wrote to erased flash and did not yet have to collect garbage.
     FreeFlashFalls,
-    /// Response times changed all along.
+    /// Response times drifted during the whole run.
     Drifts,
     /// Slow phases last longer than a batch.
     Correlated,
@@ -120,9 +120,9 @@ impl TooShort {
 
     /// Returns the reason in words.
     pub fn words(self) -> String {
-        let moves = |level: usize| format!("too short to tell: {} still changed", LEVEL_NAMES[level]);
+        let moves = |level: usize| format!("run too short: {} still changed", LEVEL_NAMES[level]);
         match self {
-            TooShort::FewRequests => "too short to tell: fewer than 64 requests".to_owned(),
+            TooShort::FewRequests => "run too short: fewer than 64 requests".to_owned(),
             TooShort::WriteCacheMoves => moves(0),
             TooShort::ReadCacheMoves => moves(1),
             TooShort::MediaCacheMoves => moves(2),
@@ -130,20 +130,20 @@ impl TooShort {
             TooShort::FreeFlashFalls => {
                 "not steady: writes used up erased flash, and garbage collection has not begun".to_owned()
             }
-            TooShort::Drifts => "too short to tell: response times changed all along".to_owned(),
-            TooShort::Correlated => "too short to tell: slow phases last too long".to_owned(),
-            TooShort::FewBeyond => "too short to tell: too few requests beyond it".to_owned(),
-            TooShort::FewEvents => "too short to tell: one event or a few, such as a stall, decide it".to_owned(),
-            TooShort::Saturated => "no long run: requests pile up".to_owned(),
+            TooShort::Drifts => "run too short: response times drifted during the whole run".to_owned(),
+            TooShort::Correlated => "run too short: response times are correlated over too long a time".to_owned(),
+            TooShort::FewBeyond => "run too short: too few requests above this percentile".to_owned(),
+            TooShort::FewEvents => "run too short: a few events, such as stalls, dominate".to_owned(),
+            TooShort::Saturated => "no steady state: the queue keeps growing".to_owned(),
             TooShort::SeveralThreads => "not computed for several threads".to_owned(),
             TooShort::FileOperations => "not computed for operations on files".to_owned(),
-            TooShort::NotKept => "not kept by the version that wrote this".to_owned(),
+            TooShort::NotKept => "not recorded by the version that wrote this result".to_owned(),
         }
     }
 }
 
-/// What one run knows of the long run. This is the error of sampling alone: how far a model is from a device is another
-/// matter.
+/// Confidence intervals of the steady state from one run. They cover only the sampling error, not the error of the
+/// model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -521,7 +521,7 @@ mod tests {
     fn a_level_that_moves_is_named() {
         for (level, name) in LEVEL_NAMES.iter().enumerate().filter(|&(level, _)| level != FREE_FLASH) {
             let words = TooShort::of_level(level).words();
-            assert_eq!(words, format!("too short to tell: {name} still changed"));
+            assert_eq!(words, format!("run too short: {name} still changed"));
         }
     }
 

@@ -99,7 +99,7 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":6", "\"schema\":7", "result: schema 7: this build reads schemas 1 to 6"),
+            ("\"schema\":6", "\"schema\":7", "result: schema 7; this version reads schemas 1 to 6"),
             ("\"schema\":6", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
@@ -118,7 +118,7 @@ mod tests {
         let mut result = filled();
         result.offered_per_s = Some(f64::INFINITY);
         let error = result.to_json().unwrap_err().to_string();
-        assert_eq!(error, "result: offered_per_s is inf: a finite number is needed");
+        assert_eq!(error, "result: offered_per_s is inf; a finite number is allowed");
         result.offered_per_s = None;
         result.depth.mean = f64::NAN;
         assert!(result.to_json().unwrap_err().to_string().contains("depth.mean is NaN"));

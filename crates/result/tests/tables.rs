@@ -178,6 +178,6 @@ fn a_run_has_intervals_counters_and_times_without_stalls() {
     }
     result.sampling.mean = Known::TooShort(TooShort::FewRequests);
     let row = Row::new(Asked::default(), result);
-    let expected = [("mean_low_ms", json!(null)), ("sampling", json!("too short to tell: fewer than 64 requests"))];
+    let expected = [("mean_low_ms", json!(null)), ("sampling", json!("run too short: fewer than 64 requests"))];
     assert_cells(RUN_COLUMNS, &row, &expected);
 }

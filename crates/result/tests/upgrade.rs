@@ -75,7 +75,7 @@ fn versions_that_are_not_known_are_refused() {
         result["schema"] = version.into();
         let error = RunResult::from_json(&result.to_string()).expect_err("the version is unknown");
         assert!(matches!(error, ResultError::Schema { found } if found == version));
-        let expected = format!("result: schema {version}: this build reads schemas 1 to {SCHEMA_VERSION}");
+        let expected = format!("result: schema {version}; this version reads schemas 1 to {SCHEMA_VERSION}");
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -145,14 +145,14 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Ends the run because nothing will ever happen although requests are outstanding: a fault that never ends holds
+    /// Ends the run because no event is scheduled although requests are in flight: a fault that never ends holds
     /// them.
     #[cold]
     pub fn never_answers(&mut self) {
         match &self.machine {
-            Machine::Sound(_) => panic!("requests are outstanding, yet nothing will ever happen"),
+            Machine::Sound(_) => panic!("requests are in flight, but no event is scheduled"),
             Machine::Faulted(_) => {
-                self.ended_early = Some("a fault that does not end lets nothing be answered any more".to_owned());
+                self.ended_early = Some("a permanent fault blocks all further requests".to_owned());
                 self.start_measuring();
                 self.close();
             }
@@ -328,7 +328,7 @@ impl<'a> Rig<'a> {
     /// Ends a run in which more requests of an open loop wait than [`waiting_max`].
     #[cold]
     pub fn end_overloaded(&mut self, waiting_max: u64) {
-        let reason = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
+        let reason = format!("more than {waiting_max} requests wait: the system cannot sustain the offered load");
         (self.ended_early, self.is_overloaded) = (Some(reason), true);
         self.close();
     }

@@ -371,7 +371,7 @@ proptest! {
                 break;
             }
             let next_ns = disk.next_event_ns();
-            prop_assert_ne!(next_ns, u64::MAX, "nothing will ever happen, yet it is not clean");
+            prop_assert_ne!(next_ns, u64::MAX, "no event is scheduled, but the cache is dirty");
             disk.advance(next_ns, |completion| done.push(completion));
         }
         prop_assert!(done.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns), "completions out of order");

@@ -313,8 +313,8 @@ fn unplayable_traces_are_refused_with_the_message_of_the_player() {
     let outside = Recorded { request: read(399_999, 2), ..numbered(1, 15, None) };
     assert_eq!(
         refused(TIMED, outside),
-        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: fold moves such requests into it, \
-         drop leaves them out"
+        "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: use fold to move such requests into it, \
+         drop to omit them"
     );
     let none = refused(ReplayMode::Asap { depth: 0 }, outside);
     assert_eq!(none, "replay: depth must be at least 1, not 0");

@@ -55,7 +55,7 @@ impl Bench {
                 issued += 1;
             }
             now_ns = self.drive.next_event_ns();
-            assert_ne!(now_ns, u64::MAX, "{} of {count} are done and nothing will ever happen", responses.len());
+            assert_ne!(now_ns, u64::MAX, "{} of {count} are complete and no event is scheduled", responses.len());
             self.drive.advance(now_ns, |done| {
                 assert_eq!(done.at_ns, now_ns);
                 let submitted_ns = submitted_ns[done.id as usize].take().expect("completed once");

@@ -114,7 +114,7 @@ impl<'a> Writer<'a> {
 /// represent. `progress` receives the number of requests written so far and returns whether to continue.
 ///
 /// # Errors
-/// Those of the trace or the disk; a stop, as an error that says so.
+/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
 pub fn export(
     reader: &mut TraceReader,
     path: &Path,

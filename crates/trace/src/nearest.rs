@@ -30,7 +30,7 @@ pub(crate) fn nearest(input: &Input) -> Option<String> {
     let (_, format, error) = compared.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     let looks = format!("it looks most like {} ({})", format.name(), format.title());
     let Some(error) = error else {
-        return Some(format!("{looks}: say so with --format {}", format.name()));
+        return Some(format!("{looks}; to read it so, add --format {}", format.name()));
     };
     let Place::Line(line) = error.place else { return Some(format!("{looks}: {}", error.message)) };
     let place = field_of(&error, &fields(lines[line as usize - 1]));
@@ -162,7 +162,7 @@ mod tests {
             ),
             (
                 "aa\nbb\ncc\n",
-                "looks most like keys (keys, one a line, without times (libCacheSim txt)): say so with --format keys",
+                "looks most like keys (keys, one a line, without times (libCacheSim txt)); to read it so, add --format keys",
             ),
         ] {
             let told = told(text).unwrap_or_else(|| panic!("{text} looks like nothing"));

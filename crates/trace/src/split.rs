@@ -43,7 +43,7 @@ pub struct Piece {
 /// complete: nothing is left behind unless the split succeeds.
 ///
 /// # Errors
-/// Those of the trace or the disk; a stop, as an error that says so.
+/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
 pub fn split(
     reader: &mut TraceReader,
     folder: &Path,

@@ -65,7 +65,7 @@ fn an_error_at_the_end_is_reported_to_all_followers() {
         let mut batch = Vec::new();
         loop {
             match follower.next(&mut batch) {
-                Ok(more) => assert!(more, "the end was told as one that is whole"),
+                Ok(more) => assert!(more, "the end was reported as complete"),
                 Err(error) => break error.to_string(),
             }
         }

@@ -106,7 +106,7 @@ fn blocks_of_tokens_are_proved_or_asked_for() {
         let said = ReadOptions { sector_bytes: Some(4_096), ..ReadOptions::default() };
         assert!(open(text, &said).is_ok());
     };
-    refused("{\"timestamp\": 5, \"hash_ids\": [1, 2]}\n", "no row says how many tokens");
+    refused("{\"timestamp\": 5, \"hash_ids\": [1, 2]}\n", "no row determines the number of tokens");
     refused("{\"timestamp\": 5, \"input_length\": 1000, \"hash_ids\": [1]}\n", "add --sector");
     refused(
         "{\"timestamp\": 5, \"input_length\": 90, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 6, \"input_length\": 90, \"hash_ids\": [1]}\n",

@@ -165,9 +165,9 @@ const LEFT_OUT: [&str; 7] = [
     "flushes",
     "requests of unknown kind",
     "requests other than read, write, trim and flush",
-    "requests of which it is not known whether they read or write",
+    "requests of unknown operation",
     "requests without length",
-    "requests that are not of 1980 to 2099",
+    "requests before 1980 or after 2099",
 ];
 
 #[test]

@@ -120,9 +120,9 @@ impl Control {
     fn open() -> Result<Control, UblkError> {
         let file = OpenOptions::new().read(true).write(true).open(CONTROL).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => UblkError::Lacking(format!(
-                "no {CONTROL}: load the module (`modprobe ublk_drv`, Linux 6.5 or newer), or give the container this device"
+                "{CONTROL} not found; load the module (`modprobe ublk_drv`, Linux 6.5 or newer), or add the device to the container"
             )),
-            io::ErrorKind::PermissionDenied => UblkError::Lacking(format!("{CONTROL}: ublk devices are for root")),
+            io::ErrorKind::PermissionDenied => UblkError::Lacking(format!("{CONTROL}: ublk devices require root")),
             _ => UblkError::io(CONTROL)(error),
         })?;
         let ring = IoUring::<squeue::Entry128, cqueue::Entry>::builder().build(4);
@@ -134,7 +134,7 @@ impl Control {
         if has_copies {
             Ok(control)
         } else {
-            Err(UblkError::Lacking(format!("{CONTROL}: Linux 6.5 or newer is needed")))
+            Err(UblkError::Lacking(format!("{CONTROL}: Linux 6.5 or newer is required")))
         }
     }
 

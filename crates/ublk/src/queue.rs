@@ -70,7 +70,7 @@ struct State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
     fn wake(&self) {
@@ -141,7 +141,7 @@ struct Descriptions {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to whoever has this, on whatever thread.
+// SAFETY: the mapping belongs to the owner of this value, on any thread.
 unsafe impl Send for Descriptions {}
 
 impl Descriptions {
@@ -154,7 +154,7 @@ impl Descriptions {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Descriptions { memory: NonNull::new(memory).expect("no mapping is at 0"), bytes })
+        Ok(Descriptions { memory: NonNull::new(memory).expect("a mapping is never at address 0"), bytes })
     }
 
     /// The kernel's description of the request with a tag. The request has arrived and is not complete, so the kernel does
@@ -169,7 +169,7 @@ impl Descriptions {
 
 impl Drop for Descriptions {
     fn drop(&mut self) {
-        // SAFETY: mapped so, and nobody has a reference into it.
+        // SAFETY: mapped with this length, and no reference into it exists.
         unsafe { libc::munmap(self.memory.as_ptr(), self.bytes) };
     }
 }
@@ -315,6 +315,6 @@ impl Queue {
 
     fn hand_over(&mut self, entry: &squeue::Entry) {
         // SAFETY: the entry names no memory, and its file is open for as long as the ring.
-        unsafe { self.ring.submission().push(entry) }.expect("one entry a tag, and one more");
+        unsafe { self.ring.submission().push(entry) }.expect("one entry per tag, and one more");
     }
 }

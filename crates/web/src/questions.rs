@@ -27,7 +27,7 @@ enum Question {
     /// Description of a blueprint with some of its values changed: the size of a system, and the reasons for the load
     /// of a scenario.
     Describe { blueprint: Blueprint, values: Vec<(String, String)> },
-    /// A sentence that tells which stated figures of the system of this name the values drop.
+    /// A sentence that names the stated figures of the system that the values drop.
     Dropped { name: String, blueprint: Blueprint, values: Vec<(String, String)> },
     /// The TOML of that.
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },

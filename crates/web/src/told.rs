@@ -20,7 +20,7 @@ pub enum Told {
 /// The result of a run that was carried out.
 pub fn done(asked: Asked, result: RunResult) -> Told {
     if let Some(check) = result.checks.iter().find(|check| !check.passed) {
-        return Told::Failed(format!("its own check failed: {}: {}", check.name, check.detail));
+        return Told::Failed(format!("a self-check failed: {}: {}", check.name, check.detail));
     }
     let share = |busy_ns: u64, servers: u32| busy_ns as f64 / (result.duration_ns as f64 * f64::from(servers.max(1)));
     let components = result.components.iter().map(|one| (one.name.clone(), share(one.busy_ns, one.servers))).collect();

@@ -90,7 +90,7 @@ impl AccessSpecification {
     /// Checks everything that does not depend on the system.
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         if self.lines.is_empty() {
-            let message = "there are no lines; at least one is needed".to_owned();
+            let message = "no lines; at least one is required".to_owned();
             return Err(("lines".to_owned(), message));
         }
         for (index, line) in self.lines.iter().enumerate() {
@@ -117,7 +117,7 @@ impl AccessLine {
             return zero("burst", "a burst has at least one request");
         }
         if self.align_bytes == Some(0) {
-            return zero("align", "leave the key out to align to the sector");
+            return zero("align", "omit the key to align to the sector");
         }
         Ok(())
     }

@@ -384,7 +384,7 @@ fn unexpected(message: &str) -> Option<(&str, Vec<&str>)> {
 /// Formats "did you mean `size`? allowed: size, share_percent".
 fn allowed(name: &str, expected: Vec<&str>) -> String {
     if expected.is_empty() {
-        return "nothing is allowed here".to_owned();
+        return "no key is allowed here".to_owned();
     }
     let close = nearest(name, expected.iter().copied(), 1);
     let hint = close.first().map_or(String::new(), |candidate| format!("did you mean `{candidate}`? "));

@@ -210,7 +210,7 @@ fn workloads_are_checked_line_by_line() {
         (
             "source",
             "run_length.requests = 0\nsource",
-            "w.toml:2: run_length.requests: 0 is not allowed; a run measures something",
+            "w.toml:2: run_length.requests: 0 is not allowed; 1 or more is allowed",
         ),
         (
             "random_percent = 0",

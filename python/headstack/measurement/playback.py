@@ -76,7 +76,7 @@ def prepare(
     if refused:
         raise InputError(
             f"{refused[0]}: {trace.name} has {writes:,} writes and trims: --destroy lets a device be written, "
-            "--overwrite a file; --writes skip leaves writes out, as-reads reads instead"
+            "--overwrite a file, --writes skip to omit writes, or --writes as-reads to read instead"
         )
     specs: list[ReplaySpec] = [
         {
@@ -129,5 +129,5 @@ def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[Ta
         if highest_end_byte > capacity_bytes // block_bytes * block_bytes:
             raise InputError(
                 f"{trace.name}: its requests reach to byte {highest_end_byte:,}, {target['name']} has "
-                f"{capacity_bytes:,}; outside: fold moves such requests into it, drop leaves them out"
+                f"{capacity_bytes:,}; outside: use fold to move such requests into it, drop to omit them"
             )

@@ -204,7 +204,7 @@ impl ArrayFile {
             // LUNs name their group, which may have been named after its former level.
             let former = group.level.name();
             if group.pool.is_some() && group.level != level {
-                let message = format!("a pool places its blocks by rules of its own; only {former} is allowed");
+                let message = format!("a pool has its own placement rules; only {former} is allowed");
                 return Err(key_error("level", message));
             }
             group.name = group.name.take().or(is_named.then_some(former));

@@ -52,9 +52,9 @@ impl NamedLevel {
         }
         let named = quoted(text);
         Err(if text.starts_with("draid") {
-            format!("levels: {named} says too little or what there is not; draid2:8d:1s is such")
+            format!("levels: {named} is incomplete or not supported; write it as in draid2:8d:1s")
         } else {
-            format!("levels: {named} cannot be chosen; allowed: {}", Level::CHOICES)
+            format!("levels: {named} is not a candidate; allowed: {}", Level::CHOICES)
         })
     }
 
@@ -112,22 +112,24 @@ impl NamedLevel {
     fn check(self, drives: i64, spans: i64) -> Result<(u64, u64), String> {
         let (name, rules) = (self.name(), self.in_files.level().rules());
         let (Some(counted), Some(dealt)) = (positive(drives), positive(spans)) else {
-            return Err(format!("{name}: {drives} drives in {spans} spans; 1 or more of each"));
+            return Err(format!("{name}: {drives} drives in {spans} spans; 1 or more of each is allowed"));
         };
         let (least, step) = (u64::from(rules.members_min), u64::from(rules.members_step));
         if rules.has_spans {
             if !counted.is_multiple_of(dealt) || counted / dealt < least {
-                return Err(format!("{name}: {drives} drives in {spans} spans; each has as many, {least} or more"));
+                return Err(format!(
+                    "{name}: {drives} drives in {spans} spans; spans have equally many drives, {least} or more"
+                ));
             }
             if self.is_spanned && dealt == 1 {
                 return Err(format!("{name}: 1 span; 2 or more"));
             }
         } else if dealt != 1 {
-            return Err(format!("{name}: {spans} spans; only {} have them", spannable()));
+            return Err(format!("{name}: {spans} spans; only {} have spans", spannable()));
         } else if step > 1 && !counted.is_multiple_of(step) {
-            return Err(format!("{name}: {drives} drives; a multiple of {step}"));
+            return Err(format!("{name}: {drives} drives; a multiple of {step} is allowed"));
         } else if counted < least {
-            return Err(format!("{name}: {drives} drives; {least} or more"));
+            return Err(format!("{name}: {drives} drives; {least} or more are allowed"));
         }
         Ok((counted, dealt))
     }

@@ -145,7 +145,7 @@ impl Resolver<'_> {
             return Err(self.error(&format!("{key}.generation"), "this key is missing; 1 to 5 are allowed"));
         }
         if table.overlapped.is_some() && figures.kind != LinkKind::Ata {
-            let message = format!("{name} is never held by a command; only ata kinds have this key");
+            let message = format!("commands never hold {name}; only ata kinds have this key");
             return Err(self.error(&format!("{key}.overlapped"), message));
         }
         Ok(())

@@ -68,7 +68,7 @@ impl Resolver<'_> {
         if whole == stated || whole.0 == 0 {
             return given;
         }
-        self.derived.push(Derived::new(key, &whole, &format!("{stated} of the file, rounded down to whole {what}")));
+        self.derived.push(Derived::new(key, &whole, &format!("{stated} in the file, rounded down to whole {what}")));
         Some(whole)
     }
 
@@ -76,7 +76,7 @@ impl Resolver<'_> {
     pub(super) fn find(&self, key: &str, what: &str, names: &[&str], name: &str) -> Result<Vec<u32>, InputError> {
         let place = |name: &str| match names.iter().position(|&own| own == name) {
             Some(place) => Ok(place as u32),
-            None if names.is_empty() => Err(self.error(key, format!("no {what} {name:?}; the array has none"))),
+            None if names.is_empty() => Err(self.error(key, format!("no {what} {name:?}; this array has none"))),
             None => {
                 let closest = crate::closest(name, names).join(", ");
                 Err(self.error(key, format!("no {what} {name:?}; closest: {closest}")))
@@ -87,7 +87,9 @@ impl Resolver<'_> {
             Some((first, last)) => {
                 let (from, to) = (place(first)?, place(last)?);
                 if from > to {
-                    return Err(self.error(key, format!("{name:?} runs backwards; the lower number comes first")));
+                    return Err(
+                        self.error(key, format!("{name:?} is a descending range; write the lower number first"))
+                    );
                 }
                 Ok((from..=to).collect())
             }

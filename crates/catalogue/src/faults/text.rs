@@ -40,14 +40,14 @@ fn comment(injection: &Injection, text: &mut String) {
             continue;
         };
         let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
-        let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
+        let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, arrived at {arrival_ns} ns, {answered}");
         writeln!(text, "# {word}: {line}: {deed:?}").expect(infallible);
     }
     if injection.stated.is_some() && injection.strikes == 0 {
-        writeln!(text, "# it waits for its request").expect(infallible);
+        writeln!(text, "# waits for its request").expect(infallible);
     }
     for Harm { at_ns, request, what } in injection.harms.iter().take(HARMS_PRINTED) {
-        let to = request.map_or("what lay there".to_owned(), |HarmedRequest { kind, offset_bytes, length_bytes }| {
+        let to = request.map_or("the stored data".to_owned(), |HarmedRequest { kind, offset_bytes, length_bytes }| {
             format!("{kind:?} of {length_bytes} B at {offset_bytes}")
         });
         writeln!(text, "# done at {at_ns} ns to {to}: {what:?}").expect(infallible);

@@ -73,7 +73,7 @@ fn write_caches_of_all_drives_are_switched() {
         _ => panic!("it is an SSD"),
     };
     assert_eq!((cache("on"), cache("off")), (Ok(true), Ok(false)));
-    let refused = "write_cache: only disks have this kind; on and off are allowed for SSDs";
+    let refused = "write_cache: only disks have this value; on and off are allowed for SSDs";
     assert_eq!((cache("protected"), cache("appending")), (Err(refused.to_owned()), Err(refused.to_owned())));
 }
 
@@ -88,7 +88,7 @@ fn impossible_values_of_options_are_reported_by_name() {
         ("ageing", "-1ms", "ageing: -1ms is negative; a time or off is allowed"),
         ("fail", "d3@10s", "fail: cheetah-x15-36lp is a single drive; only arrays have this"),
         ("preconditioned", "yes", "preconditioned: cheetah-x15-36lp has no solid-state drive"),
-        ("arrivals", "fixed", "arrivals: a closed loop has none; give --rate as well"),
+        ("arrivals", "fixed", "arrivals: a closed loop has no arrival process; add --rate"),
         ("interval", "10ms", "interval: 10ms is too short; 100ms or longer is allowed"),
         ("rate", "many", "rate: 'many' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
         ("range", "1TB", "1TB: the range ends beyond the system"),
@@ -99,8 +99,8 @@ fn impossible_values_of_options_are_reported_by_name() {
     }
     let array = draft("va-7100", "serverbench");
     for (option, text, expected) in [
-        ("fail", "d3", "fail: 'd3' is no failure; write DRIVE@TIME, such as "),
-        ("fail", "nobody@1s", "fail: no drive 'nobody' in va-7100; there are "),
+        ("fail", "d3", "fail: 'd3' is not a failure; write DRIVE@TIME, such as "),
+        ("fail", "ghost@1s", "fail: no drive 'ghost' in va-7100; there are "),
         ("lun", "nowhere", "lun: 'nowhere' is unknown; allowed: "),
         ("depth", "0", "depth: "),
         ("rate", "5", "rate: only workloads have this"),

@@ -62,11 +62,11 @@ impl Resolver<'_> {
         let idle_w = electronics_w + spindle_w;
         let to_anchor = idle_w / POWER_ANCHOR.idle_w;
         let active_over_idle_w = table.active_w.map_or(ACTIVE_OVER_IDLE_W, |active_w| (active_w - idle_w).max(0.0));
-        let stated = if table.active_w.is_some() { "active less idle" } else { "usual active less idle" };
+        let stated = if table.active_w.is_some() { "active minus idle" } else { "usual active minus idle" };
         let seek_w = self.given_or(
             table.seek_w,
             "power.seek_w",
-            &format!("{stated} over the arm's share of random reads"),
+            &format!("{stated} divided by the arm's share of random reads"),
             |resolver| Ok(round(active_over_idle_w / arm_share(drive, resolver.file.seek.read_average).unwrap_or(1.0))),
         )?;
         let transfer_w =
@@ -127,7 +127,7 @@ impl Resolver<'_> {
             }
         };
         let (rule, rest_w) = match table.idle_w {
-            Some(idle_w) => ("idle less spindle", (idle_w - spindle_w).max(0.0)),
+            Some(idle_w) => ("idle minus spindle", (idle_w - spindle_w).max(0.0)),
             None => ("usual", ELECTRONICS_W),
         };
         let electronics_w = self.given_or(table.electronics_w, "power.electronics_w", rule, |_| Ok(round(rest_w)))?;

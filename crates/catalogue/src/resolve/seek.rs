@@ -78,8 +78,7 @@ impl Resolver<'_> {
             return Ok(curve.clone());
         }
         let Some(average) = self.file.seek.read_average else {
-            let why =
-                "give the mean read seek of the sheet, or a curve: points, two_piece, three_parameter or constant";
+            let why = "set the mean read seek time of the data sheet, or a curve: points, two_piece, three_parameter or constant";
             return self.missing("seek.read_average", why);
         };
         let sheet = Sheet {
@@ -108,7 +107,7 @@ impl Resolver<'_> {
         if matches!(curve, Curve::Measured(_)) {
             rule += match Class::of(motion.rpm) {
                 Class::Fast if self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) => {
-                    "; drives of 10,000 rpm and more keep it: chosen to match the OLTP results of an array of 2016 (S0.97, S0.102)"
+                    "; also for drives of 10,000 rpm and more: fitted to the OLTP results of an array of 2016 (S0.97, S0.102)"
                 }
                 Class::Usual | Class::Slow => {
                     "; slower drives keep it until 2007: chosen to match the results of an ATA drive of 2001 \

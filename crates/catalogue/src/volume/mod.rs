@@ -103,7 +103,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
 }
 
 /// The rule of values that follow from a type.
-const RULE: &str = "volume.type, its size and what was provisioned";
+const RULE: &str = "volume.type with its size and provisioned performance";
 
 fn format_latency(latency: &Latency) -> String {
     let us = |ns: u64| ns / 1_000;

@@ -178,7 +178,7 @@ const fn beyond_free(free: u64, most: u64) -> Option<Provisioned> {
 /// Returns the annual failure rate that Amazon states: 0.1 to 0.2 % of volumes, of which the higher is used; 0.001 %
 /// for io2.
 fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
-    Some((percent, format!("stated by Amazon for {}, the worse end", kind.name())))
+    Some((percent, format!("stated by Amazon for {}, the higher end", kind.name())))
 }
 
 /// The numbers of Azure's sizes, from 4 GiB on: P30 has 1,024 GiB.

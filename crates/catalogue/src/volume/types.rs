@@ -340,9 +340,11 @@ impl VolumeType {
         // Without a number it is the amount that the price of the size includes.
         let provisioned = iops.or(sold.iops.map(|iops| iops.free)).unwrap_or_default();
         match (bytes_per_s, sold.throughput_range(provisioned)) {
-            (Some(_), None) => Err(("volume.throughput", "follows from the rest; it cannot be provisioned".to_owned())),
+            (Some(_), None) => {
+                Err(("volume.throughput", "follows from the other values; it cannot be provisioned".to_owned()))
+            }
             (Some(rate), Some((least, most))) if !(least..=most).contains(&rate) => {
-                Err(("volume.throughput", format!("{rate} bytes a second; {least} to {most} are sold with it")))
+                Err(("volume.throughput", format!("{rate} bytes/s; {least} to {most} are sold with these IOPS")))
             }
             (Some(_) | None, Some(_)) | (None, None) => Ok(()),
         }

@@ -26,7 +26,7 @@ pub struct Asked {
     /// The device's guarantees.
     #[serde(default)]
     pub rules: Rules,
-    /// Where to start.
+    /// The first state to try.
     #[serde(default)]
     pub from: From,
     /// Seed of all random choices.
@@ -34,7 +34,7 @@ pub struct Asked {
     pub seed: u64,
 }
 
-/// Where a search starts.
+/// The start of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
@@ -130,8 +130,9 @@ impl Search {
         let atom_bytes = asked.rules.atom(&recording);
         let block_bytes = u64::from(recording.device.block_bytes);
         if !atom_bytes.is_multiple_of(block_bytes) {
-            let message =
-                format!("its blocks have {block_bytes} bytes, and an atom of {atom_bytes} is no multiple of them");
+            let message = format!(
+                "{atom_bytes} bytes for an atom; a multiple of its block size, {block_bytes} bytes, is allowed"
+            );
             return Err(CrashError::of(recording.path(), message));
         }
         let keeps_order = !asked.rules.regions.is_empty();

@@ -6,7 +6,7 @@ use super::extents::{Extents, Range};
 use super::walk::Open;
 use crate::recording::{Recording, Stored};
 
-/// Where a write may be torn.
+/// The places at which a write may be torn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
@@ -26,7 +26,7 @@ const TORN_TRIM_ATOMS_MAX: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Where writes may be torn.
+    /// The places at which writes may be torn.
     pub tear: Tear,
     /// Atomic unit, aligned to multiples of itself; 0 for a block of the device.
     pub atom_bytes: u64,
@@ -97,7 +97,7 @@ impl Rules {
         let (start, end) = (change.offset_bytes, change.offset_bytes + change.length_bytes);
         let unit = |bytes: u64| end.div_ceil(bytes) - start / bytes;
         let is_atomic = recording.device.atomic_bytes > 0 && unit(u64::from(recording.device.atomic_bytes)) == 1;
-        // A failed change may survive in any mixture, whatever the device guarantees for successful ones.
+        // A failed change may survive in any mixture; guarantees of the device cover only successful ones.
         let tear = if open.has_failed { Tear::Any } else { self.tear };
         // No device guarantees that a trim is atomic.
         let is_trim = change.stored == Stored::Trim;

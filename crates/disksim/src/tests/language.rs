@@ -19,7 +19,7 @@ fn the_first_of_two_definitions_counts() {
     let imported = parse_str("toy", &(disk(&[]) + &again)).unwrap();
     assert_eq!(imported.drives.len(), 1);
     assert_eq!(imported.drives[0].description.queue.depth, 16);
-    let ignored = "toy:68: `TOY` is defined already at toy:1; this one is ignored";
+    let ignored = "toy:68: `TOY` is already defined at toy:1; this one is ignored";
     assert!(imported.warnings.iter().any(|warning| warning == ignored), "{:?}", imported.warnings);
 }
 
@@ -136,7 +136,7 @@ fn refusals_name_file_line_and_key_on_one_line() {
         ("instantiate [ a ] as X".to_owned(), "toy:1: instantiate: no block is called `X`"),
         ("instantiate [ a ] is X".to_owned(), "toy:1: instantiate: expected `as`, found `is`"),
         ("disksim_pf P { a = [ d3 .. d1 ] }".to_owned(), "toy:1: a: expected two names with the same stem"),
-        ("disksim_pf P { a = [ d1 .. d999999999 ] }".to_owned(), "toy:1: a: stands for too many names"),
+        ("disksim_pf P { a = [ d1 .. d999999999 ] }".to_owned(), "toy:1: a: expands to too many names"),
         ("disksim_pf P { }".to_owned(), "toy: no drive is described here"),
         (String::new(), "toy: no drive is described here"),
         ("source other".to_owned(), "toy:1: source: cannot read `other`"),

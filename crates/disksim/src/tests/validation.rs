@@ -44,7 +44,7 @@ fn the_validation_drives_have_their_sizes() {
             imported.warnings
         );
         assert_eq!(settles, usize::from(name == "dec_rz26"), "{:?}", imported.warnings);
-        let blocks = format!("{stated} blocks are stated, the zones hold {held}; {held} are taken");
+        let blocks = format!("{stated} blocks are stated, but the zones hold {held}; {held} is used");
         assert_eq!(said(&blocks), usize::from(stated != held), "{:?}", imported.warnings);
         assert_eq!(imported.warnings.len(), holds + settles + usize::from(stated != held), "{:?}", imported.warnings);
         let [drive] = &imported.drives[..] else { panic!("{name}") };

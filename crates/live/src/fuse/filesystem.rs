@@ -158,7 +158,7 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
 impl Filesystem for Disks {
     fn init(&mut self, _: &Asked, config: &mut KernelConfig) -> io::Result<()> {
         // Without it, writes to one file are serialised (available since Linux 3.15).
-        let missing = |flags| io::Error::other(format!("the kernel's FUSE lacks {flags:?}"));
+        let missing = |flags| io::Error::other(format!("the kernel's FUSE does not support {flags:?}"));
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(missing)?;
         let limit = |nearest| io::Error::other(format!("FUSE allows {nearest} requests"));
         config.set_max_background(BACKGROUND_MAX).map_err(limit)?;

@@ -46,7 +46,7 @@ pub fn detach_loop(device: &Path) -> Result<(), LiveError> {
         thread::sleep(LOOK);
     }
     let name = device.display();
-    Err(LiveError::Asked(format!("{name}: in use, and detached once it is not: unmount the file system on it")))
+    Err(LiveError::Asked(format!("{name}: still in use; unmount its file system to detach it")))
 }
 
 /// Lists loop devices whose file is, or was, in `directory`.
@@ -79,13 +79,13 @@ fn losetup(arguments: &[&std::ffi::OsStr]) -> Result<String, LiveError> {
     let output = match Command::new("losetup").args(arguments).output() {
         Ok(output) => output,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(LiveError::Asked("no losetup: install it (package util-linux or mount)".to_owned()));
+            return Err(LiveError::Asked("losetup not found; install it (package util-linux or mount)".to_owned()));
         }
         Err(error) => return Err(LiveError::io("losetup")(error)),
     };
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let root = if rustix::process::geteuid().is_root() { "" } else { " (loop devices are for root)" };
+        let root = if rustix::process::geteuid().is_root() { "" } else { " (loop devices require root)" };
         return Err(LiveError::Asked(format!("{}{root}", said.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -200,16 +200,16 @@ fn cannot_mount(directory: &Path, error: io::Error) -> LiveError {
     let directory = directory.display();
     if !Path::new("/dev/fuse").exists() {
         return LiveError::Asked(format!(
-            "{directory}: no /dev/fuse: load the module (`modprobe fuse`), or give the container this device"
+            "{directory}: /dev/fuse not found; load the module (`modprobe fuse`), or add the device to the container"
         ));
     }
     if error.kind() == io::ErrorKind::NotFound && !rustix::process::geteuid().is_root() {
         return LiveError::Asked(format!(
-            "{directory}: only root mounts without fusermount3: be root, or install it (package fuse3)"
+            "{directory}: fusermount3 not found; install it (package fuse3), or run as root"
         ));
     }
     if error.kind() == io::ErrorKind::PermissionDenied {
-        return LiveError::Asked(format!("{directory}: this user may not mount here ({error}): be root"));
+        return LiveError::Asked(format!("{directory}: this user may not mount here ({error}); run as root"));
     }
     LiveError::io(format!("{directory}: mounting"))(error)
 }
@@ -224,7 +224,7 @@ fn file_names(device: &Device) -> Result<Vec<String>, LiveError> {
         let name = &export.name;
         if matches!(name.as_str(), "" | "." | "..") || name.contains('/') || names.contains(name) {
             return Err(LiveError::Asked(format!(
-                "export \"{name}\": a file needs a name of its own, without slashes"
+                "export \"{name}\": each file needs a distinct name without slashes"
             )));
         }
         names.push(name.clone());
@@ -240,16 +240,16 @@ fn prepare(directory: &Path) -> Result<bool, LiveError> {
         let device = device.display();
         let umount = if is_dead(directory) { format!(", then `umount {name}`") } else { String::new() };
         return Err(LiveError::Asked(format!(
-            "{name}: {device} still hangs on a file that a server had here: `losetup --detach {device}`{umount}"
+            "{name}: {device} still uses a file of an earlier server here; run `losetup --detach {device}`{umount}"
         )));
     }
     if is_dead(directory) {
-        return Err(LiveError::Asked(format!("{name}: mounted by a server that is gone: `umount {name}`")));
+        return Err(LiveError::Asked(format!("{name}: mounted by a server that no longer runs; run `umount {name}`")));
     }
     match fs::read_dir(directory) {
         Ok(mut entries) => {
             if entries.next().is_some() {
-                return Err(LiveError::Asked(format!("{name}: not empty, or another server is mounted there")));
+                return Err(LiveError::Asked(format!("{name}: not empty, or in use by another server")));
             }
             Ok(false)
         }

@@ -37,7 +37,7 @@ fn times(one: u8, other: u8) -> u8 {
 }
 
 fn inverse(value: u8) -> u8 {
-    debug_assert!(value != 0, "nothing has no inverse");
+    debug_assert!(value != 0, "an element without inverse");
     TABLES.power[255 - usize::from(TABLES.log[usize::from(value)])]
 }
 

@@ -2,7 +2,7 @@
 //! manager.
 //!
 //! Handshakes run on one thread. A client that has chosen an export gets a reading thread; replies are sent by the
-//! clock thread, or by a second thread if they are long or the client is slow ([`output`]). With TLS a third thread
+//! clock thread, or by a second thread if they are long or the client is slow ([`output`]). With TLS another thread
 //! relays between it and the client ([`tls`]).
 
 pub mod client;

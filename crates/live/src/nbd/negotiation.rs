@@ -220,7 +220,7 @@ impl Answering<'_> {
             if option == option::EXPORT_NAME {
                 return Some(Agreed::Over);
             }
-            return self.refuse(option, reply::ERR_TLS_REQD, "this server wants TLS first");
+            return self.refuse(option, reply::ERR_TLS_REQD, "this server requires TLS");
         }
         if !self.device.has_power() && option != option::ABORT {
             if option == option::EXPORT_NAME {
@@ -240,7 +240,7 @@ impl Answering<'_> {
             option::STRUCTURED_REPLY => self.frame(option, data, Framing::Structured),
             option::EXTENDED_HEADERS => self.frame(option, data, Framing::Extended),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.contexts(option, data),
-            _ => self.refuse(option, reply::ERR_UNSUP, "not known here"),
+            _ => self.refuse(option, reply::ERR_UNSUP, "unknown option"),
         }
     }
 
@@ -304,7 +304,7 @@ impl Answering<'_> {
 
     fn start_tls(&mut self, data: &[u8]) -> Option<Agreed> {
         let tls = match self.cover {
-            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is on already"),
+            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is already on"),
             Cover::Clear(Security::None) => {
                 return self.refuse(option::STARTTLS, reply::ERR_UNSUP, "this server has no certificate");
             }
@@ -312,7 +312,11 @@ impl Answering<'_> {
         };
         // Anything sent before the answer would be interpreted as encrypted.
         if !data.is_empty() || !self.is_last {
-            return self.refuse(option::STARTTLS, reply::ERR_INVALID, "takes no data, and nothing may follow it");
+            return self.refuse(
+                option::STARTTLS,
+                reply::ERR_INVALID,
+                "takes no data, and no option may follow it in the same packet",
+            );
         }
         let greeted = self.talk.greeted?;
         self.answer(option::STARTTLS, reply::ACK, &[]);
@@ -328,7 +332,7 @@ impl Answering<'_> {
             data.0.is_empty().then_some((name, wanted?))
         });
         let Some((name, wanted)) = parsed else {
-            return self.refuse(option, reply::ERR_INVALID, "a name and a list of items are wanted");
+            return self.refuse(option, reply::ERR_INVALID, "a name and a list of items are required");
         };
         let Some(export) = self.device.export(name) else {
             return self.refuse(option, reply::ERR_UNKNOWN, "no such export");
@@ -374,10 +378,10 @@ impl Answering<'_> {
             data.0.is_empty().then_some((name, queries))
         });
         let Some((name, queries)) = parsed else {
-            return self.refuse(option, reply::ERR_INVALID, "a name and a list of queries are wanted");
+            return self.refuse(option, reply::ERR_INVALID, "a name and a list of queries are required");
         };
         if !self.talk.framing.has_chunks() {
-            return self.refuse(option, reply::ERR_INVALID, "wants structured replies first");
+            return self.refuse(option, reply::ERR_INVALID, "requires structured replies first");
         }
         if self.device.export(name).is_none() {
             return self.refuse(option, reply::ERR_UNKNOWN, "no such export");

@@ -108,7 +108,7 @@ impl Output {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
     /// Waits for room for a reply of `bytes`, with the memory `share`; `None` if the connection is broken.
@@ -117,7 +117,7 @@ impl Output {
         let mut state = self.state();
         while !state.broken && state.owed_bytes > 0 && state.owed_bytes + bytes > OWED_BYTES_MAX {
             state.reader_waits = true;
-            state = self.changed.wait(state).expect("nobody panics with it");
+            state = self.changed.wait(state).expect("the lock is not poisoned");
         }
         state.reader_waits = false;
         state.owed_bytes += bytes;
@@ -207,7 +207,7 @@ impl Output {
                 state.has_sender = false;
                 return self.changed.notify_all();
             } else {
-                state = self.changed.wait(state).expect("nobody panics with it");
+                state = self.changed.wait(state).expect("the lock is not poisoned");
             }
             if state.broken {
                 state.waiting.clear();
@@ -222,7 +222,7 @@ impl Output {
         state.closing = true;
         self.changed.notify_all();
         while state.has_sender {
-            state = self.changed.wait(state).expect("nobody panics with it");
+            state = self.changed.wait(state).expect("the lock is not poisoned");
         }
         state.broken = true;
     }

@@ -67,7 +67,7 @@ impl Parts {
     }
 
     fn settle(&self, parts: usize, took: Duration, told: impl FnOnce(&mut State)) {
-        let mut state = self.state.lock().expect("nobody panics with it");
+        let mut state = self.state.lock().expect("the lock is not poisoned");
         told(&mut state);
         state.left -= parts;
         if state.left > 0 {

@@ -11,7 +11,7 @@ use super::sparse;
 use crate::pacer::Answer;
 use crate::witness::{Client, Issued};
 
-/// A reply, sent when the model says so.
+/// A reply, sent at the completion time of the model.
 #[derive(Debug)]
 pub struct Reply {
     /// Connection to the client.

@@ -224,7 +224,7 @@ impl Server {
         self.shared.cut();
         let mut connections = self.shared.connections();
         while connections.sockets > 0 {
-            connections = self.shared.left.wait(connections).expect("nobody panics with it");
+            connections = self.shared.left.wait(connections).expect("the lock is not poisoned");
         }
         for path in &self.paths {
             // The user may have removed it.
@@ -249,7 +249,7 @@ impl Connections {
 
 impl Shared {
     fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().expect("nobody panics with it")
+        self.connections.lock().expect("the lock is not poisoned")
     }
 
     fn cut(&self) {
@@ -270,7 +270,7 @@ impl Shared {
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
         if matches!(agreed, Agreed::Export(_)) {
-            // Set before the client is told: an admitted client is not displaced.
+            // Set before the client is notified: an admitted client is not displaced.
             output.agree();
         }
         let deadline = Some(Instant::now() + self.limits.handshake);
@@ -355,7 +355,7 @@ impl Protocol for Handshakes {
     }
 
     fn hand_over(&self, (_, agreed): Self::State, stream: Stream, heard: Vec<u8>, say: Vec<u8>, slot: ConnectionSlot) {
-        let agreed = agreed.expect("only who has agreed on something leaves");
+        let agreed = agreed.expect("only an admitted client leaves");
         // Without a thread or a place, the client is disconnected.
         let _ = self.0.connect(&stream, agreed, heard, say, slot);
     }
@@ -376,7 +376,7 @@ fn listen_where_activated(listeners: &mut Vec<Listener>) -> Result<(), LiveError
         });
     }
     if given.len() == 0 {
-        return Err(LiveError::Asked("LISTEN_FDS: no sockets were handed over".to_owned()));
+        return Err(LiveError::Asked("LISTEN_FDS: no sockets were passed".to_owned()));
     }
     Ok(())
 }
@@ -395,10 +395,10 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
             use std::os::unix::fs::FileTypeExt;
             let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
             if !is_socket {
-                return Err(LiveError::Asked(format!("{name}: exists, and is not a socket")));
+                return Err(LiveError::Asked(format!("{name}: exists and is not a socket")));
             }
             if UnixStream::connect(path).is_ok() {
-                return Err(LiveError::Asked(format!("{name}: another server listens there")));
+                return Err(LiveError::Asked(format!("{name}: another server already listens there")));
             }
             std::fs::remove_file(path).map_err(LiveError::io(name.clone()))?;
             bound(path, mode).map_err(LiveError::io(name))
@@ -409,7 +409,7 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
 
 fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The socket's file inherits this mode, so that it is never open to others, whatever the umask is.
+    // The socket's file inherits this mode, so that it is never open to others, with any umask.
     fchmod(&socket, Mode::from_raw_mode(mode & SOCKET_MODE))?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     // Restores bits that the umask removed, and grants access to others.

@@ -110,7 +110,7 @@ mod tests {
             let word = |at: usize| u32::from_be_bytes(rest[at..at + 4].try_into().expect("four")) as usize;
             let at = (u64::from_be_bytes(rest[20..28].try_into().expect("eight")) - offset_bytes) as usize;
             let end = 20 + word(16);
-            assert_eq!(half(4) & chunk::FLAG_DONE != 0, rest.len() == end, "the last one is said to be the last");
+            assert_eq!(half(4) & chunk::FLAG_DONE != 0, rest.len() == end, "the last one is marked as the last");
             match half(6) {
                 chunk::OFFSET_HOLE => read[at..at + word(28)].fill(0),
                 kind => {

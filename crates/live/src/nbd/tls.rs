@@ -44,7 +44,7 @@ impl Tls {
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for root in certificates(path)? {
-                    roots.add(root).map_err(|error| asked(path, format!("is not an authority: {error}")))?;
+                    roots.add(root).map_err(|error| asked(path, format!("is not a certificate authority: {error}")))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
                 builder.with_client_cert_verifier(verifier.map_err(|error| asked(path, error.to_string()))?)
@@ -52,7 +52,7 @@ impl Tls {
         };
         let config = builder.with_single_cert(chain, private);
         let config = config
-            .map_err(|error| asked(certificate, format!("does not go with the key of {}: {error}", key.display())))?;
+            .map_err(|error| asked(certificate, format!("does not match the key in {}: {error}", key.display())))?;
         Ok(Tls { config: Arc::new(config) })
     }
 
@@ -84,7 +84,7 @@ fn unreadable(path: &Path, wanted: &str, error: pem::Error) -> LiveError {
     match error {
         pem::Error::Io(error) => LiveError::io(name.to_string())(error),
         pem::Error::NoItemsFound => LiveError::Asked(format!("{name}: has no {wanted} in PEM form")),
-        other => LiveError::Asked(format!("{name}: a {wanted} in PEM form is wanted: {other}")),
+        other => LiveError::Asked(format!("{name}: a {wanted} in PEM form is required: {other}")),
     }
 }
 

@@ -143,7 +143,7 @@ impl Clock {
             && !self.damages.is_empty()
             && let Err(error) = self.shared.gate.damage(&mut self.damages, contents)
         {
-            self.trouble = Some(format!("what faults do to contents could not be done: {error}"));
+            self.trouble = Some(format!("could not apply faults to the contents: {error}"));
         }
         self.damages.clear();
     }
@@ -167,7 +167,7 @@ impl Clock {
             match shared.gate.settle(&mut self.verdicts, &halfway, contents) {
                 Ok(lost) => lost.iter().for_each(|lost| self.timeline.note_lost(lost)),
                 Err(error) => {
-                    self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
+                    self.trouble = Some(format!("could not revert the writes that the power cut lost: {error}"));
                 }
             }
             // Waiting requests free the memory of pre-images that are no longer needed.
@@ -242,7 +242,7 @@ impl Clock {
         if let Some(number) = ticket.journal {
             self.shared.gate.note(|journal| journal.ends(at_ns, number, outcome));
         }
-        let due = self.wall.at(at_ns).expect("what is finished has a time");
+        let due = self.wall.at(at_ns).expect("a finished request has a time");
         let below_floor = due < ticket.received;
         let can_leave = due.max(ticket.received);
         let copied = ticket.copied.saturating_duration_since(can_leave);
@@ -260,7 +260,7 @@ impl Clock {
         if let Some(contents) = self.shared.contents.get()
             && let Err(error) = self.shared.gate.spoil(read, spoils, contents)
         {
-            self.trouble = Some(format!("what faults do to a read could not be done: {error}"));
+            self.trouble = Some(format!("could not apply faults to a read: {error}"));
         }
     }
 

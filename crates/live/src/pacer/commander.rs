@@ -42,7 +42,7 @@ impl Commander {
     /// When the session is over.
     pub(crate) fn figures(&self) -> Result<Figures, LiveError> {
         let (mut status, ledger) = self.ask(Order::Status)?;
-        let ledger = ledger.expect("what was counted comes with the status");
+        let ledger = ledger.expect("the status has the counters");
         // Sums are not computed on the clock thread.
         telemetry::tell(&mut status, &ledger, &self.shared.fidelity(&ledger));
         if let Some(contents) = self.shared.contents.get() {
@@ -56,7 +56,7 @@ impl Commander {
         // The clock thread opens no files.
         if let Order::Inject { fault, .. } = &mut order {
             if self.shared.is_instant {
-                let why = "everything is answered at once here, and meets no fault: a system that takes time is needed";
+                let why = "this device answers immediately and has no faults; use a simulated system or --latency";
                 return Err(LiveError::Asked(why.to_owned()));
             }
             read_map(fault, Path::new(""))?;

@@ -110,12 +110,12 @@ struct Shared {
 
 impl Shared {
     fn inbox(&self) -> std::sync::MutexGuard<'_, Inbox> {
-        self.inbox.lock().expect("nobody panics with the inbox in hand")
+        self.inbox.lock().expect("the lock is not poisoned")
     }
 
     fn wake(&self) {
         self.has_news.store(true, Ordering::Release);
-        if let Some(clock) = &*self.clock.read().expect("nobody panics with it") {
+        if let Some(clock) = &*self.clock.read().expect("the lock is not poisoned") {
             clock.unpark();
         }
     }
@@ -126,7 +126,7 @@ impl Shared {
         if !self.looks_for_patterns.load(Ordering::Acquire) {
             return 0;
         }
-        let patterns = self.patterns.read().expect("nobody panics with them");
+        let patterns = self.patterns.read().expect("the lock is not poisoned");
         let found = patterns.iter().enumerate().filter(|(_, pattern)| memmem::find(data, pattern).is_some());
         found.fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
@@ -134,12 +134,12 @@ impl Shared {
     /// The journal's write error, if any.
     fn journal_trouble(&self) -> Option<String> {
         let is_broken = self.gate.note(Journal::is_broken).unwrap_or(false);
-        is_broken.then(|| "the journal cannot be written any more".to_owned())
+        is_broken.then(|| "the journal can no longer be written".to_owned())
     }
 
     /// Sets the patterns that faults search for from now on.
     fn look_for(&self, patterns: &[Box<[u8]>]) {
-        *self.patterns.write().expect("nobody panics with them") = patterns.to_vec();
+        *self.patterns.write().expect("the lock is not poisoned") = patterns.to_vec();
         self.looks_for_patterns.store(!patterns.is_empty(), Ordering::Release);
     }
 

@@ -112,7 +112,7 @@ impl Session {
         let spawned =
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
-        *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
+        *shared.clock.write().expect("the lock is not poisoned") = Some(clock.thread().clone());
         Ok(Session { shared, clock, may_lose_data })
     }
 

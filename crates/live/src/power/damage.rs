@@ -93,7 +93,7 @@ impl UndoLog {
                 }
                 altered(contents, how)
             }
-            Damage::OfMember { .. } => unreachable!("the gate has this done by whoever keeps members"),
+            Damage::OfMember { .. } => unreachable!("the member store applies this"),
             Damage::Astray { change, span, to_bytes } => {
                 let data = self.left_by(contents, *change, *span)?;
                 self.undo(contents, *change, *span)?;

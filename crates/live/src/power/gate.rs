@@ -139,7 +139,7 @@ impl Gate {
         if !self.keeps_journal {
             return None;
         }
-        self.journal.read().expect("nobody panics with it").as_ref().map(say)
+        self.journal.read().expect("the lock is not poisoned").as_ref().map(say)
     }
 
     /// Completes the journal.
@@ -147,7 +147,7 @@ impl Gate {
     /// # Errors
     /// When it could not be written.
     pub fn finish_journal(&self) -> Result<(), LiveError> {
-        self.journal.write().expect("nobody panics with it").take().map_or(Ok(()), Journal::finish)
+        self.journal.write().expect("the lock is not poisoned").take().map_or(Ok(()), Journal::finish)
     }
 
     /// Prepares for a fault: data that it needs are kept from now on.
@@ -294,7 +294,7 @@ impl Gate {
     ) -> io::Result<Option<Lost>> {
         let is_lost = !halfway.is_empty() || verdicts.iter().any(|verdict| verdict.fate.is_lost());
         if !is_lost || !self.keeps_log() {
-            self.settled.lock().expect("nobody panics with it").append(verdicts);
+            self.settled.lock().expect("the lock is not poisoned").append(verdicts);
             return Ok(None);
         }
         let mut kept = self.kept();
@@ -334,7 +334,7 @@ impl Gate {
 
     /// Stores the assignment of members in an array's groups, and the progress of passes.
     pub fn stand(&self, standings: Vec<Standing>) {
-        let mut told = self.standings.lock().expect("nobody panics with it");
+        let mut told = self.standings.lock().expect("the lock is not poisoned");
         let passes =
             |of: &[Standing]| of.iter().map(|own| own.pass.as_ref().map(|pass| pass.number)).collect::<Vec<_>>();
         // The last report is sufficient, but each pass must be followed to its end.
@@ -361,7 +361,7 @@ impl Gate {
         what: impl FnOnce(&mut ArrayMembers, &mut UndoLog) -> T,
     ) -> io::Result<Option<T>> {
         let Kept { log, members: Some(members), .. } = kept else { return Ok(None) };
-        let standings = std::mem::take(&mut *self.standings.lock().expect("nobody panics with it"));
+        let standings = std::mem::take(&mut *self.standings.lock().expect("the lock is not poisoned"));
         for standing in &standings {
             members.follow(standing, contents, log)?;
         }
@@ -386,12 +386,12 @@ impl Gate {
 
     /// Adds a callback for each power cut. The clock calls it, so it must not wait.
     pub fn on_cut(&self, hang_up: impl Fn() + Send + 'static) {
-        self.on_cut.lock().expect("nobody panics with it").push(OnCut(Box::new(hang_up)));
+        self.on_cut.lock().expect("the lock is not poisoned").push(OnCut(Box::new(hang_up)));
     }
 
     /// Disconnects clients after a power cut.
     pub fn hang_up(&self) {
-        self.on_cut.lock().expect("nobody panics with it").iter().for_each(|OnCut(hang_up)| hang_up());
+        self.on_cut.lock().expect("the lock is not poisoned").iter().for_each(|OnCut(hang_up)| hang_up());
     }
 
     /// Restores power.
@@ -400,10 +400,10 @@ impl Gate {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().expect("nobody panics with the undo log in hand")
+        self.kept.lock().expect("the lock is not poisoned")
     }
 
     fn take_settled(&self) -> Vec<Verdict> {
-        std::mem::take(&mut *self.settled.lock().expect("nobody panics with it"))
+        std::mem::take(&mut *self.settled.lock().expect("the lock is not poisoned"))
     }
 }

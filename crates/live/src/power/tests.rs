@@ -85,7 +85,7 @@ struct Bench {
     stamps: u16,
     now_ns: u64,
     flushes_ns: Vec<u64>,
-    /// Sectors that are only in the cache according to the model: any, since it may say so of any.
+    /// Sectors that are only in the cache according to the model, which may be any.
     volatile: Vec<bool>,
 }
 

@@ -135,9 +135,7 @@ impl Served {
         served.map_err(LiveError::io(path.display().to_string()))?;
         if was_in_use {
             let path = path.display();
-            return Err(LiveError::Asked(format!(
-                "{path}: was in use when it ended: unmount the file system on it first"
-            )));
+            return Err(LiveError::Asked(format!("{path}: still in use at the end; unmount its file system first")));
         }
         Ok(())
     }

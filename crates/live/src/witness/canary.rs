@@ -44,7 +44,7 @@ pub fn ask(socket: &UnixStream, flags: &Flags, times: &Mutex<Times>) -> io::Resu
         socket.write_all(&[1])?;
         socket.read_exact(&mut reply)?;
         let waited = begun.elapsed().saturating_sub(ANSWER);
-        times.lock().expect("nobody panics with it").record(waited);
+        times.lock().expect("the lock is not poisoned").record(waited);
         thread::sleep(PAUSE);
     }
     Ok(())

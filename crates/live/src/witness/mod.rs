@@ -121,7 +121,7 @@ impl Drop for Client {
 impl Client {
     fn seen(&self) -> ClientSeen {
         let waits = self.process.as_ref().map(|process| {
-            let mut process = process.lock().expect("nobody panics with it");
+            let mut process = process.lock().expect("the lock is not poisoned");
             process.look();
             process.seen()
         });
@@ -143,11 +143,11 @@ impl Scene {
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
-        self.clients.lock().expect("nobody panics with it")
+        self.clients.lock().expect("the lock is not poisoned")
     }
 
     fn server(&self) -> MutexGuard<'_, Option<Process>> {
-        self.server.lock().expect("nobody panics with it")
+        self.server.lock().expect("the lock is not poisoned")
     }
 
     /// Registers a client that connected over `stream`, or over another one that is relayed to it.
@@ -165,7 +165,7 @@ impl Scene {
     }
 
     fn process(&self, pid: u32) -> Option<Arc<Mutex<Process>>> {
-        let mut processes = self.processes.lock().expect("nobody panics with it");
+        let mut processes = self.processes.lock().expect("the lock is not poisoned");
         processes.retain(|_, process| process.strong_count() > 0);
         if let Some(known) = processes.get(&pid).and_then(Weak::upgrade) {
             return Some(known);
@@ -194,7 +194,7 @@ impl Scene {
         let wall_s = since.elapsed().as_secs_f64().max(1e-9);
         Seen {
             clients: all,
-            canary: self.canary.lock().expect("nobody panics with it").spread(),
+            canary: self.canary.lock().expect("the lock is not poisoned").spread(),
             server: self.server().as_ref().map(Process::seen),
             pressure_share: pressed.map(|pressed| (pressed.as_secs_f64() / wall_s).min(1.0)),
         }
@@ -215,9 +215,14 @@ impl Scene {
             let clients: Vec<Arc<Client>> = self.clients().here.iter().filter_map(Weak::upgrade).collect();
             clients.iter().for_each(|client| client.turns.look(begun));
             if has_traffic {
-                let processes: Vec<Arc<Mutex<Process>>> =
-                    self.processes.lock().expect("nobody panics with it").values().filter_map(Weak::upgrade).collect();
-                processes.iter().for_each(|process| process.lock().expect("nobody panics with it").look());
+                let processes: Vec<Arc<Mutex<Process>>> = self
+                    .processes
+                    .lock()
+                    .expect("the lock is not poisoned")
+                    .values()
+                    .filter_map(Weak::upgrade)
+                    .collect();
+                processes.iter().for_each(|process| process.lock().expect("the lock is not poisoned").look());
                 if let Some(server) = &mut *self.server() {
                     server.look();
                 }

@@ -143,6 +143,6 @@ mod tests {
         }
         assert!(process.seen().ran_share > 0.0);
         assert!(Process::new(u32::MAX, &[]).is_none());
-        assert!(Process::new(std::process::id(), &["nobody"]).is_none());
+        assert!(Process::new(std::process::id(), &["no-such-thread"]).is_none());
     }
 }

@@ -152,7 +152,7 @@ impl Turns {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
     /// Notes that a request was received at `at`, the last of a series without gaps since `gapless_since`: requests
@@ -168,7 +168,7 @@ impl Turns {
         }
         let mut since = at;
         while state.under_way + state.sent.len() > state.depth {
-            let read = state.sent.pop_front().expect("no more is under way than the depth");
+            let read = state.sent.pop_front().expect("no more requests are in flight than the depth");
             state.read(&read, at);
             since = read.at;
         }

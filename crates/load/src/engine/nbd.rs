@@ -529,7 +529,7 @@ fn exports(map: &TargetMap, name: &str) -> Result<Vec<Arc<Export>>, LoadError> {
     let exports = map.pieces().iter().map(|piece| piece.export().cloned()).collect::<Option<Vec<_>>>();
     exports.ok_or_else(|| LoadError::Target {
         target: name.to_owned(),
-        message: "exports of NBD servers and files are not measured as one; name jobs for each".to_owned(),
+        message: "NBD exports and files cannot share a job; use one job for each".to_owned(),
     })
 }
 

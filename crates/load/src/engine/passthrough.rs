@@ -58,9 +58,7 @@ impl Passthrough {
         let namespaces = setup.map.pieces().iter().map(|piece| piece.namespace().cloned()).collect::<Option<Vec<_>>>();
         let namespaces = namespaces.ok_or_else(|| LoadError::Target {
             target: setup.name.clone(),
-            message:
-                "NVMe namespaces by their character devices and others are not measured as one; name jobs for each"
-                    .to_owned(),
+            message: "NVMe character devices and other targets cannot share a job; use one job for each".to_owned(),
         })?;
         let entries = (setup.slots + 1).max(namespaces.len() as u32).clamp(1, ring::ENTRIES_MAX);
         let ring = ring::set_up(entries).map_err(failed(ring::SETUP))?;

@@ -84,7 +84,7 @@ impl Psync {
     pub fn new(setup: Setup) -> Result<Psync, LoadError> {
         if setup.slots > THREADS_MAX {
             let message =
-                format!("psync needs a thread for each of {} requests; {THREADS_MAX} are allowed", setup.slots);
+                format!("psync needs a thread for each of {} requests; up to {THREADS_MAX} are allowed", setup.slots);
             return Err(LoadError::Target { target: setup.name, message });
         }
         let failed = |action| {

@@ -91,7 +91,7 @@ impl Ledger {
         let length = file.metadata().map_err(|source| failed(&name, "stat", source))?.len();
         if length != ledger_bytes(layout) {
             let expected = ledger_bytes(layout);
-            return Err(invalid(&name, &format!("is a ledger of {length} bytes where its header says {expected}")));
+            return Err(invalid(&name, &format!("is a ledger of {length} bytes, but its header states {expected}")));
         }
         let ledger = Ledger::mapped(Some(file), name, layout, run)?;
         let counters = ledger.counters();

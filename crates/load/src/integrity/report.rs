@@ -161,7 +161,7 @@ impl fmt::Display for Finding {
         }
         f.write_str(match self.severity {
             Severity::Permitted => "; permitted",
-            Severity::Unknown => "; a fault or not",
+            Severity::Unknown => "; undecided",
             Severity::Acknowledged => "; acknowledged, not flushed",
             Severity::Flushed | Severity::Damage => "",
         })

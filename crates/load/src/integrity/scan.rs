@@ -15,10 +15,10 @@ const STRETCHES: usize = 4096;
 /// Number of requests kept because they reach beyond the data read.
 const REACHING: usize = 256;
 
-const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale data are whole), and whether a unit of \
+const NO_LEDGER: &str = "without a ledger: whether a newer write was lost (stale data look valid), and whether a unit of \
                          several requests was torn or written by requests that overlapped";
-const LAGGING: &str = "the host of the ledger went down: writes of its last moments are in the ledger or not, and zeros \
-                       may be a trim that it lost";
+const LAGGING: &str = "the ledger's host went down: its last writes may be missing from the ledger, and zeros \
+                       may be a lost trim";
 
 /// Judges the reads of a pass over a target, in order of offset, while nothing else is under way. Each of several
 /// threads takes a scanner and a part of the target; they [merge](IntegrityReport::merge) their reports.

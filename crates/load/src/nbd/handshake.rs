@@ -61,9 +61,9 @@ impl OptionReply {
 fn told(error: io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            "its server does not answer: it may serve no more clients at a time".to_owned()
+            "its server does not answer; it may have reached its limit of clients".to_owned()
         }
-        io::ErrorKind::UnexpectedEof => "its server hangs up during the handshake".to_owned(),
+        io::ErrorKind::UnexpectedEof => "its server closed the connection during the handshake".to_owned(),
         _ => format!("the handshake fails: {error}"),
     }
 }
@@ -82,12 +82,12 @@ impl<S: Read + Write> Talk<'_, S> {
     fn greet(&mut self) -> Result<(), String> {
         let magic: [u8; 8] = self.bytes()?;
         if magic != wire::MAGIC.to_be_bytes() {
-            return Err("what listens there is no NBD server".to_owned());
+            return Err("the peer is not an NBD server".to_owned());
         }
         let style: [u8; 8] = self.bytes()?;
         let told_flags = u16::from_be_bytes(self.bytes()?);
         if style != wire::OPTION_MAGIC.to_be_bytes() || told_flags & wire::HANDSHAKE_FIXED_NEWSTYLE == 0 {
-            return Err("its server knows the old handshake alone; fixed newstyle is spoken here".to_owned());
+            return Err("its server supports only the old handshake; fixed newstyle is required".to_owned());
         }
         let flags = u32::from(told_flags & (wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES));
         self.stream.write_all(&flags.to_be_bytes()).map_err(told)
@@ -106,16 +106,16 @@ impl<S: Read + Write> Talk<'_, S> {
         let length = word(&head[16..]) as usize;
         let is_reply = head[..8] == wire::OPTION_REPLY_MAGIC.to_be_bytes() && word(&head[8..]) == option;
         if !is_reply || length > REPLY_BYTES_MAX {
-            return Err("what its server says is no reply to an option".to_owned());
+            return Err("its server sent an invalid reply to an option".to_owned());
         }
         let mut data = vec![0; length];
         self.stream.read_exact(&mut data).map_err(told)?;
         let kind = word(&head[12..]);
         let reply = OptionReply { kind, data };
         match kind {
-            reply::ERR_TLS_REQD => Err("its server takes clients under TLS alone, which is not spoken here".to_owned()),
-            reply::ERR_POLICY => Err(format!("its server does not allow that{}", reply.text())),
-            reply::ERR_SHUTDOWN => Err(format!("its server is about to end{}", reply.text())),
+            reply::ERR_TLS_REQD => Err("its server requires TLS, which is not supported".to_owned()),
+            reply::ERR_POLICY => Err(format!("its server's policy forbids that{}", reply.text())),
+            reply::ERR_SHUTDOWN => Err(format!("its server is shutting down{}", reply.text())),
             _ => Ok(reply),
         }
     }
@@ -140,10 +140,10 @@ impl<S: Read + Write> Talk<'_, S> {
             match reply.kind {
                 reply::INFO => hear(&mut terms, &reply.data)?,
                 reply::ACK if terms.flags & transmission::HAS_FLAGS != 0 => return Ok(terms),
-                reply::ACK => return Err("its server does not say what the export is".to_owned()),
+                reply::ACK => return Err("its server does not describe the export".to_owned()),
                 reply::ERR_UNKNOWN => return Err(self.unknown(export)),
                 reply::ERR_UNSUP => {
-                    return Err("its server knows no NBD_OPT_GO, by which exports are chosen here".to_owned());
+                    return Err("its server does not support NBD_OPT_GO, which is required".to_owned());
                 }
                 kind if kind & reply::IS_ERROR != 0 => {
                     let error = kind & !reply::IS_ERROR;
@@ -174,7 +174,7 @@ impl<S: Read + Write> Talk<'_, S> {
 }
 
 fn hear(terms: &mut Terms, told: &[u8]) -> Result<(), String> {
-    let short = || "what its server tells of the export is cut short".to_owned();
+    let short = || "its server's description of the export is truncated".to_owned();
     let (kind, data) = told.split_at_checked(2).ok_or_else(short)?;
     match u16::from_be_bytes([kind[0], kind[1]]) {
         info::EXPORT => {
@@ -189,7 +189,7 @@ fn hear(terms: &mut Terms, told: &[u8]) -> Result<(), String> {
             let is_power = |bytes: u32| bytes.is_power_of_two();
             if !is_power(terms.minimum_bytes) || terms.minimum_bytes > 1 << 16 || !is_power(terms.preferred_bytes) {
                 return Err(format!(
-                    "its server wants requests in multiples of {} bytes, and better of {}: powers of 2 are allowed, the \
+                    "its server requires multiples of {} bytes and prefers {}; powers of 2 are allowed, the \
                      first up to 65536",
                     terms.minimum_bytes, terms.preferred_bytes
                 ));

@@ -461,7 +461,7 @@ mod tests {
             let whole = reply(framing, 0, &[1; 4096], 0);
             let again = [&whole[..], &whole].concat();
             let twice = take(&mut Replies::new(framing, true), &again, &[1000], &mut pending);
-            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second is to nobody");
+            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second matches no request");
             let mut pending = vec![read(0, 4096, &mut memory)];
             if framing != Framing::Simple {
                 let longer = reply(framing, 0, &[1; 4097], 0);

@@ -34,14 +34,14 @@ impl Namespace {
         // SAFETY: takes no argument.
         let id = unsafe { libc::ioctl(file.as_raw_fd(), NVME_IOCTL_ID) };
         let id = u32::try_from(id)
-            .map_err(|_| format!("is a character device and no NVMe namespace ({})", io::Error::last_os_error()))?;
+            .map_err(|_| format!("is a character device but not an NVMe namespace ({})", io::Error::last_os_error()))?;
         let identified = |structure| {
             let mut page = Box::new([0u8; 4096]);
             let namespace = if structure == OF_NAMESPACE { id } else { 0 };
             let mut command = Command::identify(namespace, structure, &mut page);
             match call(&file, NVME_IOCTL_ADMIN_CMD, &mut command) {
                 0 => Ok(page),
-                failed => Err(format!("does not say what it is: {}", words_of(-result_of(failed, 0)))),
+                failed => Err(format!("cannot be identified: {}", words_of(-result_of(failed, 0)))),
             }
         };
         let controller = identified(OF_CONTROLLER)?;

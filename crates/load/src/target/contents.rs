@@ -89,8 +89,8 @@ impl Sample {
         }
         let (Sample { blocks, structured, .. }, percent) = (*self, self.filled_percent());
         Some(format!(
-            "holds data of no known format: {structured} of {blocks} sampled blocks are structured, {percent:.2} % are not \
-             empty; allow them to be overwritten by --signature {CONFIRMED}{percent:.2}%"
+            "holds data of an unknown format: {structured} of {blocks} sampled blocks are structured, {percent:.2} % are not \
+             empty; to overwrite them, add --signature {CONFIRMED}{percent:.2}%"
         ))
     }
 
@@ -98,7 +98,7 @@ impl Sample {
     pub(super) fn note(&self) -> Option<String> {
         let Sample { blocks, random, .. } = *self;
         (random > 0).then(|| {
-            format!("{random} of {blocks} sampled blocks held random bytes, as earlier measurements and encrypted data leave them")
+            format!("{random} of {blocks} sampled blocks held random bytes, for example of earlier measurements or encrypted data")
         })
     }
 }

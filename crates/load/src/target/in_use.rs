@@ -91,7 +91,7 @@ impl Uses<'_> {
     /// Returns how a file is in use, if it is: as swap, exported, or behind a loop device.
     pub(super) fn of_file(&self, file: Object) -> Option<String> {
         if self.swaps.contains(&file) {
-            return Some("is swapped on".into());
+            return Some("is used as swap".into());
         }
         if self.exported.contains(&file) {
             return Some("is exported over NVMe".into());
@@ -144,9 +144,9 @@ impl Uses<'_> {
             Object::Device(number) => self.around(&self.machine.block(number).ok()?, seen),
             file => {
                 let other = self.loops.iter().find(|one| one.backing == file && one.block.number != block.number);
-                let swapped = self.swaps.contains(&file).then(|| "which is swapped on".to_owned());
-                let used = swapped.or_else(|| Some(format!("as is {}", other?.block.name)))?;
-                Some(format!("{} is on a file, {used}", block.name))
+                let swapped = self.swaps.contains(&file).then(|| "that is used as swap".to_owned());
+                let used = swapped.or_else(|| Some(format!("that also backs {}", other?.block.name)))?;
+                Some(format!("{} is on a file {used}", block.name))
             }
         }
     }
@@ -160,7 +160,7 @@ impl Uses<'_> {
             return Some(format!("is mounted at {}", mount.at));
         }
         if self.swaps.contains(&Object::Device(number)) {
-            return Some("is swapped on".into());
+            return Some("is used as swap".into());
         }
         if self.exported.contains(&Object::Device(number)) {
             return Some("is exported over NVMe".into());

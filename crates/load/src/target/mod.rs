@@ -60,7 +60,7 @@ pub use failure_scope::FailureScope;
 const BLOCK_BYTES: u32 = 512;
 
 /// Start of the message on why a target is not written any more.
-pub const WRITING_STOPPED: &str = "is in use by now, and is not written any further";
+pub const WRITING_STOPPED: &str = "is now in use; writing stops";
 
 /// Time between two checks whether others have begun to use a written target.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -216,7 +216,7 @@ impl Target {
             Err(error) => return Err(open_failure(path, error, permission.write)),
         };
         if opened.capacity_bytes == 0 {
-            return Err(refused(path, "has a size of 0: no medium is in it, or nothing is attached to it"));
+            return Err(refused(path, "has a size of 0: no medium, or nothing attached"));
         }
         let is_file = opened.file.metadata().map_err(|error| open_failure(path, error, false))?.is_file();
         let kind = match &opened.namespace {
@@ -398,7 +398,7 @@ impl Target {
         match targets.find(|target| target.time != time) {
             Some(other) => Err(LoadError::Target {
                 target: other.name.clone(),
-                message: "keeps another time than the targets before it: all by the wall, or all in one virtual time, is allowed".into(),
+                message: "uses another clock than the earlier targets; all in real time, or all in one virtual time, is allowed".into(),
             }),
             None => Ok(time),
         }
@@ -411,7 +411,7 @@ impl Target {
     /// page cache; for an export.
     pub(crate) fn zones(&self, asked: &Zoning) -> Result<Arc<Zones>, LoadError> {
         let refuse = |message| refused(&self.name, message);
-        let mut known = self.zones.lock().expect("nobody panics with it");
+        let mut known = self.zones.lock().expect("the lock is not poisoned");
         if let Some(zones) = &*known {
             zones.check(asked).map_err(refuse)?;
             zones.open_max(asked).map_err(refuse)?;
@@ -420,9 +420,7 @@ impl Target {
         let zones = match (self.opened(), self.zoned_model()) {
             (Some(opened), Some(_)) => {
                 if self.is_writable && self.description["direct"] == false {
-                    return Err(refuse(
-                        "is a zoned device: it is written past the page cache (direct) alone".to_owned(),
-                    ));
+                    return Err(refuse("is a zoned device; it can be written only with direct I/O".to_owned()));
                 }
                 let disk = opened.block.as_ref().map(Block::disk);
                 let limit = |name| disk.as_ref().and_then(|disk| disk.attribute_u64(name)).unwrap_or(0);
@@ -434,7 +432,7 @@ impl Target {
             (Some(_), None) | (None, _) if self.export().is_none() => {
                 Zones::divided(self.capacity_bytes, u64::from(self.block_bytes().max(BLOCK_BYTES)), asked)
             }
-            _ => Err("is an export of an NBD server, whose zones are not known".to_owned()),
+            _ => Err("is an NBD export, whose zones are unknown".to_owned()),
         };
         let zones = Arc::new(zones.map_err(refuse)?);
         zones.open_max(asked).map_err(refuse)?;
@@ -450,7 +448,7 @@ impl Target {
         match self.zoned_model().as_deref() {
             Some("host-managed") => Err(refused(
                 &self.name,
-                "is a zoned device, whose zones are written at their write pointers alone: --zoned tends them, or \
+                "is a zoned device, to be written only at write pointers; use --zoned, or \
                  zonemode=zbd in a job file",
             )),
             // A host-aware device accepts writes anywhere.
@@ -533,7 +531,7 @@ impl Target {
         let mut written = targets.iter().filter_map(|target| Some((target, target.written()?))).peekable();
         let Some((first, _)) = written.peek() else { return Ok(()) };
         let unknown =
-            |error| refused(&first.name, format!("{WRITING_STOPPED}: what is in use cannot be read ({error})"));
+            |error| refused(&first.name, format!("{WRITING_STOPPED}: its users cannot be determined ({error})"));
         let uses = Uses::of(&machine).map_err(unknown)?;
         for (target, opened) in written {
             let used = match (target.kind, &opened.block) {
@@ -575,10 +573,10 @@ impl Target {
         let at = self.at();
         match &at {
             At::File(_) | At::Nowhere => {
-                return Err(refused(&self.name, "is not a block device: it has nothing to discard"));
+                return Err(refused(&self.name, "is not a block device; only block devices can discard"));
             }
             At::Device(_) | At::Namespace(_) | At::Export(_) if !self.is_writable => {
-                return Err(refused(&self.name, "is open for reading"));
+                return Err(refused(&self.name, "is opened read-only"));
             }
             At::Device(_) | At::Namespace(_) | At::Export(_) => {}
         }
@@ -600,7 +598,7 @@ impl Target {
             };
             match -result {
                 0 => at_bytes += length_bytes,
-                libc::EOPNOTSUPP => return Err(refused(&self.name, "knows no discard")),
+                libc::EOPNOTSUPP => return Err(refused(&self.name, "does not support discard")),
                 errno => return Err(refused(&self.name, format!("discard: {}", words_of(errno)))),
             }
         }
@@ -617,7 +615,7 @@ impl Target {
             _ => {
                 let (length, offset) = (format_bytes(length_bytes), format_bytes(offset_bytes));
                 let message =
-                    format!("has {}, and {length} from {offset} on are asked for", format_bytes(self.capacity_bytes));
+                    format!("has {}; {length} bytes from {offset} do not fit", format_bytes(self.capacity_bytes));
                 Err(refused(&self.name, message))
             }
         }
@@ -672,5 +670,5 @@ fn open_existing(
     } else {
         "is a socket"
     };
-    Err(refused(path, format!("{what}: files and block devices are measured")))
+    Err(refused(path, format!("{what}; a file or block device is required")))
 }

@@ -38,7 +38,7 @@ pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Opt
             thread::sleep(Duration::from_millis(5));
             is_hidden = is_refused();
         }
-        is_hidden.then(|| "a process that cannot be seen from here has it open for writing".to_owned())
+        is_hidden.then(|| "a process in another namespace has it open for writing".to_owned())
     })
 }
 
@@ -133,7 +133,7 @@ fn by_memory(process: &Path, objects: &[Object]) -> Option<&'static str> {
         let deed = if rights.ends_with('s') && rights.contains('w') {
             "has it in its memory for writing"
         } else if rights.contains('x') && objects.iter().any(is_meant) {
-            "runs it: it is a program that runs, or a library of one"
+            "executes it as a program or library"
         } else {
             return None;
         };

@@ -65,14 +65,14 @@ pub(super) enum Behind {
 pub(super) fn behind(machine: &Machine, path: &Path) -> Behind {
     let Some(mount) = mount_of(machine, path) else { return Behind::Itself };
     if let Some(at) = overlay_above(machine, path, &mount) {
-        let why = format!("it is in a layer of the overlay mounted at {at}, which may be used there");
+        let why = format!("it is in a layer of the overlay mounted at {at}, which may use it");
         return Behind::Unknown("overlay".to_owned(), why);
     }
     let is_fuse = mount.kind == "fuse" || mount.kind.starts_with("fuse.");
     if mount.kind == OWN {
         Behind::Itself
     } else if is_fuse || OPAQUE.contains(&mount.kind.as_str()) {
-        let why = format!("it is on {} mounted at {}, and what is behind it is not known", mount.kind, mount.at);
+        let why = format!("it is on {} mounted at {}, whose backing is unknown", mount.kind, mount.at);
         Behind::Unknown(mount.kind, why)
     } else if mount.kind == "overlay" {
         in_layers(machine, path, &mount)
@@ -95,7 +95,7 @@ fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
     let mut found = Vec::new();
     for (option, folder) in layers(&mount.options) {
         let Some(folder) = seen_from(&process, &folder).filter(|folder| folder.is_dir()) else {
-            return unknown("whose layers cannot be seen from here");
+            return unknown("whose layers are in another namespace");
         };
         let file = folder.join(inside);
         // The working folder holds no data of its own.
@@ -106,7 +106,7 @@ fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
             }
         }
     }
-    if found.is_empty() { unknown("in none of whose layers it has this name") } else { Behind::Files(found) }
+    if found.is_empty() { unknown("and has another name in its layers") } else { Behind::Files(found) }
 }
 
 /// Mount point of an overlay with the file in one of its layers.

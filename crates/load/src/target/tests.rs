@@ -140,7 +140,7 @@ fn mounts_of_other_namespaces_count_once_each() {
         ("self", "mnt:[1]", None),
         // Skipped, since this process shows the same namespace.
         ("10", "mnt:[1]", Some("30 1 8:18 / /same rw - ext4 /dev/x rw\n")),
-        ("11", "mnt:[2]", Some("30 1 8:32 / /srv rw - xfs /dev/disk/by-id/whatever rw\nnonsense\n1 2 - \n")),
+        ("11", "mnt:[2]", Some("30 1 8:32 / /srv rw - xfs /dev/disk/by-id/any rw\nnonsense\n1 2 - \n")),
         ("tty", "mnt:[3]", Some("30 1 8:18 / /none rw - ext4 /dev/x rw\n")),
     ] {
         let directory = server.machine.proc.join(process);
@@ -196,7 +196,7 @@ fn what_is_exported_is_in_use() {
 fn swaps_are_found_by_what_their_path_leads_to() {
     let server = server();
     server.write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/sdc   partition\t100\t0\t-2\n");
-    server.assert("sdc", Some("sdc is swapped on"));
+    server.assert("sdc", Some("sdc is used as swap"));
     server.assert("sdb2", None);
 }
 

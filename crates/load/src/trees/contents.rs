@@ -84,7 +84,7 @@ impl Belongs {
             match examine(sector, place, Some(self.tree)) {
                 Found::Own(stamp) if stamp.request != self.file => {
                     judged.told.misplaced += 1;
-                    judged.damaged(path, place, &format!("holds what was written to file number {}", stamp.request));
+                    judged.damaged(path, place, &format!("has the data of file number {}", stamp.request));
                 }
                 Found::Own(stamp) if stamp.generation.0 < state.whole => {
                     judged.told.stale += 1;
@@ -94,11 +94,11 @@ impl Belongs {
                 Found::Own(_) => judged.told.intact += 1,
                 Found::Misplaced(stamp) => {
                     judged.told.misplaced += 1;
-                    judged.damaged(path, place, &format!("holds what was written at byte {}", stamp.offset));
+                    judged.damaged(path, place, &format!("has the data of byte {}", stamp.offset));
                 }
                 Found::Corrupt { bits, .. } => {
                     judged.told.corrupt += 1;
-                    let bits = bits.map_or("its stamp is broken".to_owned(), |bits| format!("{bits} bits differ"));
+                    let bits = bits.map_or("its stamp is damaged".to_owned(), |bits| format!("{bits} bits differ"));
                     judged.damaged(path, place, &bits);
                 }
                 Found::Zeros if !is_sure => judged.told.unwritten += 1,
@@ -108,7 +108,7 @@ impl Belongs {
                 }
                 Found::OtherRun(_) | Found::Foreign => {
                     judged.told.foreign += 1;
-                    judged.damaged(path, place, "holds what headstack did not write there");
+                    judged.damaged(path, place, "has data that headstack did not write");
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Judged {
         self.told.stale += 1;
         self.told.lost += 1;
         if self.told.findings.len() < TOLD {
-            self.told.findings.push(format!("{path}: is there, though it was removed or never made"));
+            self.told.findings.push(format!("{path}: exists, though it was removed or never created"));
         }
     }
 

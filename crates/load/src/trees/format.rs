@@ -48,18 +48,18 @@ fn each(
                     let outcome =
                         (first..(first + BATCH).min(count)).try_for_each(|member| work(member, &mut path, &mut buffer));
                     if let Err(error) = outcome {
-                        failed.lock().expect("nobody panics with it").get_or_insert(error);
+                        failed.lock().expect("the lock is not poisoned").get_or_insert(error);
                         stop.store(true, Ordering::Relaxed);
                     }
                     if !goes(first as f64 / count as f64) {
                         stop.store(true, Ordering::Relaxed);
-                        failed.lock().expect("nobody panics with it").get_or_insert(LoadError::Stopped);
+                        failed.lock().expect("the lock is not poisoned").get_or_insert(LoadError::Stopped);
                     }
                 }
             });
         }
     });
-    failed.into_inner().expect("nobody panics with it").map_or(Ok(()), Err)
+    failed.into_inner().expect("the lock is not poisoned").map_or(Ok(()), Err)
 }
 
 /// Removes everything that the marker of a place lists, and nothing else.
@@ -97,7 +97,7 @@ fn remove_one(place: &Place, path: &str, is_folder: bool, count: &AtomicU64) -> 
             let target = format!("{}/{path}", place.name());
             Err(LoadError::Target {
                 target,
-                message: "holds what headstack did not make, and is left as it is".to_owned(),
+                message: "has files that headstack did not create; it is left unchanged".to_owned(),
             })
         }
         Err(source) => Err(LoadError::Io { target: format!("{}/{path}", place.name()), action: "remove", source }),
@@ -136,7 +136,7 @@ pub fn look(tree: &Grown, goes: Goes) -> Result<(), LoadError> {
             }
             Ok((false, _)) => {
                 let target = format!("{}/{path}", place.name());
-                return Err(LoadError::Target { target, message: "is no plain file".to_owned() });
+                return Err(LoadError::Target { target, message: "is not a regular file".to_owned() });
             }
             Err(_) => states.leave(folder),
         }
@@ -157,8 +157,8 @@ pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: Goes) -> Result
         }
         shape.folder_path(folder, &mut path);
         let made = parent(tree, &path).and_then(|(parent, name)| calls::mkdir(parent.as_fd(), name));
-        made.map_err(|source| failed(tree, &path, "make the folder", source))?;
-        assert!(states.join(shape.parent(folder)), "folders are made from the top");
+        made.map_err(|source| failed(tree, &path, "create the directory", source))?;
+        assert!(states.join(shape.parent(folder)), "directories are created from the top");
         states.give_folder(folder, Some(true));
     }
     if !with_files {
@@ -173,9 +173,9 @@ pub fn make(tree: &Grown, with_files: bool, stamped: bool, goes: Goes) -> Result
         let generation = state.next();
         let belongs = Belongs { tree: place.id(), file };
         fill(tree, path, shape.size_bytes(file), stamped.then_some((belongs, generation)), buffer)
-            .map_err(|source| failed(tree, path, "make the file", source))?;
+            .map_err(|source| failed(tree, path, "create the file", source))?;
         if !state.exists {
-            assert!(states.join(shape.folder_of(file)), "the folder was made before");
+            assert!(states.join(shape.folder_of(file)), "the parent directory exists");
         }
         states.give_file(
             file,
@@ -237,10 +237,10 @@ pub fn check(tree: &Grown, power_was_lost: bool, goes: Goes) -> Result<Judged, L
             }
             (Err(_), _) if !is_sure => {}
             (Ok(_), false) => judged.returned_file(&told),
-            (Err(_), true) => judged.lost_file(&told, shape.size_bytes(file), "is not there any more"),
+            (Err(_), true) => judged.lost_file(&told, shape.size_bytes(file), "is missing"),
             (Ok((_, bytes)), true) if state.is_full && bytes != shape.size_bytes(file) => {
                 let known = shape.size_bytes(file);
-                let what = format!("has {bytes} bytes, and {known} were written");
+                let what = format!("has {bytes} bytes, but {known} were written");
                 judged.lost_file(&told, known.saturating_sub(bytes), &what);
             }
             (Ok((_, bytes)), true) if state.is_full => {
@@ -250,11 +250,11 @@ pub fn check(tree: &Grown, power_was_lost: bool, goes: Goes) -> Result<Judged, L
             _ => {}
         }
         if judged.told.checked > 0 {
-            all.lock().expect("nobody panics with it").merge(judged);
+            all.lock().expect("the lock is not poisoned").merge(judged);
         }
         Ok(())
     })?;
-    let mut all = all.into_inner().expect("nobody panics with it");
+    let mut all = all.into_inner().expect("the lock is not poisoned");
     let unknown = unknown.into_inner();
     if unknown > 0 {
         all.told.cannot_tell.push(format!("{unknown} files of {}: an operation on them failed", place.name()));

@@ -75,7 +75,7 @@ impl Words {
             Err(error) => return Err(failed(path, "create")(error)),
         };
         if file.try_lock().is_err() {
-            return Err(refused(path, "is used by another headstack at the moment"));
+            return Err(refused(path, "is in use by another headstack process"));
         }
         let (files, folders) = (shape.files() as usize, shape.folders() as usize);
         let bytes = HEADER_BYTES + (2 * shape.files() + shape.folders()) * WORD_BYTES;
@@ -84,17 +84,17 @@ impl Words {
             let mut found = vec![0; expected.len()];
             let is_read = file.read_exact_at(&mut found, 0).is_ok();
             if !is_read || found[..8] != expected[..8] {
-                return Err(refused(path, "is no ledger of a tree of files"));
+                return Err(refused(path, "is not a ledger of a tree of files"));
             }
             if found != expected || file.metadata().map_err(failed(path, "stat"))?.len() != bytes {
-                return Err(refused(path, "is the ledger of another tree: remove it, or name another"));
+                return Err(refused(path, "is the ledger of another tree; remove it, or name another"));
             }
         } else {
             // Allocates all of it, so that a full file system causes an error now and no SIGBUS later. SAFETY: the
             // descriptor is open.
             let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
             if code != 0 {
-                return Err(failed(path, "give it room")(io::Error::from_raw_os_error(code)));
+                return Err(failed(path, "reserve space for it")(io::Error::from_raw_os_error(code)));
             }
             file.write_all_at(&expected, 0).map_err(failed(path, "write"))?;
         }

@@ -80,7 +80,7 @@ pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran
         name: "files opened = files closed".to_owned(),
         // After a failure during a copy, files are closed without a count.
         passed: opened == closed || failed > 0,
-        detail: format!("{opened} opened or made, {closed} closed"),
+        detail: format!("{opened} opened or created, {closed} closed"),
     }];
     result
 }

@@ -56,7 +56,7 @@ impl Zones {
         }
         if let Some(stated) = asked.size_bytes.filter(|stated| *stated != zone_bytes) {
             let [stated, own] = [stated, zone_bytes].map(format_bytes);
-            return Err(format!("has zones of {own}; {stated} are asked for"));
+            return Err(format!("has zones of {own}; {stated} are requested"));
         }
         let open_max = [limits.open, limits.active].into_iter().filter(|limit| *limit > 0).min().unwrap_or(0) as usize;
         Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: Some(device), open_max })
@@ -68,14 +68,14 @@ impl Zones {
     /// When no zone size is given, or it does not fit; in words.
     pub fn divided(capacity_bytes: u64, block_bytes: u64, asked: &Zoning) -> Result<Zones, String> {
         let Some(zone_bytes) = asked.size_bytes.filter(|bytes| *bytes > 0) else {
-            return Err("has no zones of its own: a zone size (zonesize) divides it into some".to_owned());
+            return Err("has no zones; set a zone size (zonesize) to divide it".to_owned());
         };
         let zone_capacity_bytes = asked.capacity_bytes.unwrap_or(zone_bytes);
         let is_whole = zone_bytes.is_multiple_of(block_bytes) && zone_capacity_bytes.is_multiple_of(block_bytes);
         if !is_whole || zone_capacity_bytes == 0 || zone_capacity_bytes > zone_bytes {
             let [size, capacity] = [zone_bytes, zone_capacity_bytes].map(format_bytes);
             return Err(format!(
-                "zones of {size} that hold {capacity}: multiples of its {block_bytes} bytes are allowed, and no more than \
+                "zones of {size} with a capacity of {capacity}; multiples of its {block_bytes} bytes are allowed, up to \
                  the size is held"
             ));
         }
@@ -124,7 +124,7 @@ impl Zones {
         let own = if asked.ignores_limits { 0 } else { self.open_max };
         if own > 0 && stated > own {
             return Err(format!(
-                "allows {own} open zones; {stated} are asked for (max_open_zones), and ignore_zone_limits is not set"
+                "allows {own} open zones; {stated} are requested (max_open_zones); set ignore_zone_limits to allow more"
             ));
         }
         Ok(or_any(if stated > 0 { stated } else { own }))
@@ -136,7 +136,7 @@ impl Zones {
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().expect("nobody panics with the zones")
+        self.board.lock().expect("the lock is not poisoned")
     }
 
     /// Resets a zone that is marked busy for that.

@@ -260,11 +260,11 @@ fn course(job: &Job, zoning: &Zoning, zones: &Zones, part: std::ops::Range<u64>)
     let end = ((part.end / zone_bytes) as usize).min(count);
     if first >= end {
         let size = headstack_workload::quantity::format_bytes(zone_bytes);
-        return Err(format!("the part of job {} holds no whole zone of {size}", job.name));
+        return Err(format!("the part of job {} has no whole zone of {size}", job.name));
     }
     let longest_bytes = u64::from(job.longest_bytes());
     if longest_bytes > zone_bytes {
-        return Err(format!("requests of {longest_bytes} bytes are longer than its zones, of {zone_bytes}"));
+        return Err(format!("requests of {longest_bytes} bytes; up to the zone size, {zone_bytes}, is allowed"));
     }
     if !zoning.skip_bytes.is_multiple_of(zone_bytes) {
         return Err(format!("zoneskip of {} bytes; whole zones of {zone_bytes} are allowed", zoning.skip_bytes));

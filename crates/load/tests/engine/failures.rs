@@ -245,6 +245,6 @@ fn where_io_uring_is_forbidden_system_calls_do_and_it_is_said() {
     // Here, it is not forbidden.
     let result =
         measure(vec![job(&[file.open(true)], EngineKind::Auto, workload(4096, 50.0, &closed(4)), requests(10))]);
-    assert_eq!(result.notes[0], "requests were handed over by io_uring");
+    assert_eq!(result.notes[0], "requests were submitted by io_uring");
     assert!(fs::metadata(&file.0).is_ok());
 }

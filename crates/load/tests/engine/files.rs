@@ -213,7 +213,7 @@ fn a_request_that_no_file_has_room_for_is_refused() {
     let targets: Vec<_> = files.iter().map(|file| file.open(true)).collect();
     let one = job(&targets, EngineKind::Ring, workload(128 * KIB, 100.0, &json!({})), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.starts_with(files[1].path()) && line.contains("131072 bytes have no room in its 65536"), "{line}");
+    assert!(line.starts_with(files[1].path()) && line.contains("131072 bytes do not fit in its 65536"), "{line}");
 }
 
 #[test]

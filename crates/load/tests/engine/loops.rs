@@ -204,7 +204,7 @@ fn lateness_of_this_program_counts_and_is_reported() {
     assert_eq!((response.min_ns(), response.max_ns()), (2 * late_ns + MS, 2 * late_ns + MS));
     assert_eq!((service.min_ns(), service.max_ns()), (late_ns + MS, late_ns + MS));
     assert!(counter(&result, "issue_lateness_p50_ns").abs_diff(late_ns) < late_ns / 20);
-    assert!(result.notes.iter().any(|note| note.contains("ms late by this program")), "{:?}", result.notes);
+    assert!(result.notes.iter().any(|note| note.contains("ms late by headstack")), "{:?}", result.notes);
     // What one is late by does not make the next one late.
     assert_eq!(result.duration_ns, 50 * 100 * MS + 2 * late_ns + MS);
     assert_eq!(result.late_arrivals, 0);
@@ -363,8 +363,8 @@ fn a_run_of_so_much_time_ends_while_a_request_hangs_and_gives_it_up() {
     assert_eq!((count(&result), result.backlog, result.duration_ns), (0, 3, 100 * MS));
     assert!(result.checks.iter().all(|check| check.passed), "{:?}", result.checks);
     assert_eq!(result.checks[0].detail, "3 in, 0 out, 3 given up");
-    assert_eq!(result.ended_early.as_deref(), Some("requests never came back"));
-    assert!(result.notes.iter().any(|note| note.starts_with("3 requests had not come back 10 s after")));
+    assert_eq!(result.ended_early.as_deref(), Some("requests never completed"));
+    assert!(result.notes.iter().any(|note| note.starts_with("3 requests had not completed 10 s after")));
 }
 
 #[test]
@@ -453,7 +453,7 @@ fn what_cannot_be_run_is_refused_before_anything_starts() {
             one.workload = workload(4096, 100.0, &open(10.0, "fixed"));
             one.slots = 0;
         }),
-        "0 requests at a time; 1 to 65536 are allowed",
+        "queue depth 0; 1 to 65536 is allowed",
     );
     has(refusal(&|one| one.workload = workload(4096, 100.0, &open(-1.0, "fixed"))), "-1 is out of range");
     has(refusal(&|one| one.engine = EngineKind::Ring), "the engine null or auto is allowed");

@@ -29,7 +29,7 @@ fn a_swap_file_is_not_written() {
         return lacks(Need::Root, "no swap can be added");
     }
     let overwrite = Permission { write: true, overwrite: true, ..Permission::default() };
-    assert_refused(&file, &overwrite, "is swapped on");
+    assert_refused(&file, &overwrite, "is used as swap");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn other_things_than_files_and_devices_are_refused() {
     assert_refused(&scratch.path("none"), &Permission::default(), "does not exist");
     // A device that was mistyped must not become a file in memory.
     let buffered = Target::open("/dev/headstack-none", false, Sync::No, &create, &|_| true);
-    assert!(buffered.err().unwrap().to_string().contains("among the devices"));
+    assert!(buffered.err().unwrap().to_string().contains("files in /dev are not created"));
     assert!(!fs::exists("/dev/headstack-none").unwrap());
 }
 
@@ -155,7 +155,7 @@ fn a_full_disk_leaves_nothing() {
     }
     let create = |bytes| Permission { create_bytes: Some(bytes), ..Permission::default() };
     let file = format!("{mount}/file");
-    assert_refused(&file, &create(1 << 40), "1TiB are to be written where");
+    assert_refused(&file, &create(1 << 40), "1TiB to write, but only");
     assert_refused(&file, &create(u64::MAX), "are free");
     // Filled by another while it is written, where nothing was reserved: tmpfs has no fallocate past its size.
     let full = device.directory("full");
@@ -172,7 +172,7 @@ fn a_full_disk_leaves_nothing() {
             true
         };
         let error = Target::open(&file, false, Sync::No, &create(4 * MIB), &fill).err().unwrap().to_string();
-        assert!(error.contains("has no room: the file system is full"), "{error}");
+        assert!(error.contains("no space left: the file system is full"), "{error}");
         let names: Vec<_> = fs::read_dir(&full).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["other"]);
         device.undo_last();
@@ -201,7 +201,7 @@ fn what_is_not_allocated_is_noted() {
         quarter(file);
         file.set_len(4 * MIB).unwrap();
     });
-    assert_eq!(sparse, "75.000 % of the file is not allocated: those reads never reach the device");
+    assert_eq!(sparse, "75.000 % of the file is unallocated; reads there never reach the device");
     let reserved = note("reserved", &|file| {
         // SAFETY: takes numbers only.
         assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 4 << 20) }, 0);

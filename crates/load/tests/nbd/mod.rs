@@ -123,9 +123,9 @@ fn failures_are_reported_with_the_request() {
         for engine in ENGINES {
             for (command, errno, expected, ends) in [
                 (command::READ, 5, "read of 4KiB at byte ", false),
-                (command::READ, 22, "its driver, or who serves it, calls the request invalid", true),
-                (command::READ, 108, "whoever serves it has ended, or was cut off", true),
-                (command::WRITE, 28, "the device has no room left behind it", true),
+                (command::READ, 22, "its driver or server rejects the request", true),
+                (command::READ, 108, "its server has ended or is disconnected", true),
+                (command::WRITE, 28, "the device has run out of backing space", true),
                 (command::WRITE, 1, "such requests are not allowed", true),
             ] {
                 let quirk = Quirk::None;
@@ -163,8 +163,8 @@ fn reads_that_end_early_are_counted_as_failed() {
 fn a_server_that_goes_ends_the_run_and_what_was_measured_is_kept() {
     for engine in ENGINES {
         for (quirk, why) in [
-            (Quirk::HangsUp { after: 200 }, "whoever serves it has ended, or was cut off"),
-            (Quirk::Babbles { after: 200 }, "what its server sends is no reply of NBD"),
+            (Quirk::HangsUp { after: 200 }, "its server has ended or is disconnected"),
+            (Quirk::Babbles { after: 200 }, "its server sent an invalid NBD reply"),
         ] {
             for load in [closed(8), at_a_rate(10_000.0, "poisson")] {
                 let server = with(quirk);
@@ -193,9 +193,9 @@ fn what_a_silent_server_never_answers_is_named() {
         })
         .unwrap();
         assert_eq!(count(&result), 100);
-        let note = result.notes.iter().find(|note| note.contains("had not come back")).expect("they are named");
+        let note = result.notes.iter().find(|note| note.contains("had not completed")).expect("they are named");
         assert!(
-            note.starts_with("6 requests had not come back when they were given up, as asked (6 reads): "),
+            note.starts_with("6 requests had not completed when they were abandoned, as requested (6 reads): "),
             "{note}"
         );
         assert!(note.contains("read of 4KiB at byte ") && note.contains(&server.uri()), "{note}");
@@ -251,11 +251,11 @@ fn an_export_is_read_unless_it_is_named_to_be_destroyed() {
     let error = writing(&[]).err().unwrap();
     let uri = server.uri();
     assert!(
-        error.ends_with(&format!("writing destroys what is in this export: allow it by --destroy '{uri}'")),
+        error.ends_with(&format!("writing destroys the data in this export; to allow it, add --destroy '{uri}'")),
         "{error}"
     );
     let error = writing(&["sda", ""]).err().unwrap();
-    assert!(error.ends_with("; --destroy sda  names something else"), "{error}");
+    assert!(error.ends_with("; --destroy sda  names another target"), "{error}");
     assert!(writing(&["disk"]).is_ok() && writing(&[&uri]).is_ok());
     let other = uri.replace("nbd+unix", "NBD+UNIX");
     assert!(writing(&[&other]).is_ok(), "the same address in other letters");
@@ -295,19 +295,19 @@ fn what_cannot_be_measured_is_refused_in_words() {
     let reads: fn(&Server) -> Permission = |_| Permission::default();
     let quirk = |quirk| Settings { quirk, ..Settings::default() };
     refusal(Settings::default(), reads, "other", "its server has no export \"other\"; it has \"disk\"");
-    refusal(quirk(Quirk::WantsTls), reads, "disk", "its server takes clients under TLS alone");
-    refusal(quirk(Quirk::IsAnother), reads, "disk", "what listens there is no NBD server");
+    refusal(quirk(Quirk::WantsTls), reads, "disk", "its server requires TLS");
+    refusal(quirk(Quirk::IsAnother), reads, "disk", "the peer is not an NBD server");
     refusal(Settings { capacity_bytes: 0, ..Settings::default() }, reads, "disk", "has a size of 0");
     let blocks = Some([3000, 4096, 1 << 20]);
     refusal(Settings { blocks, ..Settings::default() }, reads, "disk", "multiples of 3000 bytes");
     let flags = FLAGS | transmission::READ_ONLY;
-    refusal(Settings { flags, ..Settings::default() }, destroying, "disk", "is read-only: its server exports it so");
+    refusal(Settings { flags, ..Settings::default() }, destroying, "disk", "is a read-only export");
     let created: fn(&Server) -> Permission = |server| Permission { create_bytes: Some(1), ..destroying(server) };
     refusal(Settings::default(), created, "disk", "leave --create out");
     for (uri, expected) in [
-        ("nbds://localhost/x", "nbds is NBD under TLS, which is not spoken here"),
-        ("nbd+unix:///x?socket=/nowhere/at/all", "no socket is at /nowhere/at/all"),
-        ("nbd://127.0.0.1:1/x", "nobody listens at 127.0.0.1:1"),
+        ("nbds://localhost/x", "nbds is NBD over TLS, which is not supported"),
+        ("nbd+unix:///x?socket=/nowhere/at/all", "there is no socket at /nowhere/at/all"),
+        ("nbd://127.0.0.1:1/x", "no server listens at 127.0.0.1:1"),
     ] {
         let error = open(uri, &Permission::default()).err().expect("it is refused");
         assert!(error.contains(expected), "{error}");
@@ -325,8 +325,8 @@ fn what_the_server_does_not_know_is_not_sent() {
         let one = job(&[Arc::clone(&target)], EngineKind::Auto, load, requests(100));
         run(&spec(vec![one]), &mut |_| true).unwrap().ended_early.expect("it ends")
     };
-    assert!(ended(&json!({"line": {"trim_percent": 100}}), 0.0).contains("the target has no trim"));
-    assert!(ended(&json!({"flush_every": 2}), 0.0).contains("the target has no flush"));
+    assert!(ended(&json!({"line": {"trim_percent": 100}}), 0.0).contains("the target does not support trim"));
+    assert!(ended(&json!({"flush_every": 2}), 0.0).contains("the target does not support flush"));
     let long = job(&[Arc::clone(&target)], EngineKind::Auto, workload(128 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![long]), &mut |_| true).err().unwrap().to_string();
     assert!(error.contains("takes requests of up to 65536 bytes; 131072 are asked for"), "{error}");

@@ -41,7 +41,7 @@ pub enum Quirk {
     Babbles {
         after: u64,
     },
-    /// It takes clients under TLS alone.
+    /// It accepts only clients with TLS.
     WantsTls,
     /// It is no server of NBD.
     IsAnother,

@@ -61,13 +61,13 @@ impl Array {
     pub(crate) fn holds_nothing(&self, member: u32) -> Option<String> {
         let name = &self.description.members[member as usize].name;
         let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
-            return Some(format!("{name} serves no place now; a member that serves one is allowed"));
+            return Some(format!("{name} has no slot in a group; an active member is allowed"));
         };
         let has_records = self.description.groups[group].level.rules().has_records;
         (has_records || self.pools[group].is_some()).then(|| {
             let table = &self.description.groups[group];
             let allowed = "one of a group without records or a pool is allowed";
-            format!("{name} of group {} has no contents of its own; {allowed}", table.name)
+            format!("{name} of group {} has no individual contents; {allowed}", table.name)
         })
     }
 

@@ -34,7 +34,7 @@ impl Drive {
     #[cold]
     fn pass_over_media_defects(&mut self, from: Head, access: &Access, origin: Origin) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
-        // Dirty data come from the buffer, whatever the state of the media.
+        // Dirty data come from the buffer, regardless of the state of the media.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
         let renews = access.write && origin == Origin::Host;

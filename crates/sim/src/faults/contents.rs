@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::RequestKind;
 use super::trigger::Pattern;
 
-/// Unit of damage: a sector of 512 bytes, whatever the block size.
+/// Unit of damage: a sector of 512 bytes, for any block size.
 pub const SECTOR_BYTES: u64 = 512;
 /// Most damages that are listed one by one, per fault.
 pub const HARMS_LISTED_MAX: usize = 1 << 16;
@@ -105,7 +105,7 @@ impl FromStr for Part {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Part, String> {
-        let wrong = || format!("{text:?} is not a part: write two numbers such as \"3/8\", the first the smaller");
+        let wrong = || format!("{text:?} is not a fraction: write two numbers such as \"3/8\", the smaller first");
         let (numerator, denominator) = text.split_once('/').ok_or_else(wrong)?;
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
         let part = Part { numerator: number(numerator)?, denominator: number(denominator)? };

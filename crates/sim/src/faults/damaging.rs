@@ -103,7 +103,10 @@ impl Damaging {
             }
             Fault::Misdirect { ranges, distance, percent, kinds, .. } => {
                 if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
-                    return Err(("kinds", "only data go astray; allowed: read, write".to_owned()));
+                    return Err((
+                        "kinds",
+                        "only reads and writes have data to misplace; allowed: read, write".to_owned(),
+                    ));
                 }
                 let block = i64::from(block_bytes);
                 if distance.0 == 0 || distance.0 % block != 0 || distance.0.unsigned_abs() >= capacity_bytes {
@@ -135,7 +138,7 @@ impl Damaging {
                 };
                 let flushes = kinds.is_empty() || kinds.contains(&RequestKind::Flush);
                 if unflushed.is_some() && !flushes {
-                    return Err(("unflushed", "no flush is among its kinds; the key is not allowed".to_owned()));
+                    return Err(("unflushed", "its kinds include no flush; the key is not allowed".to_owned()));
                 }
                 let time_ns = time.map_or(Ok(0), |time| positive("time", time))?;
                 let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
@@ -158,7 +161,7 @@ impl Damaging {
             | Fault::LyingCache
             | Fault::PowerCut { .. }
             | Fault::PowerOn
-            | Fault::SetState { .. } => unreachable!("it neither damages data nor refuses requests"),
+            | Fault::SetState { .. } => unreachable!("it neither damages data nor fails requests"),
         }
     }
 
@@ -302,11 +305,11 @@ pub(super) fn corruptor(
     let count = match (how, bits, sectors) {
         (Corruption::BitFlip, bits, None) => ("bits", bits),
         (Corruption::BitFlip, _, Some(_)) => {
-            return Err(("sectors", "bits are inverted one by one; bits is allowed".to_owned()));
+            return Err(("sectors", "this damage inverts single bits; set bits instead".to_owned()));
         }
         (Corruption::Zeros | Corruption::Ones | Corruption::Pattern, None, sectors) => ("sectors", sectors),
         (Corruption::Zeros | Corruption::Ones | Corruption::Pattern, Some(_), _) => {
-            return Err(("bits", "whole sectors are struck; sectors is allowed".to_owned()));
+            return Err(("bits", "this damage replaces whole sectors; set sectors instead".to_owned()));
         }
     };
     match (how, pattern) {
@@ -314,7 +317,7 @@ pub(super) fn corruptor(
             return Err(("pattern", "this key is missing: some text, or 0x and hexadecimal digits".to_owned()));
         }
         (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, Some(_)) => {
-            return Err(("pattern", "how is not pattern; this key is not allowed".to_owned()));
+            return Err(("pattern", "only allowed with how = \"pattern\"".to_owned()));
         }
         (Corruption::Pattern, Some(_)) | (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, None) => {}
     }

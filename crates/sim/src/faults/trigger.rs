@@ -371,7 +371,7 @@ impl Trigger {
         let conditions = Conditions { span: span.transpose()?, pattern, health: self.health, state: self.state };
         let counted = match (self.at, self.after) {
             (Some(At::Request(_)), Some(_)) => {
-                return Err(("after", "at counts requests already; one of the two is allowed".to_owned()));
+                return Err(("after", "at already counts requests; one of the two is allowed".to_owned()));
             }
             (Some(At::Request(nth)), None) => Some(("at", nth.parts(), false)),
             (_, Some(count)) => Some(("after", count.parts(), true)),
@@ -380,20 +380,20 @@ impl Trigger {
         let (every_kind, every) = self.every.map_or((None, 1), |every| every.0.parts());
         for (key, number) in [("every", Some(every))].into_iter().chain(counted.map(|(key, of, _)| (key, Some(of.1)))) {
             if number == Some(0) {
-                return Err((key, "0 is no number of requests; 1 or more are allowed".to_owned()));
+                return Err((key, "0 is not a number of requests; 1 or more are allowed".to_owned()));
             }
         }
         let named = [(self.touching.is_some(), "touching"), (self.containing.is_some(), "containing")];
         if let (Some((key, (Some(Kind::Flush), _), _)), Some((_, other))) =
             (counted, named.into_iter().find(|(is_named, _)| *is_named))
         {
-            return Err((key, format!("a flush has no place and no data, which {other} asks for")));
+            return Err((key, format!("a flush has neither address nor data, which {other} needs")));
         }
         let cue = |(kind, nth), when_answered, repeats| Cue { conditions, kind, nth, when_answered, repeats, seen: 0 };
         let (kind, once) = (every_kind, self.once);
         match counted {
             Some(_) if is_event && self.every.is_some() => {
-                Err(("every", "at or after says when this strikes; one of them is allowed".to_owned()))
+                Err(("every", "at and after both set the time; one of them is allowed".to_owned()))
             }
             Some((_, of, when_answered)) => {
                 let choice = Choice { conditions: Conditions::default(), kind, every, once, seen: 0, is_spent: false };

@@ -126,7 +126,7 @@ pub struct Lost {
 
 impl Lost {
     /// Returns the loss according to the verdicts of a cut where no contents are kept: every loss of the newest
-    /// acknowledged data counts, whatever the previous bytes were.
+    /// acknowledged data counts, regardless of the previous bytes.
     pub fn of_verdicts(mut verdicts: Vec<Verdict>) -> Lost {
         verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.number));
         // Spans of newer changes, by their first byte: they hide the loss of an older one.

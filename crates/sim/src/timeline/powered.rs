@@ -97,7 +97,7 @@ impl<T> Timeline<T> {
         self.lose_all(now_ns);
         debug_assert!(
             self.parts.iter().all(|(_, part)| part.delivery == Delivery::Over),
-            "whatever was under way has vanished, once"
+            "each request in flight vanishes once"
         );
         // The system has forgotten them too: their numbers are free.
         self.agenda.clear();

@@ -92,11 +92,11 @@ impl Found<'_> {
     fn workload(&self, writes: u64, notes: &mut Vec<String>) -> Option<String> {
         let lines = self.lines();
         if lines.is_empty() {
-            notes.push("no workload: the trace does not say what its requests did".to_owned());
+            notes.push("no workload: the trace does not record operations".to_owned());
             return None;
         }
         if !self.has_distances {
-            notes.push("no workload: the trace does not say where on a device its requests went".to_owned());
+            notes.push("no workload: the trace does not record device offsets".to_owned());
             return None;
         }
         let workload = Workload {
@@ -126,7 +126,7 @@ impl Found<'_> {
     fn source(&self) -> String {
         let depth = self.depth.map_or_else(String::new, |depth| format!(", {depth:.2} in flight in the mean"));
         let gaps = self.gap_variation.map_or_else(String::new, |cv| format!(", gaps of variation {cv:.2}"));
-        format!("a trace: mix, streams, rate and bands of random addresses as recorded{depth}{gaps}")
+        format!("from a trace: mix, streams, rate and bands of random addresses as recorded{depth}{gaps}")
     }
 
     /// Two lines per size, since reads and writes differ in randomness: random requests, and those that continue a

@@ -73,7 +73,7 @@ impl CacheBefore {
     /// When requests go to a second device, since there is only one system, or the trace has no times.
     pub fn ask(&mut self, records: &[Record], meta: &Meta, to_back: &mut Vec<Recorded>) -> Result<(), TraceError> {
         if meta.clock == Clock::Order {
-            let message = "times are not recorded, by which what misses could be replayed on a system behind the cache";
+            let message = "times are not recorded, so misses cannot be replayed on a system behind the cache";
             return Err(TraceError::of_file(&meta.origin[0].file, message));
         }
         for record in records {
@@ -83,8 +83,8 @@ impl CacheBefore {
                 continue;
             }
             if *self.device.get_or_insert(record.device) != record.device {
-                let message = "its requests went to several devices: choose one by the step device=NAME, or put them one after \
-                               the other by stack=SIZE";
+                let message = "its requests went to several devices: choose one with the step device=NAME, or concatenate \
+                               them with stack=SIZE";
                 return Err(TraceError::of_file(&meta.origin[0].file, message));
             }
             self.cell.run(&self.references, 0, &self.ids);

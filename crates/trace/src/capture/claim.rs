@@ -83,8 +83,8 @@ impl Claim {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let other = fs::read_to_string(CLAIM).ok().and_then(|text| Owner::of_claim(&text));
                 Err(failed(match other {
-                    Some(other) => format!("the block tracer is in use by process {} of headstack", other.pid),
-                    None => format!("{CLAIM} is not a file of headstack; remove it"),
+                    Some(other) => format!("the block tracer is in use by headstack process {}", other.pid),
+                    None => format!("{CLAIM} is not a headstack file; remove it"),
                 }))
             }
             Err(error) => Err(refused(Path::new(CLAIM), "cannot be written", &error)),
@@ -121,7 +121,7 @@ pub(super) fn set_back(before: &[(PathBuf, String)]) {
 pub(super) fn clean_up(tracefs: &Folder) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(pid) = clean_claim() {
-        notes.push(format!("set back the block tracer, which process {pid} of headstack had left on"));
+        notes.push(format!("reset the block tracer that headstack process {pid} left on"));
     }
     let entries = fs::read_dir(tracefs.path().join("instances")).into_iter().flatten().flatten();
     for entry in entries {
@@ -130,7 +130,7 @@ pub(super) fn clean_up(tracefs: &Folder) -> Vec<String> {
             && !owner.is_alive()
             && fs::remove_dir(entry.path()).is_ok()
         {
-            notes.push(format!("removed the tracing instance {name}, which a process of headstack had left behind"));
+            notes.push(format!("removed the tracing instance {name} that a headstack process left behind"));
         }
     }
     notes

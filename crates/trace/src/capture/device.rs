@@ -40,7 +40,7 @@ impl BlockDevice {
             None if text.contains('/') => {
                 let found = fs::metadata(text).map_err(|error| refused(&error.to_string()))?;
                 if !found.file_type().is_block_device() {
-                    return Err(refused("is not a block device; name one as /dev/NAME, NAME or MAJOR:MINOR"));
+                    return Err(refused("is not a block device; /dev/NAME, NAME or MAJOR:MINOR is allowed"));
                 }
                 PathBuf::from(format!("/sys/dev/block/{}:{}", libc::major(found.rdev()), libc::minor(found.rdev())))
             }
@@ -49,7 +49,7 @@ impl BlockDevice {
         let folder = fs::canonicalize(link)
             .ok()
             .filter(|folder| !text.is_empty() && folder.join("dev").is_file())
-            .ok_or_else(|| refused("there is no such block device; name one as /dev/NAME, NAME or MAJOR:MINOR"))?;
+            .ok_or_else(|| refused("no such block device; /dev/NAME, NAME or MAJOR:MINOR is allowed"))?;
         BlockDevice::at(folder).ok_or_else(|| refused("sysfs does not describe this device"))
     }
 

@@ -293,7 +293,7 @@ impl Source {
                     }
                     return Ok((source, method));
                 }
-                Err(error) => refusals.push(format!("not by the {}: {}", method.name(), error.message)),
+                Err(error) => refusals.push(format!("the {} does not work: {}", method.name(), error.message)),
             }
         }
         Err(failed(format!("no method works: {}", refusals.join("; "))))

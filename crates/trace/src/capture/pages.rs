@@ -99,7 +99,7 @@ impl PageLayout {
                 data: layout.find("data")?,
             })
         };
-        found().ok_or_else(|| failed("events/header_page must describe timestamp, commit and data, and does not"))
+        found().ok_or_else(|| failed("events/header_page does not describe timestamp, commit and data"))
     }
 
     /// Length of a page in bytes.

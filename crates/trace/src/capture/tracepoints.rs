@@ -90,7 +90,7 @@ impl Tracepoint {
         if is_command && categories & category::FLUSH == 0 {
             categories |= category::PASS_THROUGH;
         }
-        // Completions count whole sectors, whatever was issued.
+        // Completions always count whole sectors.
         let bytes = length.map_or_else(|| sectors.saturating_mul(SECTOR_BYTES), |bytes| bytes & !(SECTOR_BYTES - 1));
         let bytes = u32::try_from(bytes).map_err(|_| ("bytes", format!("must be below 2^32, not {bytes}")))?;
         let is_error = self.error.is_some_and(|field| field.number(record) != 0);
@@ -159,7 +159,7 @@ impl Tracepoints {
         buffer_kib: u64,
     ) -> Result<Tracepoints, TraceError> {
         if !tracefs.has("events/block/block_rq_issue/format") {
-            return Err(failed("needs the block tracepoints, which this kernel has not"));
+            return Err(failed("needs the block tracepoints, which this kernel does not have"));
         }
         let instance = Instance::create(tracefs)?;
         let folder = &instance.folder;
@@ -181,7 +181,7 @@ impl Tracepoints {
             if folder.has(&events) {
                 let tracepoint = Tracepoint::parse(&folder.read(&format!("{events}/format"))?, *what);
                 tracepoints
-                    .push(tracepoint.ok_or_else(|| failed(format!("{events} has not the fields that it should")))?);
+                    .push(tracepoint.ok_or_else(|| failed(format!("{events} does not have the expected fields")))?);
                 folder.write(&format!("{events}/filter"), &filter)?;
                 folder.write(&format!("{events}/enable"), "1")?;
             }

@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
                     continue;
                 }
                 Operation::Unknown => {
-                    self.lose("requests of which it is not known whether they read or write");
+                    self.lose("requests of unknown operation");
                     continue;
                 }
             };

@@ -108,7 +108,7 @@ fn msr_says_what_it_does_not_hold() {
         ("requests of unknown kind", 1),
         ("requests other than read, write, trim and flush", 1),
         ("sub-100-ns parts of times", 2),
-        ("that there is no date: times count from 2000-01-01", 2),
+        ("the missing date: times count from 2000-01-01", 2),
         ("times in queue", 2),
         ("trims", 1),
     ];
@@ -119,7 +119,7 @@ fn msr_says_what_it_does_not_hold() {
     assert_eq!(read(&bytes, &of(Format::Msr)).unwrap().0[0].arrival_ns, 1_700_000_000_000_005_000);
     assert_eq!(losses, Losses::new());
     let (bytes, losses) = to_msr(&[Record::new(5_000, Operation::Read, 0, 512)], &with_devices(Clock::Unix, &["x.0"]));
-    assert_eq!((bytes, losses), (Vec::new(), Losses::from([("requests that are not of 1980 to 2099", 1)])));
+    assert_eq!((bytes, losses), (Vec::new(), Losses::from([("requests before 1980 or after 2099", 1)])));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn disksim_says_what_it_does_not_hold() {
         ("flags", 2),
         ("flushes", 1),
         ("names of devices", 1),
-        ("offsets and lengths in parts of blocks", 2),
+        ("offsets and lengths within blocks", 2),
         ("processes", 2),
         ("requests of unknown kind", 1),
         ("requests other than read, write, trim and flush", 1),

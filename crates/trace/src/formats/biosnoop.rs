@@ -82,7 +82,7 @@ impl Layout {
         };
         let Some((words, number)) = header(input.head()) else {
             let mut layout = Layout::of_lines(input.head()).ok_or_else(|| {
-                refuse(Place::File, "there is none; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`")
+                refuse(Place::File, "missing; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`")
             })?;
             layout.look_ahead(input.head());
             return Ok(layout);
@@ -121,7 +121,7 @@ impl Layout {
         };
         let after = [layout.latency, layout.bytes, layout.sector, layout.kind, layout.disk, layout.pid];
         if after.into_iter().any(|place| place >= comm) || layout.pid + 1 != comm || comm >= COLUMNS_MAX {
-            return Err("must have PID right behind COMM, and the other columns behind it".to_owned());
+            return Err("must have PID right after COMM, and the other columns after it".to_owned());
         }
         Ok(layout)
     }
@@ -177,14 +177,12 @@ impl Layout {
         });
         if self.is_assumed {
             let columns = self.line.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-            out.meta.note(format!("the header is missing: columns are taken for {columns}"));
+            out.meta.note(format!("the header is missing: the columns are assumed to be {columns}"));
         }
-        out.meta.note("biosnoop loses events of fast devices without a word in its output");
+        out.meta.note("biosnoop silently loses events of fast devices");
         if self.shift_ns > 0 {
-            let moved = format!(
-                "times are {} ns later than in the file, whose first requests arrived before its 0",
-                self.shift_ns
-            );
+            let moved =
+                format!("times are shifted by {} ns, since the first requests arrived before time 0", self.shift_ns);
             out.meta.note(moved);
         }
     }
@@ -213,7 +211,7 @@ impl Layout {
         };
         let arrival_ns = completion_ns.checked_add(self.shift_ns).and_then(|ns| ns.checked_sub(response_ns));
         let arrival_ns = arrival_ns
-            .ok_or_else(|| ("LAT(ms)", "the request began before all those at the beginning of the file".to_owned()))?;
+            .ok_or_else(|| ("LAT(ms)", "the request began before the first requests of the file".to_owned()))?;
         let mut record = Record::new(arrival_ns, operation, offset, length);
         (record.response_ns, record.wait_ns, record.flags) = (response_ns, queue_ns, flags);
         record.process = self.process(line, part)?;

@@ -91,7 +91,7 @@ impl Blkparse {
         }
         self.pairing.finish(out);
         if let Some(total) = self.total.filter(|&total| total > self.events) {
-            out.meta.note(format!("{name}: blkparse counted {total} events, {} are in its text", self.events));
+            out.meta.note(format!("{name}: blkparse counted {total} events, but its text has {}", self.events));
         }
         Ok(true)
     }

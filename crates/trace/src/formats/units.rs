@@ -12,7 +12,7 @@ use crate::error::TraceError;
 use crate::input::Input;
 
 /// Note on traces whose times are whole seconds.
-pub(crate) const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
+pub(crate) const WHOLE_SECONDS: &str = "times are whole seconds; order within a second is unknown";
 /// Units of addresses in traces: bytes, sectors, blocks.
 const UNITS: [u64; 3] = [1, 512, 4_096];
 /// Number of recent requests that a request may follow: streams of a device are interleaved.
@@ -125,7 +125,7 @@ pub(crate) fn sector_bytes(
     }
     let places = input.head().lines().filter_map(place);
     if may_be_bytes(places.map(|(_, offset, length)| (offset, length))) {
-        let message = "every offset and length is a multiple of 512, as those in bytes are: add --sector 1 if they are bytes, \
+        let message = "every offset and length is a multiple of 512, so the unit may be bytes: add --sector 1 if they are bytes, \
                        or --sector 512 if they are sectors";
         return Err(TraceError::of_file(&input.name, message));
     }

@@ -42,7 +42,7 @@ fn filters() {
     assert_eq!(apply(&["time=4ns-"], &records), [write]);
     assert_eq!(apply(&["time=4ns"], &records), records[..1]);
     assert_eq!(apply(&["first=1"], &records), records[..1]);
-    assert_eq!(apply(&["process=fio"], &[record(0, 0, 1)]), [], "a process that is not recorded is nobody's");
+    assert_eq!(apply(&["process=fio"], &[record(0, 0, 1)]), [], "an unrecorded process matches no name");
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn two_captures_at_a_time() {
     let mut first = Capture::start(&bench.options(Method::Tracer, Stage::Queue)).unwrap();
     let options = CaptureOptions { method: Some(Method::Tracer), ..CaptureOptions::new(&bench.device) };
     let refused = Capture::start(&options).err().unwrap().to_string();
-    assert!(refused.contains("somebody uses the tracer `blk`") && refused.lines().count() == 1, "{refused}");
+    assert!(refused.contains("another program uses the tracer `blk`") && refused.lines().count() == 1, "{refused}");
     let mut second = Capture::start(&CaptureOptions::new(&bench.device)).unwrap();
     assert_eq!(second.method(), Method::Tracepoints);
     let mut third = Capture::start(&bench.options(Method::Tracepoints, Stage::Issue)).unwrap();
@@ -304,7 +304,7 @@ fn what_a_killed_capture_left_is_cleaned_up() {
         if method == Method::Tracer {
             // While it lives, it is not touched.
             let error = Capture::start(&bench.options(method, Stage::Queue)).err().unwrap().to_string();
-            assert!(error.contains("somebody uses the tracer"), "{error}");
+            assert!(error.contains("another program uses the tracer"), "{error}");
         }
         child.0.kill().unwrap();
         child.0.wait().unwrap();

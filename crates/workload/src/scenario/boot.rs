@@ -81,7 +81,7 @@ impl Boot {
             }
         }
         if self.phases.is_empty() {
-            return Err(("phases".to_owned(), "there are no phases; at least one is needed".to_owned()));
+            return Err(("phases".to_owned(), "no phases; at least one is required".to_owned()));
         }
         for (index, phase) in self.phases.iter().enumerate() {
             phase.validate().map_err(|(key, message)| (format!("phases[{index}].{key}"), message))?;

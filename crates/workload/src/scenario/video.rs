@@ -51,7 +51,7 @@ fn one() -> u32 {
 impl Video {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         if self.reads == 0 && self.writes == 0 {
-            return Err(("reads".to_owned(), "there is no track; reads or writes must be above 0".to_owned()));
+            return Err(("reads".to_owned(), "no tracks; reads or writes must be above 0".to_owned()));
         }
         for (key, tracks) in [("reads", self.reads), ("writes", self.writes)] {
             if tracks > 0 {
@@ -62,7 +62,7 @@ impl Video {
         check_count("outstanding", self.outstanding)?;
         check_not_zero("frame", u64::from(self.frame_bytes), "a frame has content")?;
         check_not_zero("request", u64::from(self.request_bytes), "a request has at least one sector")?;
-        check_not_zero("frames", self.frames.unwrap_or(1), "leave the key out for a stream without end")?;
+        check_not_zero("frames", self.frames.unwrap_or(1), "omit the key for an endless stream")?;
         match self.frames_per_s {
             Some(rate) if !(rate > 0.0 && rate <= 1e6) => {
                 let message = format!("{rate} is out of range; above 0 and up to 1e6 is allowed");

@@ -157,7 +157,7 @@ fn a_ledger_that_is_none_is_refused_in_one_line() {
     std::fs::remove_file(&path.0).unwrap();
     drop(Stamper::new(Layout::new(1 << 20, 4096, 512).unwrap(), Some(&path.0)).unwrap());
     let whole = std::fs::read(&path.0).unwrap();
-    assert!(refused(&whole[..4096]).contains("of 4096 bytes where its header says 8192"));
+    assert!(refused(&whole[..4096]).contains("of 4096 bytes, but its header states 8192"));
     for bit in 64..320 {
         let mut damaged = whole.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);

@@ -219,7 +219,7 @@ impl Model {
         })
     }
 
-    /// Checks every content that a unit ever had or was to have: a fault exactly if the definition says so.
+    /// Checks every content that a unit ever had or was to have: a fault exactly if the definition requires it.
     fn check_rule(&self, unit: u64) {
         let here = || self.events.iter().filter(move |event| event.units.contains(&unit));
         let ended = |event: &Event| event.ended.map(|(at, _)| at);

@@ -411,7 +411,7 @@ pub fn ways() -> Vec<Way> {
         Way::carries(
             "one block of text near the start",
             "echo precious | dd of=$DISK bs=1M seek=1 conv=notrunc status=none",
-            "of 2560 sampled blocks are structured, 0.04 % are not empty; allow them to be overwritten by --signature data:0.04%",
+            "of 2560 sampled blocks are structured, 0.04 % are not empty; to overwrite them, add --signature data:0.04%",
         ),
         Way::new(
             "data on the raw device, and another share of it is named",

@@ -245,7 +245,10 @@ impl Injector {
     ) -> Result<(u32, Change), SimError> {
         let wrong = |(key, message): (&'static str, String)| SimError::Fault(format!("fault.{key}: {message}"));
         if let Some(At::Time(_)) = timed.trigger.at {
-            return Err(wrong(("at", "an order strikes now; a request such as { flush = 7 } is allowed".to_owned())));
+            return Err(wrong((
+                "at",
+                "an injected fault strikes immediately; a request such as { flush = 7 } is allowed".to_owned(),
+            )));
         }
         let devices = named_devices(&devices_of(system.as_deref()));
         let effect = effect_of(&timed.fault, &self.subject, &devices).map_err(wrong)?;

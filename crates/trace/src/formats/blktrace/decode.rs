@@ -294,7 +294,7 @@ impl Stream {
         let Some(what) = What::from_number(number) else { return Ok(()) };
         if raw.at_ns.saturating_add(DISORDER_NS_MAX) < self.last_ns {
             out.meta.note(format!(
-                "{}: time goes back by more than a second; files of several CPUs are to be given one by one",
+                "{}: time goes back by more than a second; name the files of several CPUs separately",
                 self.file
             ));
         }

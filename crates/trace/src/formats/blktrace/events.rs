@@ -90,7 +90,7 @@ impl Event {
         }
         if self.sector > SECTORS_END - (u32::MAX as u64 / SECTOR_BYTES + 1) {
             let found = self.sector.to_string();
-            return Err(refused("sector", found.as_bytes(), "below 2^54, its request's end included"));
+            return Err(refused("sector", found.as_bytes(), "below 2^54, including the end of its request"));
         }
         Ok(self)
     }

@@ -49,9 +49,9 @@ impl CsvColumns {
         }
         match fitting.pop() {
             Some((_, columns)) if fitting.is_empty() => Ok(columns),
-            None => Err(TraceError::of_file(name, format!("none of its tables is that of {}", of.display()))),
+            None => Err(TraceError::of_file(name, format!("none of its tables fits {}", of.display()))),
             Some((last, _)) => {
-                let both = format!("{} and {} fit {} alike", fitting[0].0.display(), last.display(), of.display());
+                let both = format!("{} and {} both fit {}", fitting[0].0.display(), last.display(), of.display());
                 Err(TraceError::of_file(name, format!("{both}; name one of them")))
             }
         }

@@ -240,7 +240,7 @@ fn hfplayer_in_and_out() {
     let times: Vec<(u64, u64)> = records.iter().map(|record| (record.arrival_ns, record.response_ns)).collect();
     // The second states less than the 25.5 us between its lines, the first nothing, the third was never completed.
     assert_eq!(times, [(10_000, 40_000), (20_000, 25_250), (30_000, NOT_RECORDED)]);
-    assert_eq!(meta.counts["completions without a request that waited for them"], 1);
+    assert_eq!(meta.counts["completions without a matching request"], 1);
     assert_eq!(meta.counts["requests without a completion"], 1);
 }
 
@@ -309,7 +309,7 @@ fn hfplayer() {
     assert_eq!(records.len(), 2);
     assert_eq!((records[0].arrival_ns, records[0].response_ns), (50_250, 200_000));
     assert_eq!((records[1].response_ns, records[1].length_bytes, records[1].device), (NOT_RECORDED, 4_096, 1));
-    assert_eq!(meta.counts["completions without a request that waited for them"], 1);
+    assert_eq!(meta.counts["completions without a matching request"], 1);
     assert_eq!(meta.resolution_ns, 10);
     let refused = [
         ("x,WR,6,1,2,2,200", "ELAPSED_USECS"),
@@ -405,7 +405,7 @@ fn arc() {
 fn lists_of_blocks_and_of_keys() {
     let (records, meta) = read(b"7\n7\n9\n", &of(table("blocks"))).unwrap();
     assert_eq!((records[2].offset_bytes, records[2].length_bytes, records[2].arrival_ns), (36_864, 4_096, 2));
-    assert!(meta.notes.iter().any(|note| note == "numbers are taken for blocks of 4096 bytes"), "{:?}", meta.notes);
+    assert!(meta.notes.iter().any(|note| note == "numbers are treated as blocks of 4096 bytes"), "{:?}", meta.notes);
     let sectors = ReadOptions { sector_bytes: Some(512), ..of(table("blocks")) };
     assert_eq!(read(b"7\n", &sectors).unwrap().0[0], Record::new(0, Operation::Unknown, 3_584, 512));
     let (records, _) = read("a:1\nß\na:1\n".as_bytes(), &of(table("keys"))).unwrap();
@@ -511,7 +511,7 @@ fn cachelib() {
     );
     // A line represents as many requests as it states, up to a hundred.
     assert_eq!((records.len(), records[103].arrival_ns, meta.clock), (104, 103, Clock::Order));
-    assert_eq!(meta.counts["requests left out, of lines that stand for more than 100"], 20);
+    assert_eq!(meta.counts["requests omitted, of lines that represent more than 100"], 20);
     let timed = "op_time,key,key_size,op,op_count,size\n604038471,a,48,GET_LEASE,1,87\n604038473,b,48,SET,1,87\n";
     let (records, meta) = read(timed.as_bytes(), &of(table("cachelib"))).unwrap();
     assert_eq!((records[1].arrival_ns, meta.clock), (604_038_473_000_000_000, Clock::Recording));
@@ -626,7 +626,7 @@ fn biosnoop_without_its_header_is_read_as_with_it() {
     let (found, meta) = read(lines.as_bytes(), &ReadOptions::default()).unwrap();
     assert_eq!((found, meta.origin[0].format.as_str()), (records, "biosnoop"));
     assert!(
-        meta.notes[0].starts_with("the header is missing: columns are taken for TIME(s) COMM PID"),
+        meta.notes[0].starts_with("the header is missing: the columns are assumed to be TIME(s) COMM PID"),
         "{:?}",
         meta.notes
     );

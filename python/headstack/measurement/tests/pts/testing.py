@@ -94,7 +94,8 @@ def _check(settings: Settings, access: Access) -> None:
         raise InputError("round-time, rounds: values above 0 are allowed")
     if not 1 <= access.threads <= settings.depth:
         raise InputError(
-            f"{access.threads} threads cannot share {settings.depth} requests; one each is needed", key="threads"
+            f"{access.threads} threads for queue depth {settings.depth}; one request per thread is required",
+            key="threads",
         )
 
 

@@ -107,7 +107,7 @@ impl Values {
     /// The permitted keys.
     fn keys(&self) -> String {
         let all = if self.is_file { [&KEYS[..], &KEYS_OF_FILES].concat() } else { KEYS.to_vec() };
-        let (last, others) = all.split_last().expect("there are some");
+        let (last, others) = all.split_last().expect("a non-empty list");
         format!("{} or {last}", others.join(", "))
     }
 }
@@ -150,7 +150,7 @@ pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> 
     const UNITS: &str = "s, ms, us, ns, 100ns";
     let (text, mark) = text.strip_suffix('?').map_or((text, ""), |text| (text, "?"));
     let (name, unit) =
-        text.rsplit_once(':').ok_or_else(|| format!("{key}: must say its unit: {key}={text}:us ({UNITS})"))?;
+        text.rsplit_once(':').ok_or_else(|| format!("{key}: must have a unit: {key}={text}:us ({UNITS})"))?;
     let unit = match unit {
         "filetime" => TimeForm::Dates(Calendar::FileTime),
         "date" => TimeForm::Dates(Calendar::Text),
@@ -185,7 +185,7 @@ fn unit_bytes(text: &str) -> Option<u32> {
 pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
     let parts: Vec<&str> = text.split('+').collect();
     if parts.len() > 2 {
-        return Err(format!("device: must be one column, or two with a + between, not `{text}`"));
+        return Err(format!("device: must be one column, or two with a + between them, not `{text}`"));
     }
     parts.into_iter().map(|part| column("device", part)).collect()
 }
