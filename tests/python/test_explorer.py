@@ -172,7 +172,7 @@ def iops(shown: Told) -> float:
 
 def test_dragging_computes_anew_and_says_what_came_of_it(dragged: Told) -> None:
     before, after, keyed, typed = (dragged[when] for when in ("before", "after", "keyed", "typed"))
-    assert before["answer"].startswith(f"{CHEETAH} with 16 requests outstanding: 274.3 IOPS")
+    assert before["answer"].startswith(f"{CHEETAH} at queue depth 16: 274.3 IOPS")
     assert len({before["answer"], after["answer"], keyed["answer"]}) == 3
     assert iops(after) < iops(keyed) < iops(typed) < iops(before), "a slower spindle takes longer"
 
@@ -211,7 +211,7 @@ def test_a_state_is_in_the_address(addressed: Told, dragged: Told) -> None:
     shown = addressed["changed"]
     assert f"{ARRAY}|file-server|groups[0].stripe_unit=64KiB" in shown["hash"]
     assert "at=32&requests=1000&shows=p99" in shown["hash"]
-    assert shown["answer"].startswith(f"{ARRAY} with 32 requests outstanding")
+    assert shown["answer"].startswith(f"{ARRAY} at queue depth 32")
     assert "spindle.speed=7" in dragged["after"]["hash"]
 
 

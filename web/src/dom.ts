@@ -41,7 +41,7 @@ export function linked(text: string): (Node | string)[] {
   );
 }
 
-/** A fold whose content is made when it is first opened, or printed. */
+/** A fold whose content is created when it is first opened, or printed. */
 export function fold(
   attributes: Attributes,
   summary: Child[],

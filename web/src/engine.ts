@@ -1,9 +1,9 @@
-/** The simulator in the page: a worker a core, which are asked in the order of urgency. */
+/** The simulator in the page: a worker per core, with questions in order of urgency. */
 
 /** The code of a worker (worker.ts), put here when the page is built: a file may not load another. */
 declare const WORKER: string;
 
-/** What came of a run. */
+/** The result of a run. */
 export type Told =
   | { done: { row: Record<string, number | string | boolean | null>; components: [string, number][] } }
   | { impossible: string }
@@ -11,7 +11,7 @@ export type Told =
 
 export type Blueprint = { kind: string; text: string; drives: Record<string, string> };
 
-/** A file: from what descriptions are made, and what it states, key by key. */
+/** A file: its blueprint, and its stated keys. */
 export interface Stated {
   blueprint: Blueprint;
   stated: Record<string, unknown>;
@@ -66,7 +66,7 @@ export class Engine {
 
   /**
    * The answer to a question, in the form of crates/web/src/questions.rs; `null` where it is no longer wanted.
-   * Throws the words with which it was refused.
+   * Throws the reason for a refusal.
    */
   async ask<T>(question: unknown, urgency: Urgency = 0, isWanted: () => boolean = () => true): Promise<T | null> {
     const said = await new Promise<Parameters<Task["settle"]>[0]>((settle) => {

@@ -45,14 +45,14 @@ impl Blueprint {
     ///
     /// # Errors
     /// When the name is unknown, or a file cannot be read.
-    pub fn of_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
+    pub fn for_system(name: &str, drives: &[&str]) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
             return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
         };
-        Blueprint::of_system_document(&document, drives)
+        Blueprint::for_system_document(&document, drives)
     }
 
-    fn of_system_document(document: &Document, drives: &[&str]) -> Result<Blueprint, InputError> {
+    fn for_system_document(document: &Document, drives: &[&str]) -> Result<Blueprint, InputError> {
         if !array::is_array(document) {
             let text = document.text().to_owned();
             return Ok(Blueprint { kind: BlueprintKind::Drive, text, drives: BTreeMap::new() });
@@ -70,14 +70,14 @@ impl Blueprint {
     ///
     /// # Errors
     /// When the name is unknown, or its file cannot be read.
-    pub fn of_demand(name: &str) -> Result<Blueprint, InputError> {
+    pub fn for_demand(name: &str) -> Result<Blueprint, InputError> {
         let Some(document) = find(name, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
             return Err(unknown("workload or scenario", name, &[WORKLOADS, SCENARIOS]));
         };
-        Ok(Blueprint::of_demand_document(&document))
+        Ok(Blueprint::for_demand_document(&document))
     }
 
-    fn of_demand_document(document: &Document) -> Blueprint {
+    fn for_demand_document(document: &Document) -> Blueprint {
         let kind = if is_scenario(document) { BlueprintKind::Scenario } else { BlueprintKind::Workload };
         Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() }
     }
@@ -89,9 +89,9 @@ impl Blueprint {
     pub fn of_text(file: &str, text: &str) -> Result<Blueprint, InputError> {
         let document = Document::parse(file, text)?;
         if document.states("lines[0]") || is_scenario(&document) {
-            return Ok(Blueprint::of_demand_document(&document));
+            return Ok(Blueprint::for_demand_document(&document));
         }
-        Blueprint::of_system_document(&document, &[])
+        Blueprint::for_system_document(&document, &[])
     }
 
     /// Returns the contents of the text, key by key as in the file.
@@ -466,17 +466,17 @@ mod tests {
     }
 
     fn drafter(name: &str) -> Drafter {
-        Drafter::new(Blueprint::of_system(name, &[]).unwrap()).unwrap()
+        Drafter::new(Blueprint::for_system(name, &[]).unwrap()).unwrap()
     }
 
     #[test]
-    fn nothing_changed_is_what_the_catalogue_describes() {
+    fn an_unchanged_blueprint_equals_the_catalogue() {
         for entry in crate::drives().iter().chain(crate::arrays()).chain(crate::volumes()) {
             let loaded = crate::load_system(entry.id, &Changes::default()).unwrap().description();
             assert_eq!(varied(&drafter(entry.id), &[]).unwrap(), Described::System(loaded), "{}", entry.id);
         }
         for entry in crate::workloads().iter().chain(crate::scenarios()) {
-            let drafter = Drafter::new(Blueprint::of_demand(entry.id).unwrap()).unwrap();
+            let drafter = Drafter::new(Blueprint::for_demand(entry.id).unwrap()).unwrap();
             let loaded = crate::load_demand(entry.id).unwrap();
             assert_eq!(varied(&drafter, &[]).unwrap(), Described::Demand(loaded), "{}", entry.id);
         }
@@ -488,12 +488,12 @@ mod tests {
         let changed = text.replace("\"15000rpm\"", "\"7200rpm\"").replace("depth = 64", "depth = 8\npolicy = \"fcfs\"");
         let expected = resolve_device(&Document::parse("", &changed).unwrap()).unwrap().description();
         let values = [("spindle.speed", "7200rpm"), ("queue.depth", "8"), ("queue.policy", "fcfs")];
-        let found = varied(&drafter("cheetah-x15-36lp"), &values).unwrap();
-        assert_eq!(found, Described::System(SystemDescription::Drive(expected)));
+        let changed = varied(&drafter("cheetah-x15-36lp"), &values).unwrap();
+        assert_eq!(changed, Described::System(SystemDescription::Drive(expected)));
     }
 
     #[test]
-    fn fixing_what_is_derived_leaves_every_drive_as_it_is() {
+    fn fixing_derived_values_does_not_change_a_drive() {
         for entry in crate::drives() {
             let drafter = drafter(entry.id);
             let Some(frozen) = drafter.frozen(&drafter.table).unwrap() else { continue };
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_varied_key_drops_the_stated_figures_and_keeps_what_was_derived_from_them() {
+    fn a_varied_key_drops_stated_figures_but_keeps_derived_values() {
         let pro = drafter("990-pro-2tb");
         let dies = |channels: &str| {
             let Described::System(SystemDescription::Drive(DeviceDescription::Ssd(ssd))) =
@@ -535,8 +535,8 @@ mod tests {
             "a drive: other values of seek.read_average drop the stated figures stated.random_read, stated.random_write: what \
              was derived from them is kept and not derived again"
         );
-        let told = note(&exos, &[("stated.random_read.iops", "180"), ("seek.read_average", "4ms")]).unwrap();
-        assert!(told.starts_with("a drive: other values of seek.read_average drop "), "{told}");
+        let note_text = note(&exos, &[("stated.random_read.iops", "180"), ("seek.read_average", "4ms")]).unwrap();
+        assert!(note_text.starts_with("a drive: other values of seek.read_average drop "), "{note_text}");
         assert_eq!(note(&pro, &[("power.active_w", "3")]), None);
         assert_eq!(note(&pro, &[]), None);
         let again = varied(&exos, &[("stated.random_read.iops", "150")]).unwrap();
@@ -583,7 +583,7 @@ mod tests {
             let error = varied(&drafter, &[(key, value)]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
-        let workload = Drafter::new(Blueprint::of_demand("file-server").unwrap()).unwrap();
+        let workload = Drafter::new(Blueprint::for_demand("file-server").unwrap()).unwrap();
         let error = varied(&workload, &[("lines[8].size", "4KiB")]).unwrap_err().to_string();
         assert_eq!(error, "lines[8].size: no entry 8; there are 8, from 0");
     }

@@ -49,7 +49,7 @@ fn every_value_has_a_source() {
 }
 
 #[test]
-fn they_are_found_and_fresh_and_devices() {
+fn ssds_load_by_name_fresh_and_as_devices() {
     each(|id, _, resolved| {
         let description = resolved.description.clone();
         assert!(!description.preconditioned, "{id} takes long to load");
@@ -111,22 +111,22 @@ fn do_what_their_files_state(part: usize) {
 const PARTS: usize = 4;
 
 #[test]
-fn drives_do_what_their_files_state() {
+fn simulated_ssds_match_their_stated_figures() {
     do_what_their_files_state(0);
 }
 
 #[test]
-fn drives_do_what_their_files_state_2() {
+fn simulated_ssds_match_their_stated_figures_2() {
     do_what_their_files_state(1);
 }
 
 #[test]
-fn drives_do_what_their_files_state_3() {
+fn simulated_ssds_match_their_stated_figures_3() {
     do_what_their_files_state(2);
 }
 
 #[test]
-fn drives_do_what_their_files_state_4() {
+fn simulated_ssds_match_their_stated_figures_4() {
     do_what_their_files_state(3);
 }
 

@@ -97,7 +97,7 @@ fn stated(file: &DriveFile) -> Vec<(&'static str, StatedRate, f64)> {
 
 /// No file of the catalogue states a figure that its model misses by more than 10 %.
 #[test]
-fn every_disk_keeps_what_its_sheet_states() {
+fn every_disk_reaches_its_stated_figures() {
     let mut errors = Errors::default();
     for entry in disks() {
         let resolved = load_drive(entry.id).unwrap();

@@ -118,7 +118,7 @@ fn a_mark_is_in_the_file_when_it_is_answered() {
 }
 
 #[test]
-fn recordings_of_the_same_have_one_digest_whatever_the_clock_said() {
+fn digests_do_not_depend_on_times() {
     let folder = Folder::new();
     let path = folder.file("journal");
     let digest = |device: Device, at_ns: u64, byte: u8, length: usize, forced: bool, mark: &str, fate: Fate| {

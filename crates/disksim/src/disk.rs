@@ -69,7 +69,7 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     drive.overheads = overheads(&mut costs)?;
     if drive.buffer.write_cache != WriteCache::Off {
         // A seek curve extracted through the interface hides part of the firmware's time in its seeks, which is missing
-        // in the read overheads beside it. A write that ends in the buffer shows all of it, since nothing mechanical is
+        // in the read overheads next to it. A write that ends in the buffer shows all of it, since nothing mechanical is
         // involved.
         drive.overheads.read_settled_min_ns = drive.overheads.write_hit_ns;
         let why = "a read without arm movement is not faster than a write into the buffer";
@@ -78,7 +78,7 @@ pub(super) fn drive(block: &Block, ledger: &mut Ledger, read: &mut ReadFile) -> 
     drive.interface = interface(&mut costs, drive.queue.depth)?;
     if drive.interface.disconnect.is_none() {
         // The mark says when to come back to the bus for more of a write's data, which a drive that never left it need
-        // not. That such a drive waits for all of them was chosen with the measured writes of the RZ26 in view.
+        // not. Waiting for all of them is fitted to the measured writes of the RZ26.
         drive.buffer.write_watermark = Buffer::whole_write();
         let why = "a drive that keeps the bus receives a whole write first";
         costs.ledger.assume("buffer.write_watermark", why);

@@ -58,10 +58,10 @@ pub(super) fn mechanics(
 
 fn access_time_type(mech: &mut Fields, ledger: &mut Ledger) -> Result<(), InputError> {
     const NAME: &str = "Access time type";
-    const FULL: &str = "trackSwitchPlusRotation";
-    match mech.word(ledger, NAME, "mechanics", FULL)? {
-        FULL => Ok(()),
-        other => Err(mech.error(NAME, format!("must be {FULL}, the full mechanical model, not {other}"))),
+    const FULL_MODEL: &str = "trackSwitchPlusRotation";
+    match mech.word(ledger, NAME, "mechanics", FULL_MODEL)? {
+        FULL_MODEL => Ok(()),
+        other => Err(mech.error(NAME, format!("must be {FULL_MODEL}, the full mechanical model, not {other}"))),
     }
 }
 

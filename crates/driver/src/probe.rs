@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_comes_its_think_time_after_there_is_room() {
+    fn a_request_arrives_one_think_time_after_a_slot_is_free() {
         let pace = Pace::Depth { depth: 2, think_ns: vec![0, 0, 500] };
         let probe = Probe { requests: (0..4).map(|k| read(k << 12)).collect(), pace };
         let mut probing = Probing::new(&probe);

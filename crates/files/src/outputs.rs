@@ -32,7 +32,7 @@ impl Default for Outputs {
 impl Outputs {
     /// The files of one reader: no output replaces the files that it measures. A program may read another file
     /// meanwhile and then replace that one.
-    pub fn of_reader() -> Outputs {
+    pub fn for_reader() -> Outputs {
         Outputs::of(Files { is_of_reader: true, ..Files::default() })
     }
 

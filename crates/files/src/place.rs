@@ -69,7 +69,7 @@ impl Place {
                 // Links in /proc are not paths: only the kernel can resolve them.
                 Ok(metadata) if metadata.is_symlink() && folder.starts_with("/proc") => {
                     let metadata = fs::metadata(&at).map_err(|error| FileError::of(path, &error))?;
-                    return match found(path, folder, name, &at, metadata)? {
+                    return match resolve_existing(path, folder, name, &at, metadata)? {
                         Place::File { .. } => {
                             Err(FileError::refused(path, "is a file of another process; use its path"))
                         }
@@ -80,7 +80,7 @@ impl Place {
                     let leads_to = fs::read_link(&at).map_err(|error| FileError::of(path, &error))?;
                     at = folder.join(leads_to);
                 }
-                Ok(metadata) => return found(path, folder, name, &at, metadata),
+                Ok(metadata) => return resolve_existing(path, folder, name, &at, metadata),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // A device that is not plugged in must not become a regular file.
                     if folder.starts_with("/dev") && !folder.starts_with("/dev/shm") {
@@ -163,7 +163,13 @@ fn ends_as_folder(path: &Path) -> bool {
     matches!(OsStr::from_bytes(last).to_str(), Some("" | "." | ".."))
 }
 
-fn found(path: &Path, folder: PathBuf, name: OsString, at: &Path, before: Metadata) -> Result<Place, FileError> {
+fn resolve_existing(
+    path: &Path,
+    folder: PathBuf,
+    name: OsString,
+    at: &Path,
+    before: Metadata,
+) -> Result<Place, FileError> {
     let kind = before.file_type();
     if kind.is_file() {
         Ok(Place::File { folder, name, before: Some(before) })

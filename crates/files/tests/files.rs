@@ -79,7 +79,7 @@ fn links_stay_and_lead_to_the_new_file() {
 }
 
 #[test]
-fn no_file_is_made_of_what_is_none() {
+fn special_files_are_not_replaced_by_regular_files() {
     let folder = Folder::new("none");
     for (path, why) in [
         (folder.at("."), "this is a folder"),
@@ -96,7 +96,7 @@ fn no_file_is_made_of_what_is_none() {
 }
 
 #[test]
-fn outputs_meet_neither_each_other_nor_what_is_measured() {
+fn outputs_may_not_overlap_each_other_or_a_target() {
     let _turn = lock_run();
     let folder = Folder::new("outputs");
     fs::write(folder.at("target"), "data").unwrap();
@@ -179,7 +179,7 @@ fn an_output_is_not_read_as_an_input_and_a_log_is() {
 }
 
 #[test]
-fn what_is_to_be_whole_is_so_before_anything_is_written_through() {
+fn atomic_files_are_complete_before_streams_are_written() {
     let folder = Folder::new("whole");
     let path = folder.at("standing");
     let open = fs::File::create(&path).unwrap();

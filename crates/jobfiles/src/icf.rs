@@ -212,7 +212,8 @@ impl Phases<'_> {
                 specifications at queue depth 1",
             ));
             let mut worker = Worker::new("Worker 1", 0, 0);
-            worker.specifications = Some(specifications.all().map(|known| (known.name.clone(), 0)).collect());
+            worker.specifications =
+                Some(specifications.all().map(|specification| (specification.name.clone(), 0)).collect());
             workers.push(worker);
         }
         self.assign_targets(&mut workers, remarks);
@@ -222,7 +223,10 @@ impl Phases<'_> {
         for index in 0..longest {
             // A worker whose specification is idle, or that has no more, does nothing.
             let active = workers.iter().zip(&assigned).filter_map(|(worker, assigned)| {
-                assigned.get(index).filter(|known| !known.lines.is_empty()).map(|known| (worker, known))
+                assigned
+                    .get(index)
+                    .filter(|specification| !specification.lines.is_empty())
+                    .map(|specification| (worker, specification))
             });
             self.add(entries, &active.collect::<Vec<_>>())?;
         }
@@ -268,9 +272,9 @@ impl Phases<'_> {
         }
         for step in steps {
             let mut jobs = Vec::new();
-            for (group, ((worker, known), &targets)) in active.iter().zip(&step.targets).enumerate() {
+            for (group, ((worker, specification), &targets)) in active.iter().zip(&step.targets).enumerate() {
                 let targets = worker.targets.iter().take(targets);
-                jobs.extend(targets.map(|target| self.job(worker, known, target, step.depth, group)));
+                jobs.extend(targets.map(|target| self.job(worker, specification, target, step.depth, group)));
             }
             self.jobs += jobs.len();
             if self.jobs > JOBS_MAX {
@@ -286,7 +290,7 @@ impl Phases<'_> {
     }
 
     fn name(&self, active: &[(&Worker, &AccessSpecification)], step: &Step) -> String {
-        let mut names: Vec<&str> = active.iter().map(|(_, known)| known.name.as_str()).collect();
+        let mut names: Vec<&str> = active.iter().map(|(_, specification)| specification.name.as_str()).collect();
         names.dedup();
         let mut name = names.join(" + ");
         if !matches!(self.setup.cycles.kind, TestKind::Normal | TestKind::Depths) {
@@ -299,7 +303,14 @@ impl Phases<'_> {
         name
     }
 
-    fn job(&self, worker: &Worker, known: &AccessSpecification, target: &str, depth: Option<u32>, group: usize) -> Job {
+    fn job(
+        &self,
+        worker: &Worker,
+        specification: &AccessSpecification,
+        target: &str,
+        depth: Option<u32>,
+        group: usize,
+    ) -> Job {
         let setup = self.setup;
         let outstanding = depth.unwrap_or(worker.outstanding);
         let length_bytes = worker.maximum_sectors.saturating_mul(SECTOR_BYTES);
@@ -323,7 +334,7 @@ impl Phases<'_> {
             workload: Workload {
                 name: name.clone(),
                 source: String::new(),
-                specification: known.clone(),
+                specification: specification.clone(),
                 addresses: Addresses::Uniform,
                 streams: 1,
                 stream_turn: 1,
@@ -352,7 +363,7 @@ impl Phases<'_> {
             percentiles: Vec::new(),
             seed: worker.seed,
             as_written: vec![
-                ("access specification".to_owned(), known.name.clone()),
+                ("access specification".to_owned(), specification.name.clone()),
                 ("outstanding".to_owned(), outstanding.to_string()),
             ],
             name,

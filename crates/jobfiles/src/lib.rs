@@ -250,7 +250,7 @@ impl Part {
         let length_bytes = self.length.map_or(available_bytes, |length| length.of(whole_bytes));
         if available_bytes == 0 || length_bytes == 0 {
             let [start, length, whole] = [start_bytes, length_bytes, whole_bytes].map(format_bytes);
-            return Err(format!("it has {length} bytes from {start}; the target has {whole}"));
+            return Err(format!("it has {length} from {start}; the target has {whole}"));
         }
         let end_bytes = start_bytes + length_bytes.min(available_bytes);
         // A position in percent may be between blocks.

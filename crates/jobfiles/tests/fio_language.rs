@@ -15,7 +15,7 @@ fn error(text: &str) -> String {
 
 /// What is refused, and the beginning of how.
 #[test]
-fn errors_name_file_line_option_and_what_is_allowed() {
+fn errors_name_file_line_option_and_allowed_values() {
     for (text, expected) in [
         ("bs=4k\n", "test.fio:1: bs: is before the first [section]"),
         ("[j]\niodepht=4\n", "test.fio:2: iodepht: unknown option; did you mean iodepth"),
@@ -129,7 +129,7 @@ fn fio_program(arguments: &[&str]) -> Option<std::process::Output> {
 
 /// Every option that the installed fio prints is known here.
 #[test]
-fn the_installed_fio_knows_no_option_that_is_unknown_here() {
+fn every_option_of_the_installed_fio_is_known() {
     let Some(help) = fio_program(&["--cmdhelp=all"]) else { return lacks(Need::Programs, "fio is not installed") };
     let help = String::from_utf8(help.stdout).unwrap();
     let names: Vec<&str> = help.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
@@ -270,7 +270,7 @@ fn jobs_and_files_of_the_examples_are_those_of_the_installed_fio() {
 
 /// Prints a table of what becomes of each example.
 #[test]
-fn the_examples_of_fio_run_or_are_refused_for_their_engine_or_what_they_write() {
+fn fio_examples_run_or_are_refused_for_engine_or_data() {
     let Some(paths) = examples() else {
         return lacks(Need::Data, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
     };

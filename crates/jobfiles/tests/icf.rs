@@ -222,7 +222,7 @@ fn specifications_assigned_by_default_go_to_workers_without_any() {
 }
 
 #[test]
-fn a_name_that_comes_again_replaces() {
+fn a_repeated_name_replaces_the_first() {
     let again = "'Access specification name,default assignment\n\tdatabase,NONE\n'size,% of size,% reads\n\
                  \t4096,100,0,0,0,1,0,0\n'END access";
     let text = file("", &[worker("A", 1, &["Database"], &["sda"])]).replace("'END access", again);

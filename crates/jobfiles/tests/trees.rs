@@ -69,7 +69,7 @@ fn parameters_are_taken() {
 }
 
 #[test]
-fn lists_stand_for_runs_each() {
+fn each_list_value_expands_to_a_run() {
     let run = "rd=r,fwd=w,fwdrate=(10,20),format=only,operations=(create,delete),forfiles=(1,2)\n";
     let all = phases(&format!("{TREE}fwd=w,fsd=f\n{run}"));
     let names: Vec<&str> = all.iter().map(|phase| phase.name.as_str()).collect();
@@ -91,7 +91,7 @@ fn lists_stand_for_runs_each() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_is_allowed() {
+fn invalid_values_are_refused_with_the_allowed_ones() {
     let with = |fwd: &str| format!("{TREE}fwd=w,fsd=f{fwd}\n{RUN}");
     for (text, complaint) in [
         (with(",operation=fly"), "p.txt:2: operation: \"fly\" is not an operation; allowed: mkdir, rmdir"),

@@ -107,7 +107,7 @@ fn storage_is_chosen_by_name_range_and_asterisk() {
 }
 
 #[test]
-fn defaults_hold_for_what_follows() {
+fn defaults_apply_to_later_definitions() {
     let text = "sd=default,threads=4,openflags=directio\nsd=sd1,lun=/a\nsd=default,threads=2\nsd=sd2,lun=/b,threads=6\n\
                 sd=sd3,lun=/c\nwd=default,xfersize=64k,rdpct=0\nwd=wd1,sd=sd*\nrd=default,iorate=100,elapsed=20\n\
                 rd=rd1,wd=wd1\n";

@@ -193,7 +193,7 @@ impl Service {
         let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(model, options, floor::measure_nbd)? };
         let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(model, options, floor::measure_fuse)? };
         let ublk_floor_ns = if options.ublk { floor_of(model, options, floor::measure_ublk)? } else { 0 };
-        let budget = options.memory_bytes.map_or_else(Budget::of_this_machine, Budget::new);
+        let budget = options.memory_bytes.map_or_else(Budget::for_this_machine, Budget::new);
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
         let journal = options.journal.as_deref().map(|path| journal_plan(path, options, &contents, capacity_bytes));
         let journal = journal.transpose()?;
@@ -258,7 +258,7 @@ impl Service {
     pub fn is_over(&self) -> bool {
         let is_unmounted = self.mounted.as_ref().is_none_or(|mounted| mounted.mount.is_unmounted());
         let is_taken_away = self.block_devices.as_ref().is_none_or(BlockDevices::is_over);
-        self.control.stop_was_asked() || (self.server.is_over() && is_unmounted && is_taken_away)
+        self.control.is_stop_requested() || (self.server.is_over() && is_unmounted && is_taken_away)
     }
 
     /// Whether the directory was unmounted from outside.
@@ -343,7 +343,7 @@ fn journal_plan(
         }
         Keeping::Discard(_) => {
             let why = "journal: discarded contents have no journal; --data memory or a FILE is allowed";
-            return Err(LiveError::Asked(why.to_owned()));
+            return Err(LiveError::Invalid(why.to_owned()));
         }
     };
     Ok(JournalPlan { path: path.to_owned(), image })

@@ -10,8 +10,8 @@ use crate::fidelity::Fidelity;
 use crate::ledger::Ledger;
 
 /// Completes the clock's answer to [`Order::Status`](crate::Order::Status).
-pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
-    let told = |kind: Kind| {
+pub fn complete_status(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
+    let summary = |kind: Kind| {
         let count = ledger.kind(kind);
         let counted = json!({
             "requests": count.responses.count(),
@@ -22,7 +22,7 @@ pub fn tell(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity) {
         });
         (kind.name().to_owned(), counted)
     };
-    status["kinds"] = Kind::ALL.iter().map(|&kind| told(kind)).collect();
+    status["kinds"] = Kind::ALL.iter().map(|&kind| summary(kind)).collect();
     status["bounds_ns"] = json!(BOUNDS_NS[..]);
     status["fidelity"] = json!(fidelity);
 }
@@ -86,18 +86,18 @@ fn requests(text: &mut Text, ledger: &Ledger) {
 
 /// Clients by process: those of one process are combined, and so are those of unknown ones.
 fn clients(text: &mut Text, clients: &Value) {
-    let mut told: Vec<(String, f64)> = Vec::new();
+    let mut summary: Vec<(String, f64)> = Vec::new();
     for client in clients.as_array().into_iter().flatten() {
         let (Some(pid), Some(share)) = (client["pid"].as_u64(), client["waits"]["waited_share"].as_f64()) else {
             continue;
         };
-        if !told.iter().any(|(known, _)| *known == pid.to_string()) {
-            told.push((pid.to_string(), share));
+        if !summary.iter().any(|(known, _)| *known == pid.to_string()) {
+            summary.push((pid.to_string(), share));
         }
     }
-    if !told.is_empty() {
+    if !summary.is_empty() {
         text.head("client_waited_ratio", "gauge", "Share of time that a client waited for a processor.");
-        told.iter().for_each(|(pid, share)| text.sample("client_waited_ratio", &[("pid", pid)], *share));
+        summary.iter().for_each(|(pid, share)| text.sample("client_waited_ratio", &[("pid", pid)], *share));
     }
 }
 
@@ -172,7 +172,7 @@ fn truth(is_so: bool) -> f64 {
 struct Text(String);
 
 /// Bounds of a histogram in the output: 1, 2.5 and 5 of each decade from 10 us on.
-fn told_bounds() -> impl Iterator<Item = usize> {
+fn histogram_bounds() -> impl Iterator<Item = usize> {
     (20..BOUNDS_NS.len()).filter(|bound| [0, 8, 14].contains(&(bound % 20)))
 }
 
@@ -219,7 +219,7 @@ impl Text {
     }
 
     fn histogram(&mut self, name: &str, labels: &[(&str, &str)], buckets: &Buckets) {
-        for bound in told_bounds() {
+        for bound in histogram_bounds() {
             let le = seconds(BOUNDS_NS[bound] as f64).to_string();
             let labels = [labels, &[("le", &le)]].concat();
             self.sample(&format!("{name}_bucket"), &labels, buckets.at_most(bound) as f64);

@@ -17,7 +17,7 @@ fn parse(text: &str, model: &Model) -> Result<Schedule, String> {
 }
 
 #[test]
-fn a_schedule_says_what_goes_wrong_when() {
+fn a_schedule_sets_faults_and_times() {
     let text = r#"
 seed = 7
 
@@ -50,7 +50,7 @@ time = "7s"
 }
 
 #[test]
-fn an_error_names_file_line_and_key_and_what_is_allowed() {
+fn an_error_names_file_line_key_and_allowed_values() {
     let (drive, array) = (model("wd1200bb"), model("md-raid5-8x2tb"));
     let constant = Model::Constant(Constant { latency_ns: 1, capacity_bytes: 1 << 20 });
     let cases: &[(&Model, &str, &str, &[&str])] = &[
@@ -185,7 +185,7 @@ fn a_map_of_ddrescue_is_media_errors_with_its_own_lines() {
 }
 
 #[test]
-fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
+fn trigger_and_damage_errors_name_key_and_allowed_values() {
     let (drive, array) = (model("wd1200bb"), model("md-raid5-8x2tb"));
     let cases: &[(&Model, &str, &str, &[&str])] = &[
         (&drive, "what = \"errno\"", "bad.toml:2: fault[0].at: this key is missing", &["write = 1000"]),
@@ -314,7 +314,7 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
 }
 
 #[test]
-fn files_of_blkdebug_are_read_where_a_device_can_do_it() {
+fn blkdebug_files_are_read_as_far_as_a_device_supports_them() {
     let drive = model("wd1200bb");
     let text = "# of QEMU\n[inject-error]\nevent = \"read_aio\"\niotype = \"read\"\nerrno = \"5\"\nsector = \"2048\"\n\
                 once = \"on\"\nimmediately = \"off\"\n\n[set-state]\nstate = \"1\"\nevent = \"flush_to_disk\"\n\

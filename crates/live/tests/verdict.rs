@@ -205,7 +205,7 @@ fn busy_loops(count: usize) -> Vec<Program> {
 /// Minutes: the whole grid, from a quiet machine to eight busy loops, or the part of it that HEADSTACK_BUSY names.
 #[test]
 #[ignore = "a campaign of minutes with fio: make validate"]
-fn what_a_verdict_states_holds_for_what_fio_measures() {
+fn a_verdicts_bound_holds_for_fio() {
     let seconds = 2;
     let named = std::env::var("HEADSTACK_BUSY").unwrap_or("0,1,2,4,8".to_owned());
     let loops: Vec<usize> = named.split(',').map(|count| count.parse().expect("a count of busy loops")).collect();

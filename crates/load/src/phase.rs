@@ -207,7 +207,7 @@ fn play_pool(
             luns: luns.collect(),
             scenario,
             engine: engine(&phase.jobs[0], &distinct, spec.null_service_ns),
-            slots: slots.min(crate::rig::SLOTS_MAX),
+            slots: slots.min(crate::load_loop::SLOTS_MAX),
             seed: spec.seed,
             interval_ns: spec.interval_ns,
             verification: None,

@@ -212,8 +212,8 @@ impl<'a> Stamping<'a> {
 
 impl Checked {
     /// Returns the verdicts as results print them.
-    pub fn told(self) -> Integrity {
-        self.report.told(self.unit_bytes)
+    pub fn integrity(self) -> Integrity {
+        self.report.to_integrity(self.unit_bytes)
     }
 
     /// Merges two sets of verdicts.

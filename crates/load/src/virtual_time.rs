@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_never_begins_keeps_nobody_waiting() {
+    fn a_thread_that_never_starts_blocks_none() {
         let mut clocks = VirtualClock::all(3, 7);
         let last = clocks.pop().unwrap();
         drop(clocks);

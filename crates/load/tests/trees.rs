@@ -185,7 +185,7 @@ fn damage_is_found() {
 }
 
 #[test]
-fn what_headstack_did_not_make_is_left_alone() {
+fn foreign_files_are_left_unchanged() {
     let folder = Folder::new("alone");
     fs::create_dir(folder.path()).unwrap();
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
@@ -220,7 +220,7 @@ fn no_anchor_is_made_among_the_devices() {
 }
 
 #[test]
-fn a_refused_tree_leaves_nothing_of_the_others() {
+fn a_refused_tree_removes_the_other_trees() {
     let (folder, taken) = (Folder::new("first"), Folder::new("taken"));
     fs::create_dir(taken.path()).unwrap();
     fs::write(taken.path().join("thesis.txt"), "years of work").unwrap();
@@ -283,7 +283,7 @@ fn loads_keep_to_their_shares() {
 }
 
 #[test]
-fn a_copy_has_its_own_stamps_and_a_move_leaves_nothing_behind() {
+fn a_copy_has_its_own_stamps_and_a_move_removes_its_source() {
     let (from, to) = (Folder::new("from"), Folder::new("to"));
     let run = |operation, verify, format| {
         let mut spec = phase(tree(&from), vec![TreeLoad { to_tree: Some(1), ..load(operation) }], format);
@@ -311,7 +311,7 @@ fn a_copy_has_its_own_stamps_and_a_move_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_stop_keeps_what_was_done() {
+fn a_stop_keeps_results() {
     let folder = Folder::new("stop");
     let mut spec =
         phase(tree(&folder), vec![TreeLoad { files: Order::Random, ..load(Operation::Getattr) }], Format::Anew);

@@ -84,7 +84,7 @@ fn refusal(job: &Job) -> String {
 }
 
 #[test]
-fn what_was_written_is_read_and_found_intact() {
+fn written_data_verify_as_intact() {
     for engine in [EngineKind::Ring, EngineKind::Psync] {
         for direct in [true, false] {
             for load in [closed(8), open(20_000.0, "poisson")] {
@@ -115,7 +115,7 @@ fn threads_that_write_trim_and_flush_the_same_place_raise_no_false_alarm() {
 }
 
 #[test]
-fn a_fault_that_comes_while_a_run_is_going_is_found_by_it() {
+fn a_fault_during_a_run_is_detected() {
     for engine in [EngineKind::Ring, EngineKind::Psync] {
         let bench = Bench::new();
         let mostly_reads = workload(UNIT as u32, 90.0, &closed(4));
@@ -174,7 +174,7 @@ fn planted_faults_are_distinguished_by_name() {
 }
 
 #[test]
-fn without_a_ledger_stamps_tell_damage_and_say_what_they_cannot() {
+fn without_a_ledger_stamps_show_damage_and_name_their_limits() {
     let bench = Bench::new();
     bench.run(bench.job(Verify::Stamp, 0.0, &closed(4)));
     let found = bench.verify(false);
@@ -203,7 +203,7 @@ fn a_later_run_checks_its_reads_by_the_ledger_or_the_stamps() {
 }
 
 #[test]
-fn units_are_what_all_requests_are_made_of() {
+fn units_divide_all_requests() {
     let bench = Bench::new();
     let unit = |align_bytes: Option<u32>, line: &Value| {
         let mut job = bench.job(Verify::Stamp, 0.0, &json!({ "line": line }));

@@ -50,14 +50,14 @@ pub fn ask_to_end() {
 }
 
 /// Number of requests to end.
-pub fn asked_to_end() -> u32 {
+pub fn end_requests() -> u32 {
     ASKED.load(Ordering::Relaxed)
 }
 
 /// Raises the exception of a signal, or an interruption if an end was requested.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
-    match asked_to_end() {
+    match end_requests() {
         0 => Ok(()),
         _ => Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(())),
     }
@@ -70,8 +70,8 @@ pub fn interruptibly<T: Send>(
     report: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> PyResult<T> {
-    let (result, heard) = attended(report, work);
-    heard.map(|()| result)
+    let (result, interruption) = attended(report, work);
+    interruption.map(|()| result)
 }
 
 /// Like [`interruptibly`] for work with results after an interruption: returns them with the exception.
@@ -80,8 +80,8 @@ pub fn attended<T: Send>(
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> (T, PyResult<()>) {
     // An earlier request to end takes effect at once, even if many short works follow.
-    let mut heard = Python::attach(check);
-    let goes_on = AtomicBool::new(heard.is_ok());
+    let mut interruption = Python::attach(check);
+    let goes_on = AtomicBool::new(interruption.is_ok());
     let look = || Python::attach(|py| check(py).and_then(|()| report(py)));
     thread::scope(|scope| {
         // The sender is dropped with the worker, whether it returns or panics.
@@ -92,26 +92,26 @@ pub fn attended<T: Send>(
             work(flag)
         });
         while finish.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            if heard.is_ok() {
-                heard = look();
-                goes_on.store(heard.is_ok(), Ordering::Relaxed);
+            if interruption.is_ok() {
+                interruption = look();
+                goes_on.store(interruption.is_ok(), Ordering::Relaxed);
             } else {
-                wait_impatiently(&heard, &report);
+                wait_impatiently(&interruption, &report);
             }
         }
         let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-        (result, heard)
+        (result, interruption)
     })
 }
 
 /// A tick after a request to end: progress is still reported, and a second request stops waiting for any target.
-fn wait_impatiently(heard: &PyResult<()>, report: &impl Fn(Python<'_>) -> PyResult<()>) {
+fn wait_impatiently(interruption: &PyResult<()>, report: &impl Fn(Python<'_>) -> PyResult<()>) {
     Python::attach(|py| {
         // Python's own handler raises every time, those of `signals.py` count.
-        if py.check_signals().is_err() || asked_to_end() > 1 {
+        if py.check_signals().is_err() || end_requests() > 1 {
             give_up_all();
         }
-        if heard.as_ref().is_err_and(|error| is_interruption(error, py)) {
+        if interruption.as_ref().is_err_and(|error| is_interruption(error, py)) {
             // An error of the callback cannot end it sooner.
             let _ = report(py);
         }

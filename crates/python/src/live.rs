@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Options of an export, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct ExportRequest {
     name: String,
     /// Either this or `constant`.
     system: Option<SystemDescription>,
@@ -65,7 +65,7 @@ impl LiveService {
     /// Starts an export. `progress` receives the completed share (0 to 1) while SSDs are preconditioned.
     #[new]
     #[pyo3(signature = (asked, progress=None))]
-    fn new(py: Python<'_>, asked: Plain<Asked>, progress: Option<Py<PyAny>>) -> PyResult<LiveService> {
+    fn new(py: Python<'_>, asked: Plain<ExportRequest>, progress: Option<Py<PyAny>>) -> PyResult<LiveService> {
         let Plain(asked) = asked;
         let model = match (&asked.system, asked.constant) {
             (Some(system), None) => Model::System(system.clone()),
@@ -140,7 +140,7 @@ impl LiveService {
 /// Starts the service; a signal ends that, which takes minutes if SSDs are preconditioned.
 fn started(
     py: Python<'_>,
-    asked: &Asked,
+    asked: &ExportRequest,
     model: &Model,
     listener: Option<Listener>,
     progress: Option<&Py<PyAny>>,

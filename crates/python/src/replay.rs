@@ -23,7 +23,7 @@ use crate::plain::Plain;
 use crate::recording::Recording;
 use crate::results::Results;
 use crate::trace::TraceSource;
-use headstack_result::tables::Asked;
+use headstack_result::tables::RunSettings;
 
 /// A replay, from Python.
 #[derive(Deserialize)]
@@ -91,11 +91,11 @@ pub fn replay(
     let readers = readings(&specs).into_iter().map(|group| Ok((specs[group[0]].source.open()?, group)));
     let readers: Vec<(TraceReader, Vec<usize>)> = readers.collect::<PyResult<_>>()?;
     let read = AtomicU64::new(0);
-    let tell = |py: Python<'_>| match &progress {
+    let report = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
         None => Ok(()),
     };
-    let results = py.detach(|| interruptibly(tell, |goes_on| carry_out_all(&specs, readers, goes_on, &read)))?;
+    let results = py.detach(|| interruptibly(report, |goes_on| carry_out_all(&specs, readers, goes_on, &read)))?;
     let results = specs.iter().zip(results).map(|(spec, result)| {
         let name = &spec.replay.name;
         result.map_err(|failure| match failure {
@@ -108,8 +108,8 @@ pub fn replay(
         })
     });
     let (results, volumes): (Vec<_>, Vec<_>) = results.collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
-    let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, ..Asked::default() });
-    Ok((Results::new(asked.zip(results).collect()), Plain(volumes)))
+    let settings = specs.into_iter().map(|spec| RunSettings { labels: spec.labels, ..RunSettings::default() });
+    Ok((Results::new(settings.zip(results).collect()), Plain(volumes)))
 }
 
 /// Indices of the replays that share a reading of their trace.

@@ -135,7 +135,7 @@ impl AnalysisOptions {
 /// A part of a trace, from Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PartAsked {
+pub struct PartRequest {
     start_ns: u64,
     from_ns: u64,
     to_ns: u64,
@@ -160,7 +160,7 @@ impl Counter {
     }
 
     /// Reports the number to Python.
-    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    pub fn report(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         match progress {
             Some(progress) => progress.call1(py, (self.0.load(Ordering::Relaxed),)).map(drop),
             None => Ok(()),
@@ -297,12 +297,12 @@ pub fn trace_analyze_part(
     py: Python<'_>,
     source: Plain<TraceSource>,
     options: Plain<AnalysisOptions>,
-    part: Plain<PartAsked>,
+    part: Plain<PartRequest>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyBytes>> {
     let Plain(source) = source;
     let (read, options) = (source.options()?, options.0.options()?);
-    let PartAsked { start_ns, from_ns, to_ns } = part.0;
+    let PartRequest { start_ns, from_ns, to_ns } = part.0;
     let paths = source.paths();
     let begun = py.detach(|| {
         let part = Part::of(&paths, &read, options, start_ns, from_ns)?;

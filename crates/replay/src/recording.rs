@@ -3,7 +3,7 @@
 use headstack_workload::quantity::counted;
 use headstack_workload::{Kind, Recorded, Request};
 
-use crate::fidelity::Books;
+use crate::fidelity::ReplayCounts;
 use crate::issue::{Arrived, Slot};
 use crate::mode::{LATEST_NS, Outside, Replay, ReplayError};
 
@@ -29,7 +29,7 @@ pub struct Recording<'a, E> {
     capacity_bytes: u64,
     block_bytes: u64,
     /// Its counts.
-    pub books: Books,
+    pub books: ReplayCounts,
 }
 
 impl<'a, E: From<ReplayError>> Recording<'a, E> {
@@ -50,7 +50,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             time_max_ns: replay.time_max_ns.unwrap_or(u64::MAX),
             capacity_bytes,
             block_bytes: u64::from(block_bytes),
-            books: Books::default(),
+            books: ReplayCounts::default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
     }
 
     /// Takes the next request and returns it with its slot; it stays valid until the next call; `None` at the end.
-    /// Calls `hear` with recorded completions up to its arrival, as [`Books::taken`] does.
+    /// Calls `hear` with recorded completions up to its arrival, as [`ReplayCounts::record_read`] does.
     ///
     /// # Errors
     /// As for [`peek`](Self::peek).
@@ -77,7 +77,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             return Ok(None);
         }
         self.is_next = false;
-        Ok(Some((self.books.taken(&self.last, hear), &self.last)))
+        Ok(Some((self.books.record_read(&self.last, hear), &self.last)))
     }
 
     /// Reads up to the next request that is replayed.

@@ -199,7 +199,7 @@ proptest! {
 }
 
 #[test]
-fn the_player_waits_for_what_it_must_and_reads_no_further() {
+fn the_player_waits_for_dependencies_without_reading_ahead() {
     // Three clients' worth of requests, all responses to the first; then one long after.
     let mut records = vec![numbered(0, 0, Some(MS))];
     records.extend((1..=1_000).map(|number| numbered(number, (1 + number) * MS, Some((1 + number) * MS + 1))));

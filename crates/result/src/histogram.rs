@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_is_counted_and_said() {
+    fn overflow_is_counted_and_reported() {
         let longest = MAX_BINNED_NS;
         let histogram = of(&[10, 20, longest, longest + 1, u64::MAX >> 8]);
         assert_eq!((histogram.count(), histogram.overflow()), (5, 2));

@@ -40,7 +40,7 @@ pub use kinds::{Fact, Finished, Interval, KindResult, Kinds, OperationResult, St
 pub use measuring::{Measuring, piles_up};
 pub use model_error::{ModelError, Range};
 pub use run_result::RunResult;
-pub use sampling::{Known, PERCENTS, Percentile, Sampling, TooShort};
+pub use sampling::{Estimate, PERCENTS, Percentile, Sampling, TooShort};
 pub use servers::Servers;
 pub use stalls::{Stall, Stalls};
 pub use system_record::{Mode, SystemRecord, content_hash};

@@ -124,8 +124,8 @@ impl RunResult {
     pub fn name_streams(&mut self, names: &[String]) {
         let mut joined: Vec<StreamResult> = Vec::new();
         for (stream, name) in std::mem::take(&mut self.streams).into_iter().zip(names) {
-            match joined.iter_mut().find(|known| known.name == *name) {
-                Some(known) => known.kinds.merge(&stream.kinds),
+            match joined.iter_mut().find(|existing| existing.name == *name) {
+                Some(existing) => existing.kinds.merge(&stream.kinds),
                 None => joined.push(StreamResult { name: name.clone(), ..stream }),
             }
         }
@@ -285,7 +285,7 @@ pub(crate) mod tests {
         let mut result = filled();
         assert!(!result.to_json().unwrap().contains("model_error"), "it was not requested");
         let range = Some(Range { low: 0.1, high: 0.3 });
-        let known = ModelError {
+        let model_error = ModelError {
             level: 0.9,
             learnt_from: "9 disks".to_owned(),
             throughput_per_s: range,
@@ -293,10 +293,10 @@ pub(crate) mod tests {
             p50_response_ns: None,
             p99_response_ns: None,
         };
-        result.model_error = Some(known.clone());
+        result.model_error = Some(model_error.clone());
         assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
         result.model_error =
-            Some(ModelError { p99_response_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..known });
+            Some(ModelError { p99_response_ns: Some(Range { low: 1.0, high: f64::INFINITY }), ..model_error });
         assert!(matches!(result.to_json(), Err(ResultError::NotFinite { field: "model_error", .. })));
     }
 

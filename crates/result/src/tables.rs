@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::columns::{Column, count, figure, flag, text};
 use crate::{
-    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, Mode, ModelError, OperationResult, Range, RunResult,
-    StreamResult,
+    CurvePoint, Estimate, Fact, Fidelity, Interval, LatencyHistogram, Mode, ModelError, OperationResult, Range,
+    RunResult, StreamResult,
 };
 
 /// Nanoseconds in a millisecond.
@@ -17,7 +17,7 @@ const BYTES_PER_GB: f64 = 1e9;
 
 /// Settings of a run that its result does not contain.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RunSettings {
     /// Labels that distinguish the run from others of a sweep.
     pub labels: Vec<(String, String)>,
     /// The requested number of a scenario's clients, if there was one.
@@ -29,7 +29,7 @@ pub struct Asked {
 /// A run in the table of results: its request, its result, and the latencies of all kinds together.
 pub struct Row {
     /// The settings of the run.
-    pub asked: Asked,
+    pub asked: RunSettings,
     /// The result of the run.
     pub result: RunResult,
     /// The latencies of all kinds of request.
@@ -38,22 +38,22 @@ pub struct Row {
 
 impl Row {
     /// Creates the row of a result.
-    pub fn new(asked: Asked, result: RunResult) -> Row {
+    pub fn new(asked: RunSettings, result: RunResult) -> Row {
         Row { asked, response: result.response(), result }
     }
 
     /// Returns the settings of the run.
-    pub fn asked(&self) -> &Asked {
+    pub fn settings(&self) -> &RunSettings {
         &self.asked
     }
 
     /// Returns the settings without the result.
-    pub fn into_asked(self) -> Asked {
+    pub fn into_settings(self) -> RunSettings {
         self.asked
     }
 
     /// Returns its settings and result, for other collections of results.
-    pub fn taken(&self) -> (Asked, RunResult) {
+    pub fn into_parts(&self) -> (RunSettings, RunResult) {
         (self.asked.clone(), self.result.clone())
     }
 
@@ -67,7 +67,7 @@ impl Row {
         Some(self.result.response_without_stalls()?.quantile_ns(q)? as f64 / NS_PER_MS)
     }
 
-    fn percentile(&self, percent: f64) -> Option<&Known> {
+    fn percentile(&self, percent: f64) -> Option<&Estimate> {
         let percentiles = &self.result.sampling.percentiles;
         percentiles.iter().find(|percentile| percentile.percent == percent).map(|percentile| &percentile.value)
     }
@@ -120,19 +120,19 @@ impl Row {
     }
 }
 
-fn low_ms(known: &Known) -> Option<f64> {
-    known.between_ns().map(|(low_ns, _)| low_ns / NS_PER_MS)
+fn low_ms(estimate: &Estimate) -> Option<f64> {
+    estimate.between_ns().map(|(low_ns, _)| low_ns / NS_PER_MS)
 }
 
-fn high_ms(known: &Known) -> Option<f64> {
-    known.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
+fn high_ms(estimate: &Estimate) -> Option<f64> {
+    estimate.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
 }
 
 /// Returns why there is no confidence interval, in words.
-fn too_short(known: &Known) -> Option<String> {
-    match known {
-        Known::Between { .. } => None,
-        Known::TooShort(why) => Some(why.words()),
+fn too_short(estimate: &Estimate) -> Option<String> {
+    match estimate {
+        Estimate::Between { .. } => None,
+        Estimate::TooShort(why) => Some(why.describe()),
     }
 }
 

@@ -35,7 +35,7 @@ fn lost(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn every_version_is_read_and_keeps_what_it_says() {
+fn every_schema_version_is_read_without_loss() {
     for version in 1..=SCHEMA_VERSION {
         let old = fixture(version);
         assert_eq!(old["schema"], version);

@@ -5,7 +5,7 @@ use headstack_driver::{Answer, Probe, Probing};
 use crate::description::system::SystemDescription;
 use crate::drive::Completion;
 use crate::error::SimError;
-use crate::flights::Failed;
+use crate::pending_requests::Failed;
 use crate::progress::Progress;
 use crate::system::System;
 

@@ -4,7 +4,7 @@ use headstack_result::Levels;
 use headstack_workload::{Request, Span};
 
 use crate::adapter::Adapter;
-use crate::array::{Array, Standing};
+use crate::array::{Array, GroupStatus};
 use crate::description::array::IncidentKind;
 use crate::description::device::DeviceDescription;
 use crate::description::drive::Policy;
@@ -13,12 +13,12 @@ use crate::device::{Device, Traffic};
 use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use crate::error::SimError;
-use crate::flights::Failed;
 use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
+use crate::pending_requests::Failed;
 use crate::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
@@ -313,7 +313,7 @@ impl System {
     }
 
     /// Returns the standing of an array's groups; `None` if nothing has changed since `seen`, which is updated.
-    pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+    pub fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.standings(seen),

@@ -19,7 +19,7 @@ fn refused(name: &str, change: impl FnOnce(&mut ArrayDescription), key: &str, wo
 }
 
 #[test]
-fn indices_lie_in_their_lists() {
+fn indices_are_checked_against_their_lists() {
     refused("va-7100", |a| a.members[3].device = 1, "drives", "device 1; 0 to 0");
     refused("va-7100", |a| a.members[3].ways[0].push(9), "drives", "only links of the array");
     refused("va-7100", |a| a.members[3].ways[0].push(1), "drives", "each link once");

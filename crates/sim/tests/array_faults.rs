@@ -177,7 +177,7 @@ fn raid6_rebuilds_past_a_bad_sector() {
 
 /// After a data loss every request is answered: requests that the remaining members can serve succeed, the others fail.
 #[test]
-fn after_a_loss_what_can_be_served_is_served() {
+fn readable_data_are_served_after_a_data_loss() {
     for (level, members, gone) in [
         (Level::Raid0, 4, vec![1]),
         (Level::Concat, 4, vec![1]),

@@ -99,7 +99,7 @@ fn a_power_cut_has_all_resynced_that_may_be_half_written() {
 }
 
 #[test]
-fn with_a_bitmap_what_it_says_is_resynced() {
+fn a_bitmap_limits_the_resync() {
     let mut bench = Bench::from(&with_bitmap(4 * UNIT));
     // Rows have three units of data: these are in the first chunk of each member, and in the third.
     bench.takes_ns(&write(0));

@@ -121,7 +121,7 @@ pub fn export(
     format: ExportFormat,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Losses, TraceError> {
-    let failed = |error: io::Error| TraceError::of_output(path, &error);
+    let failed = |error: io::Error| TraceError::for_output(path, &error);
     let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(path)?);
     let mut writer = Writer::new(format, &mut out);
     let (mut batch, mut written) = (Vec::new(), 0);

@@ -98,7 +98,7 @@ impl TraceReader {
             #[cfg(feature = "files")]
             gathered: Vec::new(),
             #[cfg(feature = "files")]
-            inputs: Outputs::of_reader(),
+            inputs: Outputs::for_reader(),
         };
         reader.refresh();
         Ok(reader)
@@ -226,7 +226,7 @@ pub(crate) const SIDE_BY_SIDE: usize = 32;
 /// Protects the files from being replaced while they are read, and registers them with the current command.
 #[cfg(feature = "files")]
 pub(crate) fn hold_inputs(files: &[PathBuf]) -> Result<Outputs, TraceError> {
-    let inputs = Outputs::of_reader();
+    let inputs = Outputs::for_reader();
     for path in files {
         note_input(path)?;
         inputs.measure(path, &[])?;

@@ -165,7 +165,7 @@ fn samples() -> [(&'static str, Vec<u8>); 7] {
 }
 
 #[test]
-fn sample_files_are_what_the_encoders_say() {
+fn sample_files_match_the_encoders() {
     for (name, bytes) in samples() {
         reading::assert_is_sample(name, &bytes);
     }
@@ -277,7 +277,7 @@ fn streams() -> Vec<Access> {
 }
 
 #[test]
-fn objects_never_lie_over_each_other() {
+fn objects_never_overlap() {
     let accesses = popular();
     for bytes in [oracle(&accesses, false), lcs(1, 8_192, &accesses)] {
         let (records, meta) = read(&bytes, None, false).unwrap();
@@ -307,7 +307,7 @@ fn requests_that_follow_each_other_prove_addresses() {
 }
 
 #[test]
-fn an_analysis_says_nothing_of_the_places_of_objects() {
+fn an_analysis_omits_offsets_of_objects() {
     let report_of = |accesses: &[Access]| {
         let (records, meta) = read(&oracle(accesses, false), None, false).unwrap();
         let mut analysis = Analysis::new(Options::default()).unwrap();
@@ -490,7 +490,7 @@ fn srt_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn what_a_format_does_not_say_is_not_zero() {
+fn missing_fields_are_null_not_zero() {
     for (name, bytes) in samples().iter().filter(|(name, _)| !name.starts_with("srt")) {
         let (records, meta) = read(bytes, None, false).unwrap();
         assert!(records.iter().all(|r| r.response_ns == NOT_RECORDED && r.wait_ns == NOT_RECORDED), "{name}");

@@ -35,7 +35,7 @@ fn all(mut requests: Requests) -> Vec<Recorded> {
 }
 
 #[test]
-fn all_who_follow_a_trace_are_given_the_whole_of_it() {
+fn every_follower_receives_the_whole_trace() {
     let folder = Folder::new("following");
     let path = folder.file("t.parquet");
     store(&path);

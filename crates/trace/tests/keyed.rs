@@ -95,7 +95,7 @@ fn bailian_counts_seconds_and_blocks_of_16_tokens() {
 }
 
 #[test]
-fn blocks_of_tokens_are_proved_or_asked_for() {
+fn token_block_sizes_are_inferred_or_requested() {
     for tokens in [16, 64, 100, 512] {
         let (records, _) = open(&rows(tokens, ""), &ReadOptions::default()).unwrap();
         assert_eq!(u64::from(records[0].length_bytes), tokens);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_the_header_has_them() {
+    fn field_offsets_match_the_kernel_header() {
         let info = info(128, 1 << 20);
         assert_eq!(info[INFO_ID..INFO_ID + 4], ANY_DEVICE.to_ne_bytes());
         assert_eq!(info[24..32], (IOCTL_ENCODE | USER_COPY).to_ne_bytes());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_what_its_description_says() {
+    fn a_request_decodes_its_descriptor() {
         let of = |flags: u32, sectors: u32, start: u64| {
             let bytes = Bytes(Vec::new()).u32(flags).u32(sectors).u64(start).u64(0);
             described(&bytes.whole())

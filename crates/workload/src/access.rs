@@ -37,7 +37,7 @@ pub struct AccessLine {
     #[serde(default, rename = "delay", with = "duration_u64")]
     pub delay_ns: u64,
     /// Consecutive requests in a burst of the line, 1 or more.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub burst: u32,
     /// Offsets are multiples of this; if `None`, of the sector.
     #[serde(default, rename = "align", with = "bytes_u32_option", skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ fn all() -> f64 {
     100.0
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

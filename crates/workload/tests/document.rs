@@ -130,7 +130,7 @@ fn a_refused_value_is_named_with_its_line() {
 }
 
 #[test]
-fn a_syntax_error_knows_its_line() {
+fn a_syntax_error_names_its_line() {
     let error = error_with("segments = 4", "segments = = 4");
     assert_eq!(error.line, Some(15));
     let text = error.to_string();

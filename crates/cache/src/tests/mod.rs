@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_who_knows_the_future_has_more_hits(
+    fn belady_has_the_highest_hit_rate(
         capacity in 1u64..4,
         ids in prop::collection::vec(0u32..7, 1..14),
     ) {

@@ -43,8 +43,8 @@ impl Resolver<'_> {
         parts: &Parts,
     ) -> Result<Controller, InputError> {
         let own = table.cloned().unwrap_or_default();
-        let mut time = |given: Option<DurationNs>, key: &str, rule: &str, usual: DurationNs| {
-            let time = self.or(given, key, rule, usual);
+        let mut time = |stated: Option<DurationNs>, key: &str, rule: &str, usual: DurationNs| {
+            let time = self.or(stated, key, rule, usual);
             ns(self, key, time)
         };
         let no_time = ("a controller that takes no time", DurationNs(0));

@@ -18,9 +18,9 @@ pub struct NamedLevel {
 impl NamedLevel {
     /// Returns all levels; K+M and dRAID by an example each.
     pub fn all() -> impl Iterator<Item = NamedLevel> {
-        let of_files = std::iter::once(LevelName::Jbod).chain(Level::ALL.iter().copied().map(LevelName::Of));
+        let of_files = std::iter::once(LevelName::Jbod).chain(Level::ALL.iter().copied().map(LevelName::LimitScope));
         let spanned = Level::ALL.iter().filter(|level| level.rules().has_spans);
-        let spanned = spanned.map(|&level| NamedLevel { in_files: LevelName::Of(level), is_spanned: true });
+        let spanned = spanned.map(|&level| NamedLevel { in_files: LevelName::LimitScope(level), is_spanned: true });
         of_files.map(|in_files| NamedLevel { in_files, is_spanned: false }).chain(spanned)
     }
 
@@ -32,8 +32,8 @@ impl NamedLevel {
         if let Some(in_files) = LevelName::parse(text) {
             return Ok(NamedLevel { in_files, is_spanned: false });
         }
-        let known = NamedLevel::all().find(|level| level.is_spanned && level.name() == text);
-        known.ok_or_else(|| {
+        let named_level = NamedLevel::all().find(|level| level.is_spanned && level.name() == text);
+        named_level.ok_or_else(|| {
             let forms: Vec<String> = NamedLevel::all().map(NamedLevel::form).collect();
             format!("level: {}; allowed: {}", quoted(text), forms.join(", "))
         })
@@ -60,19 +60,19 @@ impl NamedLevel {
 
     /// Returns its name: `raid5`, `4+2`, `raid60`.
     pub fn name(self) -> String {
-        self.of_spans(self.in_files.name())
+        self.with_spans(self.in_files.name())
     }
 
     /// Returns its name, with letters in place of counts that can be chosen: `K+M`.
     pub fn form(self) -> String {
         let form = match self.in_files {
             LevelName::Jbod => self.in_files.name(),
-            LevelName::Of(level) => level.form().to_owned(),
+            LevelName::LimitScope(level) => level.form().to_owned(),
         };
-        self.of_spans(form)
+        self.with_spans(form)
     }
 
-    fn of_spans(self, name: String) -> String {
+    fn with_spans(self, name: String) -> String {
         if self.is_spanned { name + "0" } else { name }
     }
 
@@ -80,8 +80,8 @@ impl NamedLevel {
     /// from the number of drives.
     pub fn choice(self) -> Option<Choice> {
         match self.in_files {
-            LevelName::Of(level) if !self.is_spanned => Some(level.rules().choice),
-            LevelName::Of(_) | LevelName::Jbod => None,
+            LevelName::LimitScope(level) if !self.is_spanned => Some(level.rules().choice),
+            LevelName::LimitScope(_) | LevelName::Jbod => None,
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
             assert_eq!(NamedLevel::parse(&level.name()), Ok(level));
         }
         let raid60 = NamedLevel::parse("raid60").unwrap();
-        assert_eq!((raid60.in_files, raid60.choice()), (LevelName::Of(Level::Raid6), None));
+        assert_eq!((raid60.in_files, raid60.choice()), (LevelName::LimitScope(Level::Raid6), None));
         let error = NamedLevel::parse("raid100").unwrap_err();
         assert_eq!(
             error,

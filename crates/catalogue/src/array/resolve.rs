@@ -90,13 +90,13 @@ impl Changes {
 
     /// Returns the first change that is set, by its name among a run's options.
     pub(crate) fn first(&self) -> Option<&'static str> {
-        let asked = [
+        let set_options = [
             ("drives", self.drives.is_some()),
             ("drive", self.drive.is_some()),
             ("level", self.level.is_some()),
             ("usable", self.usable.is_some()),
         ];
-        asked.into_iter().find_map(|(name, is_asked)| is_asked.then_some(name))
+        set_options.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 }
 
@@ -132,13 +132,13 @@ fn resolve_usable(
     find: &FindDrive,
 ) -> Result<ResolvedArray, InputError> {
     // Each drive is completed only once for all arrays that are tried.
-    let known: RefCell<HashMap<String, ResolvedDevice>> = RefCell::default();
+    let device_cache: RefCell<HashMap<String, ResolvedDevice>> = RefCell::default();
     let find = |name: &str| {
-        if let Some(drive) = known.borrow().get(name) {
+        if let Some(drive) = device_cache.borrow().get(name) {
             return Ok(drive.clone());
         }
         let drive = find(name)?;
-        known.borrow_mut().insert(name.to_owned(), drive.clone());
+        device_cache.borrow_mut().insert(name.to_owned(), drive.clone());
         Ok(drive)
     };
     let (mut count, mut largest, mut refused) = (1, 0, None);

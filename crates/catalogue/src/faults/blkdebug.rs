@@ -5,7 +5,7 @@
 //! starts in state 1. Most events of QEMU happen within its image formats: a device sees none of them, and they are
 //! rejected by name.
 
-use headstack_sim::faults::{At, Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, Timed, Trigger};
+use headstack_sim::faults::{Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, StrikeTime, Timed, Trigger};
 use headstack_workload::{DurationNs, InputError};
 
 /// Size of a sector in QEMU.
@@ -82,9 +82,9 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
 }
 
 /// An error: the line, the key and the allowed values.
-type Wrong<'t> = (usize, &'t str, String);
+type LineError<'t> = (usize, &'t str, String);
 
-fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
+fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
     let (mut event, mut errno, mut iotype, mut ranges) = (None, Errno::Io, None, Vec::new());
     let mut trigger = Trigger::default();
     for &(line, key, value) in &rule.keys {
@@ -111,16 +111,16 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
         }
     }
     let Some(event) = event else { return Err((rule.line, "event", "this key is missing".to_owned())) };
-    trigger.at = event.map(|kind| At::Request(first(kind)));
+    trigger.at = event.map(|kind| StrikeTime::Request(first(kind)));
     if trigger == Trigger::default() {
-        trigger.at = Some(At::Time(DurationNs(0)));
+        trigger.at = Some(StrikeTime::Time(DurationNs(0)));
     }
     let kinds = iotype.map_or_else(all_kinds, |kind| vec![kind]);
     let fault = Fault::Errno { ranges, errno, kinds, time: None, unflushed: None, percent: None };
     Ok(Timed { from: None, until: None, lasts: None, trigger, fault })
 }
 
-fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
+fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, LineError<'t>> {
     let (mut event, mut to) = (None, None);
     // It happens each time its event does in its state.
     let mut trigger = Trigger::default();

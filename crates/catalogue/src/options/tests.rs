@@ -16,7 +16,7 @@ fn applied(draft: &Draft, chosen: &[(&str, &str)]) -> Result<Draft, String> {
 }
 
 #[test]
-fn options_change_what_they_name_in_whatever_order() {
+fn options_apply_in_any_order() {
     let drive = draft("cheetah-x15-36lp", "random-read-4k");
     let chosen = [
         ("think", "exponential:2ms"),

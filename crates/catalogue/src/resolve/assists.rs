@@ -94,9 +94,9 @@ impl Resolver<'_> {
         }))
     }
 
-    fn sequential(&mut self, given: Option<Bytes>, key: &str) -> Result<u64, InputError> {
+    fn sequential(&mut self, stated_bytes: Option<Bytes>, key: &str) -> Result<u64, InputError> {
         let rule = "sequential runs that bypass the cache (low confidence)";
-        Ok(self.given_or(given, key, rule, |_| Ok(Bytes(SEQUENTIAL_BYTES)))?.0)
+        Ok(self.given_or(stated_bytes, key, rule, |_| Ok(Bytes(SEQUENTIAL_BYTES)))?.0)
     }
 
     /// Returns the bands of a shingled drive.

@@ -226,8 +226,9 @@ impl Check<'_> {
             ("seek.three_parameter", seek.three_parameter.is_some()),
             ("seek.constant", seek.constant.is_some()),
         ];
-        let given: Vec<&str> = curves.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
-        if let [first, second, ..] = given[..] {
+        let stated_curves: Vec<&str> =
+            curves.iter().filter(|(_, stated_curves)| *stated_curves).map(|(key, _)| *key).collect();
+        if let [first, second, ..] = stated_curves[..] {
             return self.fail(second, format!("{first} is also given; one curve is allowed"));
         }
         for (index, (_, time)) in seek.points.iter().flatten().enumerate() {

@@ -100,13 +100,13 @@ impl Resolver<'_> {
     /// Returns spin-down and spin-up.
     fn spin_changes(&mut self, table: &PowerTable, to_anchor: f64) -> Result<(SpinChange, SpinChange), InputError> {
         let anchor = &POWER_ANCHOR;
-        let mut energy = |given: Option<f64>, key: &str, joules: f64| {
-            self.given_or(given, key, AS_ANCHOR, |_| Ok(round(to_anchor * joules)))
+        let mut energy = |stated_value: Option<f64>, key: &str, joules: f64| {
+            self.given_or(stated_value, key, AS_ANCHOR, |_| Ok(round(to_anchor * joules)))
         };
         let down_joules = energy(table.spin_down_j, "power.spin_down_j", anchor.spin_down_j)?;
         let up_joules = energy(table.spin_up_j, "power.spin_up_j", anchor.spin_up_j)?;
-        let mut time = |given: Option<DurationNs>, key: &str, usual: DurationNs| {
-            self.given_or(given, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
+        let mut time = |stated_value: Option<DurationNs>, key: &str, usual: DurationNs| {
+            self.given_or(stated_value, key, "as the Ultrastar 36Z15", |_| Ok(usual)).map(ns)
         };
         let down_ns = time(table.spin_down, "power.spin_down", anchor.spin_down)?;
         let up_ns = time(table.spin_up, "power.spin_up", anchor.spin_up)?;

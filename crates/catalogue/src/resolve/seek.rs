@@ -122,9 +122,9 @@ impl Resolver<'_> {
 }
 
 /// Geometries that are remembered: more than the kinds of drives in an array.
-const REMEMBERED: usize = 16;
+const CACHE_ENTRIES: usize = 16;
 
-static KNOWN: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
+static STROKES_CACHE: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
 
 /// Zones, which determine the distances.
 #[derive(PartialEq)]
@@ -153,8 +153,8 @@ impl Strokes {
             heads: geometry.heads,
             zones: geometry.zones.iter().map(zone).collect(),
         };
-        let known = || KNOWN.lock().expect("nothing panics that holds it");
-        if let Some(strokes) = known().iter().find(|strokes| strokes.zones == zones) {
+        let strokes_cache = || STROKES_CACHE.lock().expect("nothing panics that holds it");
+        if let Some(strokes) = strokes_cache().iter().find(|strokes| strokes.zones == zones) {
             return Arc::clone(strokes);
         }
         let strokes = Arc::new(Strokes {
@@ -163,11 +163,11 @@ impl Strokes {
             means: Default::default(),
             zones,
         });
-        let mut known = known();
-        if known.len() == REMEMBERED {
-            known.remove(0);
+        let mut strokes_cache = strokes_cache();
+        if strokes_cache.len() == CACHE_ENTRIES {
+            strokes_cache.remove(0);
         }
-        known.push(Arc::clone(&strokes));
+        strokes_cache.push(Arc::clone(&strokes));
         strokes
     }
 

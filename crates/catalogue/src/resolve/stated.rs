@@ -50,9 +50,9 @@ pub(super) struct Solved {
 }
 
 /// Files that are remembered with their solutions: a sweep resolves the same drive repeatedly.
-const REMEMBERED: usize = 64;
+const CACHE_ENTRIES: usize = 64;
 
-static KNOWN: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
+static SOLUTIONS_CACHE: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
 
 /// Fills in missing values of a file so that the drive meets the figures that the file states.
 pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, InputError> {
@@ -60,8 +60,8 @@ pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, Inp
     if file.stated.random_read.is_none() && file.stated.random_write.is_none() {
         return Ok(solved);
     }
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, solved)) = known().iter().find(|(other, _)| other == file) {
+    let solutions_cache = || SOLUTIONS_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, solved)) = solutions_cache().iter().find(|(other, _)| other == file) {
         return Ok(solved.clone());
     }
     check(document, file)?;
@@ -72,11 +72,11 @@ pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, Inp
     if let Some(stated) = file.stated.random_write {
         solver.writes(stated)?;
     }
-    let mut known = known();
-    if known.len() == REMEMBERED {
-        known.remove(0);
+    let mut solutions_cache = solutions_cache();
+    if solutions_cache.len() == CACHE_ENTRIES {
+        solutions_cache.remove(0);
     }
-    known.push((file.clone(), solved.clone()));
+    solutions_cache.push((file.clone(), solved.clone()));
     Ok(solved)
 }
 

@@ -227,13 +227,14 @@ impl Resolver<'_> {
         collection: Collection,
     ) -> Result<Steady, InputError> {
         let table = &self.file.flash;
-        let given = [
+        let stated_keys = [
             ("flash.raw", table.raw.is_some()),
             ("flash.over_provisioning", table.over_provisioning.is_some()),
             ("flash.blocks_per_plane", table.blocks_per_plane.is_some()),
         ];
-        let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
-        if let [first, second, ..] = given[..] {
+        let stated_keys: Vec<&str> =
+            stated_keys.iter().filter(|(_, stated_keys)| *stated_keys).map(|(key, _)| *key).collect();
+        if let [first, second, ..] = stated_keys[..] {
             return self.fail(second, format!("not allowed with {first}"));
         }
         if let Some(share) = table.over_provisioning

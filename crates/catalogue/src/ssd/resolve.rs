@@ -96,8 +96,8 @@ impl Resolver<'_> {
         Err(self.document.error(key, message))
     }
 
-    fn needed<T>(&self, given: Option<T>, key: &str, why: &str) -> Result<T, InputError> {
-        given.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
+    fn needed<T>(&self, stated_value: Option<T>, key: &str, why: &str) -> Result<T, InputError> {
+        stated_value.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
     }
 
     /// Returns the required keys, other than `key`, that this file does not state.
@@ -114,8 +114,8 @@ impl Resolver<'_> {
     }
 
     /// Returns the value in the file, else `value`, which is recorded with its rule.
-    pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
-        given.unwrap_or_else(|| {
+    pub(super) fn or<T: Serialize>(&mut self, stated_value: Option<T>, key: &str, rule: &str, value: T) -> T {
+        stated_value.unwrap_or_else(|| {
             self.derived.push(Derived::new(key, &value, rule));
             value
         })
@@ -123,12 +123,12 @@ impl Resolver<'_> {
 
     pub(super) fn time(
         &mut self,
-        given: Option<DurationNs>,
+        stated_value: Option<DurationNs>,
         key: &str,
         rule: &str,
         value: DurationNs,
     ) -> Result<u64, InputError> {
-        let time = self.or(given, key, rule, value);
+        let time = self.or(stated_value, key, rule, value);
         u64::try_from(time.0).or_else(|_| self.fail(key, format!("{time} is negative; 0ms or more is allowed")))
     }
 
@@ -199,9 +199,9 @@ impl Resolver<'_> {
         let pages_per_block = self.or(table.pages_per_block, "flash.pages_per_block", usual, figures.pages_per_block);
         let page = self.or(table.page, "flash.page", usual, figures.page);
         let dies = u32::try_from(usual_raw(capacity.logical_bytes) / figures.die.0).unwrap_or(u32::MAX).max(1);
-        let known = table.dies_per_channel.map_or(dies, |each| dies.div_ceil(each.max(1)));
+        let chips = table.dies_per_channel.map_or(dies, |each| dies.div_ceil(each.max(1)));
         let channels =
-            self.or(table.channels, "flash.channels", "C usual for its interface", self.channels().min(known));
+            self.or(table.channels, "flash.channels", "C usual for its interface", self.channels().min(chips));
         let rule = "C as many dies as the capacity needs";
         let each = dies.div_ceil(channels.max(1));
         Ok(Flash {
@@ -333,7 +333,9 @@ impl Resolver<'_> {
         let table = &self.file.interface;
         let kind = self.needed(table.kind, "interface.kind", "nvme, sata and sas are allowed")?;
         let pcie = [("interface.generation", table.generation), ("interface.lanes", table.lanes)];
-        if let Some((key, _)) = pcie.iter().find(|(_, given)| given.is_some() && kind != SsdInterfaceKind::Nvme) {
+        if let Some((key, _)) =
+            pcie.iter().find(|(_, stated_value)| stated_value.is_some() && kind != SsdInterfaceKind::Nvme)
+        {
             return self.fail(key, "only nvme has this key");
         }
         let (read_ns_per_byte, write_ns_per_byte) = match (table.read_ns_per_byte, table.write_ns_per_byte) {

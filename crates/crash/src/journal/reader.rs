@@ -136,9 +136,9 @@ fn add(
 
 fn answered(recording: &mut Recording, numbered: &mut [Numbered], head: Head) -> Result<(), String> {
     let fate = if head.flags & FAILED == 0 { Fate::Acknowledged } else { Fate::Failed(head.errno) };
-    let known = usize::try_from(head.number).ok().and_then(|number| numbered.get_mut(number));
-    let known = known.ok_or_else(|| format!("answers request {}, which was not recorded", head.number))?;
-    let event = match std::mem::replace(known, Numbered::Answered) {
+    let entry = usize::try_from(head.number).ok().and_then(|number| numbered.get_mut(number));
+    let entry = entry.ok_or_else(|| format!("answers request {}, which was not recorded", head.number))?;
+    let event = match std::mem::replace(entry, Numbered::Answered) {
         Numbered::Change(change) => Event::Changed(change, fate),
         Numbered::Flush(flush) => Event::Flushed(flush, fate),
         Numbered::Answered => return Err(format!("answers request {} again", head.number)),

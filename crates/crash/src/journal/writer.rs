@@ -220,15 +220,15 @@ impl JournalWriter {
     }
 
     fn numbered(&self, head: Head, data: &[u8]) -> io::Result<u64> {
-        self.put(head, data, true).map(|(number, _)| number)
+        self.append(head, data, true).map(|(number, _)| number)
     }
 
     /// Adds a record; returns where it ends, in bytes of all records.
     fn add(&self, head: Head, carried: &[u8]) -> io::Result<u64> {
-        self.put(head, carried, false).map(|(_, end_bytes)| end_bytes)
+        self.append(head, carried, false).map(|(_, end_bytes)| end_bytes)
     }
 
-    fn put(&self, mut head: Head, carried: &[u8], takes_number: bool) -> io::Result<(u64, u64)> {
+    fn append(&self, mut head: Head, carried: &[u8], takes_number: bool) -> io::Result<(u64, u64)> {
         head.carried_bytes = u32::try_from(carried.len())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a record carries less than 4 GiB"))?;
         let mut queue = self.queue();
@@ -355,7 +355,7 @@ mod tests {
         let (done, heard) = channel();
         std::thread::scope(|scope| {
             scope.spawn(|| done.send(journal.write(0, 0, &data, false).unwrap()).unwrap());
-            assert!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "a fourth has no room beside its heads");
+            assert!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "a fourth does not fit with its heads");
             assert!(journal.queue().bytes.len() <= QUEUE_BYTES);
             journal.queue().bytes.clear();
             journal.shared.emptied.notify_all();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_cannot_be_written_says_so_to_everybody() {
+    fn a_journal_write_failure_reaches_every_writer() {
         let journal = idle();
         journal.write(0, 0, &[1; 512], false).unwrap();
         drain(&journal.shared, File::open("/dev/null").unwrap());

@@ -68,7 +68,7 @@ fn levels_map_to_their_kinds() {
 }
 
 #[test]
-fn policies_without_a_counterpart_are_named_with_what_is_taken() {
+fn unsupported_policies_are_reported_with_their_substitute() {
     let policy = |number: u32| {
         let queue = format!("disksim_ioqueue {{ Scheduling policy = {number} }}");
         let drive = only(&disk(&[("Scheduler", &queue)]));
@@ -256,7 +256,7 @@ fn every_parameter_is_mapped_or_named_as_unmapped() {
 }
 
 #[test]
-fn sources_name_file_and_line_and_reasons_tell_neutral_values() {
+fn sources_name_file_and_line_and_neutral_values() {
     let drive = only(&disk(&[]));
     assert_eq!(drive.sources["geometry.heads"], "A toy:2");
     assert_eq!(drive.sources["overheads.read_hit_ns"], "A toy:49, A toy:50");
@@ -277,7 +277,7 @@ fn unknown_parameters_are_warned_about() {
 }
 
 #[test]
-fn reads_without_arm_movement_take_the_firmwares_time_where_writes_show_it() {
+fn reads_without_arm_movement_take_the_firmware_time_derived_from_writes() {
     let settled = |level: &str| {
         let drive = only(&disk(&[("Fast write level", level)])).description;
         (drive.overheads.read_settled_min_ns, drive.overheads.write_hit_ns)

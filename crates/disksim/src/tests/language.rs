@@ -209,7 +209,7 @@ fn deep_nesting_is_refused_not_overflowed() {
 }
 
 #[test]
-fn a_cut_off_file_is_refused_wherever_it_ends() {
+fn a_truncated_file_is_refused_at_any_length() {
     let text = disk(&[]);
     let end = text.trim_end().len();
     for cut in (1..end).filter(|&cut| text.is_char_boundary(cut)) {

@@ -138,7 +138,7 @@ impl Layout {
                     0 => None,
                     count => self.directories.get(copy as usize % count),
                 };
-                (0..self.files).map(|file| within(directory, &made(format, job, copy, file))).collect()
+                (0..self.files).map(|file| within(directory, &expanded_name(format, job, copy, file))).collect()
             }
         }
     }
@@ -203,7 +203,7 @@ fn within(directory: Option<&String>, name: &str) -> String {
     }
 }
 
-fn made(format: &str, job: &str, copy: u32, file: u64) -> String {
+fn expanded_name(format: &str, job: &str, copy: u32, file: u64) -> String {
     format
         .replace("$jobnum", &copy.to_string())
         .replace("$filenum", &file.to_string())

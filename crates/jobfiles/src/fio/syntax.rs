@@ -160,7 +160,7 @@ fn setting(content: &str, place: Place, environment: Environment) -> Result<Sett
         Some((name, value)) => (name.trim_end(), Some(value.trim())),
         None => (content, None),
     };
-    let option = known(name, &place)?;
+    let option = option_named(name, &place)?;
     let implied = match option.kind {
         Kind::Flag => Some("1"),
         Kind::TextOrNone => Some(""),
@@ -174,7 +174,7 @@ fn setting(content: &str, place: Place, environment: Environment) -> Result<Sett
     Ok(Setting { option, written_name: name.to_owned(), written, value, place })
 }
 
-fn known(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {
+fn option_named(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {
     options::find(name).ok_or_else(|| {
         let names = options::all().flat_map(|(option, aliases)| std::iter::once(option.name).chain(aliases));
         let close = nearest(name, names, 3);
@@ -315,7 +315,7 @@ pub(super) fn read_arguments(arguments: &[String], environment: Environment) -> 
             line.of_program.push((name.to_owned(), place));
             continue;
         }
-        let option = known(name, &place)?;
+        let option = option_named(name, &place)?;
         let takes_next = !content.contains('=') && !matches!(option.kind, Kind::Flag | Kind::TextOrNone);
         let content = match rest.next_if(|_| takes_next) {
             Some((_, value)) => format!("{name}={value}"),

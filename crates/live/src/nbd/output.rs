@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use crate::budget::Share;
-use crate::stream::{Patience, Stream};
+use crate::stream::{ClientTimeout, Stream};
 use crate::wall::step_behind_the_clock;
 
 /// Longest reply that is sent at once; a longer copy would delay other replies, so the connection's own thread sends
@@ -29,7 +29,7 @@ pub struct Output {
     /// Signals that the sender has work, or room was made.
     changed: Condvar,
     /// Patience with a slow client.
-    patience: Patience,
+    patience: ClientTimeout,
     /// Whether the handshake is over: then the client is not displaced for others.
     agreed: AtomicBool,
 }
@@ -72,7 +72,7 @@ struct State {
 
 impl Output {
     /// Creates the write side of `stream`.
-    pub fn new(stream: Stream, patience: Patience) -> Arc<Output> {
+    pub fn new(stream: Stream, patience: ClientTimeout) -> Arc<Output> {
         Arc::new(Output {
             stream,
             patience,
@@ -88,7 +88,7 @@ impl Output {
     }
 
     /// Patience with the client.
-    pub fn patience(&self) -> &Patience {
+    pub fn patience(&self) -> &ClientTimeout {
         &self.patience
     }
 

@@ -20,7 +20,7 @@ use crate::clock::{Clock, SPIN_NS, now_ns};
 use crate::target_map::TargetMap;
 use crate::waker::Waker;
 
-pub use done::Done;
+pub use done::Completion;
 pub use nbd::Nbd;
 pub use null::{Null, WHOLE};
 pub use passthrough::Passthrough;
@@ -61,8 +61,8 @@ pub enum Wait {
 #[inline]
 fn await_by(
     wait: Wait,
-    done: &mut Vec<Done>,
-    mut pass: impl FnMut(Option<u64>, &mut Vec<Done>) -> Result<(), LoadError>,
+    done: &mut Vec<Completion>,
+    mut pass: impl FnMut(Option<u64>, &mut Vec<Completion>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     match wait {
         Wait::One if done.is_empty() => pass(None, done),
@@ -209,7 +209,7 @@ impl Engine {
     /// # Errors
     /// When the kernel accepts no more requests.
     #[inline]
-    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, clock: &Clock, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         match self {
             Engine::Ring(ring) => ring.drive(wait, done),
             Engine::Psync(psync) => psync.drive(wait, done),

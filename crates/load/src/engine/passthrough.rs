@@ -10,7 +10,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::flushes::Flushes;
 use super::ring::{self, Batch};
-use super::{Done, Setup, Wait, await_by};
+use super::{Completion, Setup, Wait, await_by};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::nvme::{Command, Namespace, TrimRange, result_of};
@@ -169,7 +169,7 @@ impl Passthrough {
     }
 
     #[inline]
-    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), LoadError> {
         await_by(wait, done, |at_most_ns, done| {
             self.batch = Batch::FIRST;
             ring::enter(&mut self.ring, at_most_ns, &self.name)?;
@@ -179,7 +179,7 @@ impl Passthrough {
     }
 
     #[inline]
-    fn reap(&mut self, done: &mut Vec<Done>) {
+    fn reap(&mut self, done: &mut Vec<Completion>) {
         let mut is_woken = false;
         for entry in self.ring.completion() {
             let (data, said) = (entry.user_data(), entry.result());
@@ -189,7 +189,7 @@ impl Passthrough {
             } else if data & WAKE != 0 {
                 is_woken = true;
             } else {
-                done.push(Done { slot, result: result_of(said, self.lengths[slot as usize]) });
+                done.push(Completion { slot, result: result_of(said, self.lengths[slot as usize]) });
                 if !self.long.is_empty() {
                     self.long.retain(|long| long.0 != slot);
                 }

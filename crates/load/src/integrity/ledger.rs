@@ -230,7 +230,7 @@ impl Entry {
     }
 
     /// Oldest generation that may be read after a power loss.
-    pub(super) fn kept(&self, flushed: u32) -> Generation {
+    pub(super) fn oldest_durable(&self, flushed: u32) -> Generation {
         let state = self.state.load(Ordering::Acquire);
         let kept = if state >> EPOCH_SHIFT <= flushed { &self.floor } else { &self.durable };
         let durable = Generation(self.durable.load(Ordering::Acquire));

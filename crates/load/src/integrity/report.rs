@@ -223,7 +223,7 @@ impl IntegrityReport {
     }
 
     /// Returns the report as results print it, for blocks of `block_bytes`.
-    pub fn told(&self, block_bytes: u32) -> Integrity {
+    pub fn to_integrity(&self, block_bytes: u32) -> Integrity {
         Integrity {
             block_bytes,
             checked: self.checked.count,

@@ -36,10 +36,10 @@ pub struct Export {
     is_written: bool,
     /// Whether every write is on stable storage when it completes.
     is_durable: bool,
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleConnections>,
 }
 
-struct Idle {
+struct IdleConnections {
     connections: Vec<Connection>,
     in_use: u32,
 }
@@ -68,7 +68,7 @@ impl Export {
             connections: connections.max(1),
             is_written,
             is_durable,
-            idle: Mutex::new(Idle { connections: vec![connection], in_use: 0 }),
+            idle: Mutex::new(IdleConnections { connections: vec![connection], in_use: 0 }),
         };
         if is_written && export.can(transmission::READ_ONLY) {
             return Err(refused("is a read-only export".to_owned()));
@@ -124,12 +124,12 @@ impl Export {
         (carries && request.length_bytes > self.terms.maximum_bytes).then_some(libc::EMSGSIZE)
     }
 
-    /// Whether `given` names the export as one that may be overwritten: by its address as given, or by its own name.
-    pub fn is_named(&self, given: &str) -> bool {
-        let given = given.trim();
-        given == self.name
-            || (!given.is_empty() && given == self.address.export)
-            || Address::parse(given).is_ok_and(|address| address == self.address)
+    /// Whether `name_given` names the export as one that may be overwritten: by its address as given, or by its own name.
+    pub fn is_named(&self, name_given: &str) -> bool {
+        let name_given = name_given.trim();
+        name_given == self.name
+            || (!name_given.is_empty() && name_given == self.address.export)
+            || Address::parse(name_given).is_ok_and(|address| address == self.address)
     }
 
     /// Returns a connection for one thread: an idle one, or a new one.

@@ -23,7 +23,7 @@ pub struct Agreed {
 /// # Errors
 /// The reason in words.
 pub fn hold(stream: &mut (impl Read + Write), export: &str) -> Result<Agreed, String> {
-    let mut talk = Talk { stream };
+    let mut talk = Negotiation { stream };
     talk.greet()?;
     let framing = if talk.agrees(option::EXTENDED_HEADERS)? {
         Framing::Extended
@@ -35,7 +35,7 @@ pub fn hold(stream: &mut (impl Read + Write), export: &str) -> Result<Agreed, St
     Ok(Agreed { terms: talk.go(export)?, framing })
 }
 
-struct Talk<'s, S> {
+struct Negotiation<'s, S> {
     stream: &'s mut S,
 }
 
@@ -58,7 +58,7 @@ impl OptionReply {
     }
 }
 
-fn told(error: io::Error) -> String {
+fn describe_io_error(error: io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             "its server does not answer; it may have reached its limit of clients".to_owned()
@@ -72,10 +72,10 @@ fn word(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[..4].try_into().expect("four bytes"))
 }
 
-impl<S: Read + Write> Talk<'_, S> {
+impl<S: Read + Write> Negotiation<'_, S> {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], String> {
         let mut bytes = [0; N];
-        self.stream.read_exact(&mut bytes).map_err(told)?;
+        self.stream.read_exact(&mut bytes).map_err(describe_io_error)?;
         Ok(bytes)
     }
 
@@ -85,20 +85,20 @@ impl<S: Read + Write> Talk<'_, S> {
             return Err("the peer is not an NBD server".to_owned());
         }
         let style: [u8; 8] = self.bytes()?;
-        let told_flags = u16::from_be_bytes(self.bytes()?);
-        if style != wire::OPTION_MAGIC.to_be_bytes() || told_flags & wire::HANDSHAKE_FIXED_NEWSTYLE == 0 {
+        let server_flags = u16::from_be_bytes(self.bytes()?);
+        if style != wire::OPTION_MAGIC.to_be_bytes() || server_flags & wire::HANDSHAKE_FIXED_NEWSTYLE == 0 {
             return Err("its server supports only the old handshake; fixed newstyle is required".to_owned());
         }
-        let flags = u32::from(told_flags & (wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES));
-        self.stream.write_all(&flags.to_be_bytes()).map_err(told)
+        let flags = u32::from(server_flags & (wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES));
+        self.stream.write_all(&flags.to_be_bytes()).map_err(describe_io_error)
     }
 
-    fn ask(&mut self, option: u32, data: &[u8]) -> Result<(), String> {
+    fn send_option(&mut self, option: u32, data: &[u8]) -> Result<(), String> {
         let mut message = wire::OPTION_MAGIC.to_be_bytes().to_vec();
         message.extend_from_slice(&option.to_be_bytes());
         message.extend_from_slice(&(data.len() as u32).to_be_bytes());
         message.extend_from_slice(data);
-        self.stream.write_all(&message).map_err(told)
+        self.stream.write_all(&message).map_err(describe_io_error)
     }
 
     fn answer(&mut self, option: u32) -> Result<OptionReply, String> {
@@ -109,7 +109,7 @@ impl<S: Read + Write> Talk<'_, S> {
             return Err("its server sent an invalid reply to an option".to_owned());
         }
         let mut data = vec![0; length];
-        self.stream.read_exact(&mut data).map_err(told)?;
+        self.stream.read_exact(&mut data).map_err(describe_io_error)?;
         let kind = word(&head[12..]);
         let reply = OptionReply { kind, data };
         match kind {
@@ -122,7 +122,7 @@ impl<S: Read + Write> Talk<'_, S> {
 
     /// Whether the server supports an optional feature.
     fn agrees(&mut self, option: u32) -> Result<bool, String> {
-        self.ask(option, &[])?;
+        self.send_option(option, &[])?;
         loop {
             let reply = self.answer(option)?;
             if reply.is_last() {
@@ -132,13 +132,13 @@ impl<S: Read + Write> Talk<'_, S> {
     }
 
     fn go(&mut self, export: &str) -> Result<Terms, String> {
-        let asked = [1u16.to_be_bytes(), info::BLOCK_SIZE.to_be_bytes()].concat();
-        self.ask(option::GO, &wire::named(export, &asked))?;
+        let request = [1u16.to_be_bytes(), info::BLOCK_SIZE.to_be_bytes()].concat();
+        self.send_option(option::GO, &wire::named(export, &request))?;
         let mut terms = Terms::default();
         loop {
             let reply = self.answer(option::GO)?;
             match reply.kind {
-                reply::INFO => hear(&mut terms, &reply.data)?,
+                reply::INFO => parse_info(&mut terms, &reply.data)?,
                 reply::ACK if terms.flags & transmission::HAS_FLAGS != 0 => return Ok(terms),
                 reply::ACK => return Err("its server does not describe the export".to_owned()),
                 reply::ERR_UNKNOWN => return Err(self.unknown(export)),
@@ -157,7 +157,7 @@ impl<S: Read + Write> Talk<'_, S> {
     /// The message that there is no such export; lists the existing ones if the server does.
     fn unknown(&mut self, export: &str) -> String {
         let mut names = Vec::new();
-        if self.ask(option::LIST, &[]).is_ok() {
+        if self.send_option(option::LIST, &[]).is_ok() {
             while let Ok(reply) = self.answer(option::LIST)
                 && !reply.is_last()
             {
@@ -173,9 +173,9 @@ impl<S: Read + Write> Talk<'_, S> {
     }
 }
 
-fn hear(terms: &mut Terms, told: &[u8]) -> Result<(), String> {
+fn parse_info(terms: &mut Terms, info: &[u8]) -> Result<(), String> {
     let short = || "its server's description of the export is truncated".to_owned();
-    let (kind, data) = told.split_at_checked(2).ok_or_else(short)?;
+    let (kind, data) = info.split_at_checked(2).ok_or_else(short)?;
     match u16::from_be_bytes([kind[0], kind[1]]) {
         info::EXPORT => {
             let data: [u8; 10] = data.try_into().map_err(|_| short())?;

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_what_identify_says() {
+    fn geometry_follows_identify() {
         let of_4k = Geometry::new(3, &page(1000, 2, [0, 0, 12, 0]), 5).unwrap();
         let expected = Geometry { namespace: 3, block_shift: 12, capacity_bytes: 4_096_000, longest_bytes: 131_072 };
         assert_eq!(of_4k, expected);

@@ -126,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_device_that_is_no_namespace_is_said_to_be_none() {
-        let said = Namespace::new(File::open("/dev/null").unwrap(), false).unwrap_err();
-        assert!(said.starts_with("is a character device and no NVMe namespace"), "{said}");
+    fn another_character_device_is_refused() {
+        let error = Namespace::new(File::open("/dev/null").unwrap(), false).unwrap_err();
+        assert!(error.starts_with("is a character device and no NVMe namespace"), "{error}");
     }
 }

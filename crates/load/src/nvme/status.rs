@@ -22,10 +22,10 @@ pub enum StatusScope {
 
 /// Converts the kernel's answer to a command into the result of a request of `bytes`.
 #[inline]
-pub fn result_of(said: i32, bytes: u32) -> i32 {
-    match said {
+pub fn result_of(kernel_result: i32, bytes: u32) -> i32 {
+    match kernel_result {
         0 => bytes as i32,
-        said if said > 0 => -(FIRST + (said & TYPE_AND_CODE)),
+        kernel_result if kernel_result > 0 => -(FIRST + (kernel_result & TYPE_AND_CODE)),
         errno => errno,
     }
 }
@@ -139,15 +139,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_says_is_a_length_an_error_of_its_own_or_a_status_in_words() {
+    fn kernel_results_decode_to_length_errno_or_nvme_status() {
         assert_eq!(result_of(0, 4096), 4096);
         assert_eq!(result_of(-libc::EINVAL, 4096), -libc::EINVAL);
         assert_eq!(status_of(libc::EINVAL), None);
         assert_eq!(status_of(4095), None);
         // With "do not retry", as drives report it.
         let out_of_range = result_of(0x4080, 4096);
-        let told = status_of(-out_of_range).unwrap();
-        assert_eq!(told, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));
+        let decoded = status_of(-out_of_range).unwrap();
+        assert_eq!(decoded, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));
         let unreadable = status_of(-result_of(0x281, 4096)).unwrap();
         assert_eq!(
             unreadable,

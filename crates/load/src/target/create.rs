@@ -44,7 +44,7 @@ pub(super) fn create(path: &str, bytes: u64, progress: &dyn Fn(f64) -> bool) -> 
         }
         _ => failure(error),
     })?;
-    let half_made = HalfMade(partial);
+    let half_made = UnfinishedFile(partial);
     fill(path, &file, &half_made.0, 0, bytes, progress)?;
     kernel::rename_new(&half_made.0, &directory.join(name)).map_err(failure)?;
     half_made.keep();
@@ -133,15 +133,15 @@ fn seed_of(path: &str) -> u64 {
 }
 
 /// A file that is removed unless it is kept, complete, under another name.
-struct HalfMade(PathBuf);
+struct UnfinishedFile(PathBuf);
 
-impl HalfMade {
+impl UnfinishedFile {
     fn keep(mut self) {
         self.0.clear();
     }
 }
 
-impl Drop for HalfMade {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
             // Nothing can be done about it here, and the original failure is reported.

@@ -113,14 +113,15 @@ fn check_same(path: &str, file: &File, number: Number) -> Result<(), LoadError> 
 /// number.
 fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String]) -> Result<(), LoadError> {
     let serials = block.serials(machine);
-    let names = |given: &String| {
-        let given = given.trim();
+    let names = |device_name: &String| {
+        let device_name = device_name.trim();
         // A path counts by what it leads to; anything else is a name, even if a file of that name exists.
         let leads_here = || {
-            given.contains('/')
-                && fs::metadata(given).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
+            device_name.contains('/')
+                && fs::metadata(device_name).is_ok_and(|metadata| Object::of(&metadata) == Object::Device(block.number))
         };
-        !given.is_empty() && (given == block.name || serials.iter().any(|serial| serial == given) || leads_here())
+        !device_name.is_empty()
+            && (device_name == block.name || serials.iter().any(|serial| serial == device_name) || leads_here())
     };
     if destroy.iter().any(names) {
         return Ok(());
@@ -128,7 +129,7 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
     let serial = serials.first().map(|serial| format!(" or by its serial number, {serial}")).unwrap_or_default();
     let mistaken = match destroy {
         [] => String::new(),
-        given => format!("; --destroy {} names another target", given.join(" ")),
+        device_name => format!("; --destroy {} names another target", device_name.join(" ")),
     };
     let name = &block.name;
     Err(refused(

@@ -10,7 +10,7 @@ use super::in_use::Uses;
 use super::machine::{Block, Machine};
 use super::object::{Number, Object};
 use super::refusals::{check_same, open_failure, refused};
-use super::stacked::{self, Behind};
+use super::stacked::{self, FileBacking};
 use super::{Access, Opened, Permission, create, kernel, openers};
 use crate::LoadError;
 
@@ -100,8 +100,8 @@ fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Resu
     }
     let canonical = fs::canonicalize(path).map_err(|error| open_failure(path, error, true))?;
     match stacked::behind(&machine, &canonical) {
-        Behind::Itself => Ok(()),
-        Behind::Files(files) => {
+        FileBacking::Itself => Ok(()),
+        FileBacking::Files(files) => {
             for behind in files {
                 let file = File::open(&behind).map_err(unknown)?;
                 let real = Object::of(&file.metadata().map_err(unknown)?);
@@ -112,8 +112,8 @@ fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Resu
             }
             Ok(())
         }
-        Behind::Unknown(kind, _) if allowed.contains(&kind) => Ok(()),
-        Behind::Unknown(kind, why) => {
+        FileBacking::Unknown(kind, _) if allowed.contains(&kind) => Ok(()),
+        FileBacking::Unknown(kind, why) => {
             Err(refused(path, format!("may be in use: {why}; to write it anyway, add --signature {kind}")))
         }
     }

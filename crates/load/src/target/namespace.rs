@@ -19,13 +19,13 @@ const MEMORY_ALIGN_BYTES: u32 = 4;
 /// An open namespace, and the cleanup when it is closed.
 pub(super) struct OpenNamespace {
     pub namespace: Arc<Namespace>,
-    _past: Option<PastTheCache>,
+    _past: Option<UncachedBlockDevice>,
 }
 
 /// The block device of a namespace that is written past its page cache, which is emptied at the end.
-struct PastTheCache(File);
+struct UncachedBlockDevice(File);
 
-impl Drop for PastTheCache {
+impl Drop for UncachedBlockDevice {
     fn drop(&mut self) {
         // Later reads of the block device then see the new contents; a vanished device has no cache.
         let _ = kernel::forget_device(&self.0);
@@ -59,7 +59,7 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
         Some(opened) if permission.write => {
             // Dirty cached pages would overwrite the measured data sooner or later.
             kernel::forget_device(&opened.file).map_err(failure)?;
-            Some(PastTheCache(opened.file.try_clone().map_err(failure)?))
+            Some(UncachedBlockDevice(opened.file.try_clone().map_err(failure)?))
         }
         _ => None,
     };
@@ -90,7 +90,7 @@ fn beside(
     permission: &Permission,
 ) -> Result<Opened, LoadError> {
     let mut permission = permission.clone();
-    let named = |given: &String| given.trim() == name || given.trim() == path;
+    let named = |signature_name: &String| signature_name.trim() == name || signature_name.trim() == path;
     if permission.destroy.iter().any(named) {
         permission.destroy.push(block.name.clone());
     }

@@ -45,8 +45,8 @@ pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadErr
 
 /// Fails unless `file` is the one that `metadata` describes: the path may name another by now.
 pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
-    let found = file.metadata().map_err(|error| open_failure(path, error, false))?;
-    if Object::of(&found) == Object::of(metadata) {
+    let opened_metadata = file.metadata().map_err(|error| open_failure(path, error, false))?;
+    if Object::of(&opened_metadata) == Object::of(metadata) {
         return Ok(());
     }
     Err(refused(path, "was replaced by another file while it was opened"))

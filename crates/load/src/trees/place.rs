@@ -177,10 +177,10 @@ impl Place {
 
     /// Whether it contains a tree of this kind, or none yet.
     pub fn is_of(&self, tree: &Tree, seed: u64, stamped: bool) -> bool {
-        let Marked { seed: known_seed, stamped: known_stamped, tree: known, .. } = &self.marked;
+        let Marked { seed: known_seed, stamped: known_stamped, tree: expected_marked, .. } = &self.marked;
         let as_known =
             |tree: &Tree| Tree { anchor: String::new(), name: String::new(), used_bytes: None, ..tree.clone() };
-        *known_seed == seed && *known_stamped == stamped && as_known(known) == as_known(tree)
+        *known_seed == seed && *known_stamped == stamped && as_known(expected_marked) == as_known(tree)
     }
 
     /// Whether this process created it.
@@ -195,8 +195,8 @@ impl Place {
 
     /// A hash that is specific to the place with this tree.
     pub fn hash(&self) -> u64 {
-        let known = Marked { runs: 0, ..self.marked.clone() };
-        XxHash3_64::oneshot(serde_json::to_string(&known).expect("a marker is plain data").as_bytes())
+        let expected_marked = Marked { runs: 0, ..self.marked.clone() };
+        XxHash3_64::oneshot(serde_json::to_string(&expected_marked).expect("a marker is plain data").as_bytes())
     }
 
     /// Last generation before those of this run.

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use headstack_jobfiles::trees::{Format, Operation, Tree, TreePhase};
 use headstack_result::RunResult;
 
-use super::format::{self, Goes};
+use super::format::{self, ProgressCallback};
 use super::pace::Paces;
+use super::phase_result::{judged_alone, phase_result};
 use super::pick::Picker;
 use super::place::Place;
 use super::shape::{SECTOR_BYTES, Shape};
 use super::spec::TreeSpec;
 use super::states::States;
-use super::tell::{judged_alone, told};
-use super::worker::{Common, Done, Grown, Worker};
+use super::worker::{Common, Grown, ThreadResults, Worker};
 use crate::clock::Time;
+use crate::synchronized_start::Start;
 use crate::threads::{WorkerContext, run_workers};
-use crate::together::Start;
 use crate::{LoadError, Progress};
 
 /// Creates or inspects the trees, runs the loads on them, and checks their data if requested; `progress` receives the
@@ -42,7 +42,7 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
     }
     let paces = Paces::new(phase, *seed)?;
     let (dones, ran) = load(spec, &trees, &paces, progress)?;
-    let mut result = told(spec, &paces, dones, &ran, notes);
+    let mut result = phase_result(spec, &paces, dones, &ran, notes);
     if phase.verify && !phase.loads.is_empty() {
         let checked = with_progress(progress, |goes| {
             trees.iter().map(|tree| format::check(tree, false, goes)).collect::<Result<Vec<_>, _>>()
@@ -50,9 +50,9 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
         let integrity = result.integrity.get_or_insert_default();
         match checked {
             Ok(all) => {
-                let mut judged = super::contents::Judged { told: std::mem::take(integrity) };
+                let mut judged = super::contents::Judged { report: std::mem::take(integrity) };
                 all.into_iter().for_each(|one| judged.merge(one));
-                *integrity = judged.told;
+                *integrity = judged.report;
             }
             Err(LoadError::Stopped) => integrity.cannot_tell.push("the check at the end was stopped".to_owned()),
             Err(error) => return Err(error),
@@ -64,7 +64,7 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
 /// Lets `work` call `progress`, which must run on the calling thread.
 fn with_progress<T: Send>(
     progress: &mut dyn FnMut(&Progress) -> bool,
-    work: impl FnOnce(Goes) -> Result<T, LoadError> + Send,
+    work: impl FnOnce(ProgressCallback) -> Result<T, LoadError> + Send,
 ) -> Result<T, LoadError> {
     let state = Mutex::new((0.0, true));
     let began = std::time::Instant::now();
@@ -152,7 +152,7 @@ fn grown(
     tree: &Tree,
     mut place: Place,
     notes: &mut Vec<String>,
-    goes: Goes,
+    goes: ProgressCallback,
 ) -> Result<Grown, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let (seed, stamped) = (*seed, phase.verify);
@@ -197,7 +197,7 @@ fn load(
     trees: &[Grown],
     paces: &Paces,
     progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<(Vec<(usize, Done)>, crate::measured::Ran), LoadError> {
+) -> Result<(Vec<(usize, ThreadResults)>, crate::measured::Ran), LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let pickers: Vec<Picker> = phase
         .loads
@@ -211,7 +211,7 @@ fn load(
     let threads = phase.loads.iter().enumerate().flat_map(|(number, load)| (0..load.threads).map(move |_| number));
     let works = threads.enumerate().map(|(thread, number)| {
         let picker = &pickers[number];
-        move |context: &WorkerContext| -> Result<(usize, Done), LoadError> {
+        move |context: &WorkerContext| -> Result<(usize, ThreadResults), LoadError> {
             let clock = context.ready();
             paces.begin(clock.now_ns(), phase.warm_up_ns.saturating_add(phase.time_ns));
             let common = Common {

@@ -19,7 +19,7 @@ fn hung(depth: u32) -> (Spec, Arc<Target>) {
 }
 
 #[test]
-fn what_is_given_up_is_named() {
+fn abandoned_requests_are_named() {
     let (spec, target) = hung(20);
     let mut told: Vec<Progress> = Vec::new();
     let result = run(&spec, &mut |now| {

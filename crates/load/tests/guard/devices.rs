@@ -203,7 +203,7 @@ fn a_device_is_written_by_one_only() {
 }
 
 #[test]
-fn devices_that_cannot_be_measured_say_why() {
+fn unmeasurable_devices_are_refused_with_a_reason() {
     let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
     let path = device.path.clone();
     assert!(device.during(&["blockdev", "--setro", &path], &["blockdev", "--setrw", &path]));

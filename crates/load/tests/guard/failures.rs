@@ -31,7 +31,7 @@ fn attempt(target: &Target, kind: Kind, offset_bytes: u64, length_bytes: u32) ->
 }
 
 #[test]
-fn failures_in_mid_run_say_whether_it_goes_on() {
+fn failures_during_a_run_end_it_or_count() {
     let Some(mut device) = LoopDevice::new(64 * MIB) else { return };
     let target = open(&device.path, &destroying(device.name())).unwrap();
     let classify = |target: &Target, (request, errno): (Request, i32)| target.classify(&request, errno);
@@ -82,7 +82,7 @@ fn failures_in_mid_run_say_whether_it_goes_on() {
 }
 
 #[test]
-fn advice_on_alignment_is_given_where_alignment_is_the_cause() {
+fn alignment_is_blamed_only_if_it_is_the_cause() {
     let path = std::env::temp_dir().join(format!("headstack-failures-{}", std::process::id()));
     fs::write(&path, vec![1; 1 << 16]).unwrap();
     let target = open(path.to_str().unwrap(), &Permission::default()).unwrap();

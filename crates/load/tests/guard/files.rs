@@ -127,7 +127,7 @@ fn a_file_is_created_written_and_never_changed_unasked() {
 }
 
 #[test]
-fn a_creation_that_is_stopped_leaves_nothing() {
+fn a_stopped_creation_leaves_no_file() {
     let scratch = Scratch::new();
     let path = scratch.path("file");
     let create = Permission { create_bytes: Some(8 * MIB), ..Permission::default() };
@@ -146,7 +146,7 @@ fn a_creation_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing() {
+fn a_full_disk_leaves_no_file() {
     let Some(mut device) = LoopDevice::new(16 * MIB) else { return };
     let mount = device.directory("mount");
     let path = device.path.clone();
@@ -236,7 +236,7 @@ fn memory_has_no_direct_io() {
 }
 
 #[test]
-fn links_are_named_with_what_they_lead_to() {
+fn links_are_named_with_their_destination() {
     let scratch = Scratch::new();
     let (path, link) = (scratch.path("file"), scratch.path("link"));
     fs::write(&path, vec![1; 8192]).unwrap();

@@ -46,7 +46,7 @@ fn told(result: &RunResult) -> &str {
 }
 
 #[test]
-fn what_is_written_over_nbd_is_read_whatever_replies_look_like() {
+fn nbd_writes_are_read_back_with_any_reply_format() {
     for framing in FRAMINGS {
         for engine in ENGINES {
             for (size, depth) in [(4 * KIB, 16), (64 * KIB, 3), (1024 * KIB, 2)] {
@@ -61,15 +61,15 @@ fn what_is_written_over_nbd_is_read_whatever_replies_look_like() {
                 let found = result.integrity.as_ref().expect("it was verified");
                 assert_eq!((found.faults(), errors(&result)), (0, 0), "{framing:?} {engine:?}: {found:?}");
                 assert!(found.intact > 0 && result.ended_early.is_none(), "{:?}", result.ended_early);
-                assert!(size > 64 * KIB || server.seen().flushes.load(Ordering::Relaxed) > 0);
-                assert!(size > 64 * KIB || server.seen().trims.load(Ordering::Relaxed) > 0);
+                assert!(size > 64 * KIB || server.counters().flushes.load(Ordering::Relaxed) > 0);
+                assert!(size > 64 * KIB || server.counters().trims.load(Ordering::Relaxed) > 0);
             }
         }
     }
 }
 
 #[test]
-fn a_server_that_corrupts_a_block_is_found_out() {
+fn corruption_by_a_server_is_detected() {
     for engine in ENGINES {
         let server = with(Quirk::Corrupts { at_bytes: 5 * 4096 + 100 });
         // The corrupt byte is in one of the blocks that are sampled before the export is overwritten.
@@ -100,10 +100,10 @@ fn requests_over_nbd_are_those_that_simulation_would_issue() {
         assert_eq!(bytes(&result), expected.iter().map(|request| u64::from(request.length_bytes)).sum::<u64>());
         let writes = expected.iter().filter(|request| request.kind == Kind::Write).count() as u64;
         assert_eq!(result.kinds.write.count, writes);
-        assert_eq!(server.seen().flushes.load(Ordering::Relaxed), 1, "the flush at its end");
+        assert_eq!(server.counters().flushes.load(Ordering::Relaxed), 1, "the flush at its end");
         // Looking for signatures comes before.
-        assert!(server.seen().requests.load(Ordering::Relaxed) > 501);
-        assert_eq!(server.seen().connections.load(Ordering::Relaxed), 1, "what was opened is used");
+        assert!(server.counters().requests.load(Ordering::Relaxed) > 501);
+        assert_eq!(server.counters().connections.load(Ordering::Relaxed), 1, "what was opened is used");
     }
 }
 
@@ -160,7 +160,7 @@ fn reads_that_end_early_are_counted_as_failed() {
 }
 
 #[test]
-fn a_server_that_goes_ends_the_run_and_what_was_measured_is_kept() {
+fn a_lost_server_ends_the_run_and_keeps_measurements() {
     for engine in ENGINES {
         for (quirk, why) in [
             (Quirk::HangsUp { after: 200 }, "its server has ended or is disconnected"),
@@ -203,7 +203,7 @@ fn what_a_silent_server_never_answers_is_named() {
 }
 
 #[test]
-fn each_thread_has_as_many_connections_as_are_asked_for() {
+fn each_thread_has_the_requested_connections() {
     let server = Server::new(Settings::default());
     let target = Target::open_export(&server.uri(), Sync::No, &destroying(&server), 3).map(Arc::new).unwrap();
     let jobs = [1, 2].map(|seed| {
@@ -211,19 +211,19 @@ fn each_thread_has_as_many_connections_as_are_asked_for() {
         Job { seed, ..job(&[Arc::clone(&target)], EngineKind::Auto, load, requests(500)) }
     });
     assert_eq!(count(&measure(jobs.clone().into())), 1000);
-    assert_eq!(server.seen().connections.load(Ordering::Relaxed), 6);
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 6);
     // The next run has those of the first.
     assert_eq!(count(&measure(jobs.into())), 1000);
-    assert_eq!(server.seen().connections.load(Ordering::Relaxed), 6);
+    assert_eq!(server.counters().connections.load(Ordering::Relaxed), 6);
     drop(target);
-    while server.seen().at_once.load(Ordering::Relaxed) > 0 {
+    while server.counters().at_once.load(Ordering::Relaxed) > 0 {
         std::thread::yield_now();
     }
-    assert_eq!(server.seen().leaves.load(Ordering::Relaxed), 6);
+    assert_eq!(server.counters().leaves.load(Ordering::Relaxed), 6);
 }
 
 #[test]
-fn several_connections_write_only_where_the_server_promises_that_they_agree() {
+fn several_connections_write_only_with_multi_conn() {
     let flags = FLAGS & !transmission::CAN_MULTI_CONN;
     let server = Server::new(Settings { flags, ..Settings::default() });
     let expected = "(no multi-conn)";
@@ -330,7 +330,7 @@ fn what_the_server_does_not_know_is_not_sent() {
     let long = job(&[Arc::clone(&target)], EngineKind::Auto, workload(128 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![long]), &mut |_| true).err().unwrap().to_string();
     assert!(error.contains("takes requests of up to 65536 bytes; 131072 are asked for"), "{error}");
-    let seen = server.seen();
+    let seen = server.counters();
     assert_eq!((seen.trims.load(Ordering::Relaxed), seen.flushes.load(Ordering::Relaxed)), (0, 0));
     let durable = Target::open_export(&server.uri(), Sync::Data, &destroying(&server), 1).err().unwrap().to_string();
     assert!(durable.contains("its server knows no FUA"), "{durable}");
@@ -341,7 +341,7 @@ fn synchronous_writes_are_sent_with_fua() {
     let server = Server::new(Settings::default());
     let target = Target::open_export(&server.uri(), Sync::Data, &destroying(&server), 1).map(Arc::new).unwrap();
     measure(vec![job(&[target], EngineKind::Auto, workload(4 * KIB, 0.0, &closed(2)), requests(100))]);
-    assert_eq!(server.seen().forced.load(Ordering::Relaxed), 100);
+    assert_eq!(server.counters().forced.load(Ordering::Relaxed), 100);
 }
 
 #[test]

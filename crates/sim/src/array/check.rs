@@ -96,9 +96,11 @@ fn check_members(array: &ArrayDescription) -> Result<(), InvalidDescription> {
             named(&format!("{} paths to the controller; up to 8 are allowed", member.ways.len()))
         })?;
         for way in &member.ways {
-            let known = way.iter().all(|&hop| (hop as usize) < array.links.len());
+            let are_indices_valid = way.iter().all(|&hop| (hop as usize) < array.links.len());
             let once = (1..way.len()).all(|at| !way[..at].contains(&way[at]));
-            require(known && once, "drives", || named("a path uses each link once, and only links of the array"))?;
+            require(are_indices_valid && once, "drives", || {
+                named("a path uses each link once, and only links of the array")
+            })?;
         }
     }
     Ok(())
@@ -250,8 +252,8 @@ fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         take(&format!("groups[{index}].spares"), &group.spares, user)?;
     }
     if let Some(cache) = &array.controller.cache {
-        let known = cache.flash_members.iter().all(|&member| (member as usize) < array.members.len());
-        require(known, "controller.cache.flash_drives", || {
+        let are_indices_valid = cache.flash_members.iter().all(|&member| (member as usize) < array.members.len());
+        require(are_indices_valid, "controller.cache.flash_drives", || {
             format!("the array has drives 0 to {}", array.members.len() - 1)
         })?;
         take("controller.cache.flash_drives", &cache.flash_members, "the cache".to_owned())?;

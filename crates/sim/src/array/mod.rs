@@ -35,7 +35,7 @@ mod under_way;
 
 pub use crate::description::array as description;
 pub use check::check;
-pub use pass::{Pass, PassKind, PassState, Standing};
+pub use pass::{GroupStatus, Pass, PassKind, PassState};
 pub use state::{Array, ArrayCounters};
 
 use std::cmp::Reverse;
@@ -54,7 +54,7 @@ use crate::snapshot::Snapshot;
 use cache::CacheState;
 use health::GroupState;
 use intent::Intent;
-use ports::{Held, Port};
+use ports::{HeldLink, Port};
 use slab::Slab;
 use state::Event;
 use under_way::{Owner, RowLocks};
@@ -95,7 +95,7 @@ impl Array {
             first_member: 0,
             ports: description.members.iter().map(|member| Port::new(description, member)).collect(),
             links: description.links.iter().map(Link::new).collect(),
-            held: vec![Held::default(); description.links.len()],
+            held: vec![HeldLink::default(); description.links.len()],
             groups: description.groups.iter().map(GroupState::new).collect(),
             processors: Servers::new(description.controller.processors),
             adapter: description.controller.adapter.map(Adapter::of_requests),

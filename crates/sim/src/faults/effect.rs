@@ -215,7 +215,7 @@ pub(crate) fn named_devices(devices: &[DeviceHealth]) -> Vec<NamedDevice> {
 /// # Errors
 /// The first impossible key and its allowed values.
 pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice]) -> Result<Effect, Complaint> {
-    let world = World { subject, devices };
+    let world = FaultContext { subject, devices };
     match fault {
         Fault::MediaError { member, ranges, map, percent, kinds, recovery, time, permanent } => {
             world.no_map(map.as_ref())?;
@@ -318,12 +318,12 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
     }
 }
 
-struct World<'a> {
+struct FaultContext<'a> {
     subject: &'a Subject,
     devices: &'a [NamedDevice],
 }
 
-impl World<'_> {
+impl FaultContext<'_> {
     fn media(
         &self,
         member: Option<&str>,
@@ -402,8 +402,8 @@ impl World<'_> {
         if !matches!(self.subject, Subject::Array { .. }) {
             return Err(("member", "the system is not an array; this key is not allowed".to_owned()));
         }
-        let found = self.devices.iter().position(|device| device.name == name);
-        found
+        let position = self.devices.iter().position(|device| device.name == name);
+        position
             .map(|at| at as u32)
             .ok_or_else(|| ("member", format!("no member is called {name:?}; allowed: {}", self.names())))
     }
@@ -421,8 +421,8 @@ impl World<'_> {
         let Subject::Array { groups, .. } = self.subject else {
             return Err(("group", "the system is not an array; this key is not allowed".to_owned()));
         };
-        let found = groups.iter().position(|group| group == name);
-        found
+        let position = groups.iter().position(|group| group == name);
+        position
             .map(|at| at as u32)
             .ok_or_else(|| ("group", format!("no group is called {name:?}; allowed: {}", groups.join(", "))))
     }

@@ -4,7 +4,7 @@ use headstack_workload::Span;
 
 use super::effect::{Effect, NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
-use super::{At, Fault, Schedule};
+use super::{Fault, Schedule, StrikeTime};
 use crate::description::model::Model;
 
 impl Schedule {
@@ -46,8 +46,8 @@ impl Schedule {
     fn idle_by_kind(&self, index: usize, may_lose_data: bool) -> Option<String> {
         let taken_away = |matches: &dyn Fn(&Fault) -> bool| {
             let begins_ns = |index: usize| match self.faults[index].trigger.at {
-                Some(At::Time(at)) => Some(at.0),
-                Some(At::Request(_)) | None => None,
+                Some(StrikeTime::Time(at)) => Some(at.0),
+                Some(StrikeTime::Request(_)) | None => None,
             };
             let is_before = |other: usize| match (begins_ns(other), begins_ns(index)) {
                 (Some(other_ns), Some(own_ns)) => other_ns <= own_ns,

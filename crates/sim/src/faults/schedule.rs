@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::effect::{NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
 use super::trigger::{Every, PATTERNS_MAX};
-use super::{At, Fault, Pattern, Trigger};
+use super::{Fault, Pattern, StrikeTime, Trigger};
 use crate::description::model::Model;
 
 /// The faults of a session and their times.
@@ -123,14 +123,14 @@ impl Timed {
     /// The first impossible key and its allowed values.
     pub fn span_ns(&self) -> Result<(u64, u64), (&'static str, String)> {
         let (key, at) = match (self.trigger.at, self.from) {
-            (Some(At::Time(_)), Some(_)) => {
+            (Some(StrikeTime::Time(_)), Some(_)) => {
                 return Err(("from", "at is already a time; one of the two is allowed".to_owned()));
             }
             (None, None) if self.trigger.is_timed() => {
                 let text = "this key is missing; set the time, such as \"10s\", or a request, such as { write = 1000 }";
                 return Err(("at", text.to_owned()));
             }
-            (Some(At::Time(at)), None) => ("at", at),
+            (Some(StrikeTime::Time(at)), None) => ("at", at),
             (_, from) => ("from", from.unwrap_or(DurationNs(0))),
         };
         let at_ns = u64::try_from(at.0).map_err(|_| (key, format!("{at}: 0s or more is allowed")))?;

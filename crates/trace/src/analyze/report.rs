@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use headstack_workload::quantity::counted;
 use serde::Serialize;
 
-use super::environment::{EnvironmentReport, Found};
+use super::environment::{AnalysisResults, EnvironmentReport};
 use super::mix::Mix;
 use super::{
     AlignmentReport, Amount, Analysis, ArrivalReport, DEVICES_MAX, DepthReport, Device, HeatReport, LatencyReport,
@@ -185,7 +185,7 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
             set.sampled_rate
         ));
     }
-    let environment = Found {
+    let environment = AnalysisResults {
         name: name(meta),
         sizes: analysis.sizes.sorted(),
         spread: &analysis.spread,

@@ -219,8 +219,8 @@ impl Capture {
         self.looked = Some(Instant::now());
         let counted = source.folder().lost()?;
         // The stream reports it too, possibly earlier.
-        let said = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
-        self.progress.lost = self.progress.lost.max(counted).max(said);
+        let recorded = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
+        self.progress.lost = self.progress.lost.max(counted).max(recorded);
         if let Source::Tracer(tracer) = source {
             tracer.name(&mut self.pairing, &mut self.out)?;
         }

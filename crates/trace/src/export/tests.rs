@@ -58,7 +58,7 @@ fn requests(time_ns: u64, address_bytes: u32, devices: u32) -> impl Strategy<Val
 
 proptest! {
     #[test]
-    fn disksim_holds_what_it_can(records in requests(1, 512, 4)) {
+    fn disksim_export_keeps_representable_fields(records in requests(1, 512, 4)) {
         let meta = with_devices(Clock::Recording, &["17", "0", "3", "4294967295"]);
         let (bytes, losses) = to_disksim(&records, &meta);
         let (again, meta_again) = read(&bytes, &of(Format::DiskSim)).unwrap();
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn msr_holds_what_it_can(mut records in requests(100, 1, 3), responses in prop::collection::vec(prop::option::of(0..1u64 << 40), 40)) {
+    fn msr_export_keeps_representable_fields(mut records in requests(100, 1, 3), responses in prop::collection::vec(prop::option::of(0..1u64 << 40), 40)) {
         for (record, response) in records.iter_mut().zip(responses) {
             record.arrival_ns += 1_172_164_929_551_466_300;
             record.response_ns = response.map_or(NOT_RECORDED, |ticks| ticks * 100);
@@ -94,7 +94,7 @@ fn rich() -> Vec<Record> {
 }
 
 #[test]
-fn msr_says_what_it_does_not_hold() {
+fn msr_export_reports_lost_fields() {
     let (bytes, losses) = to_msr(&rich(), &with_devices(Clock::Recording, &["sda"]));
     let (records, meta) = read(&bytes, &of(Format::Msr)).unwrap();
     assert_eq!(records.len(), 2);
@@ -123,7 +123,7 @@ fn msr_says_what_it_does_not_hold() {
 }
 
 #[test]
-fn disksim_says_what_it_does_not_hold() {
+fn disksim_export_reports_lost_fields() {
     let (bytes, losses) = to_disksim(&rich(), &with_devices(Clock::Unix, &["sda"]));
     assert_eq!(String::from_utf8(bytes).unwrap(), "0.000000 0 1 2 81\n0.000000 0 1 2 80\n");
     let expected = [

@@ -24,7 +24,7 @@ const COLUMNS_MAX: usize = 16;
 const NO_SECTOR: [&[u8]; 2] = [b"-1", b"18446744073709551615"];
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
-    header(head).is_some() || Layout::of_lines(head).is_some()
+    header(head).is_some() || Layout::from_lines(head).is_some()
 }
 
 /// Columns between BYTES and LAT of a file without a header.
@@ -81,7 +81,7 @@ impl Layout {
             message: message.to_owned(),
         };
         let Some((words, number)) = header(input.head()) else {
-            let mut layout = Layout::of_lines(input.head()).ok_or_else(|| {
+            let mut layout = Layout::from_lines(input.head()).ok_or_else(|| {
                 refuse(Place::File, "missing; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`")
             })?;
             layout.look_ahead(input.head());
@@ -92,13 +92,13 @@ impl Layout {
                 "biosnoop.bt of bpftrace records neither offset, length nor direction; record with bcc's biosnoop";
             return Err(refuse(Place::Line(number), why));
         }
-        let mut layout = Layout::of_words(&words).map_err(|why| refuse(Place::Line(number), &why))?;
+        let mut layout = Layout::from_words(&words).map_err(|why| refuse(Place::Line(number), &why))?;
         layout.look_ahead(input.head());
         Ok(layout)
     }
 
     /// Returns the layout of a header.
-    fn of_words(words: &[&[u8]]) -> Result<Layout, String> {
+    fn from_words(words: &[&[u8]]) -> Result<Layout, String> {
         let from_right = |name: &[u8]| words.iter().rev().position(|&word| word == name);
         let needed = |name: &str| {
             from_right(name.as_bytes())
@@ -127,14 +127,14 @@ impl Layout {
     }
 
     /// Returns the layout that most lines of a file without a header fit.
-    fn of_lines(head: Head<'_>) -> Option<Layout> {
+    fn from_lines(head: Head<'_>) -> Option<Layout> {
         let all = BEFORE.iter().flat_map(|before| BETWEEN.iter().map(move |between| (before, between)));
         all.map(|(before, between)| {
             let columns: [&[u8]; 7] = [b"COMM", b"PID", b"DISK", b"T", b"SECTOR", b"BYTES", b"LAT(ms)"];
             let (first, last) = columns.split_at(6);
             [before, first, between, last].concat()
         })
-        .filter_map(|words| Layout::of_words(&words).ok())
+        .filter_map(|words| Layout::from_words(&words).ok())
         .find(|layout| most_lines(head, |line| layout.is_like(line)))
         .map(|layout| Layout { is_assumed: true, ..layout })
     }

@@ -1,10 +1,10 @@
 //! Any table with one request per line, whose columns, units and words are declared by the user or by a file of
 //! `formats/`.
 
+mod column_tables;
 mod declaration;
 pub(crate) mod shipped;
 mod split;
-mod told;
 
 pub use declaration::CsvColumns;
 use declaration::{Base, Clockwork};
@@ -75,7 +75,7 @@ impl Layout {
         if sector_bytes == Some(0) {
             return Err(TraceError::of_file(&input.name, "the sector size must be at least 1 byte"));
         }
-        Layout::of_head(input.head(), declared, sector_bytes).map_err(|(line, (field, message))| TraceError {
+        Layout::from_head(input.head(), declared, sector_bytes).map_err(|(line, (field, message))| TraceError {
             file: input.name.clone(),
             place: line.map_or(Place::File, Place::Line),
             field,
@@ -84,7 +84,7 @@ impl Layout {
     }
 
     /// Like [`open`](Self::open) on a head; an error includes the line, if it concerns one.
-    fn of_head(
+    fn from_head(
         head: Head<'_>,
         declared: &CsvColumns,
         sector_bytes: Option<u32>,

@@ -123,8 +123,8 @@ impl Iolog {
     }
 
     fn file_action(&mut self, name: &[u8], action: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
-        let known = self.files.get_mut(name);
-        match (action, known) {
+        let file_state = self.files.get_mut(name);
+        match (action, file_state) {
             (b"add", None) => {
                 let text = std::str::from_utf8(name).ok().filter(|name| name.len() <= NAME_BYTES_MAX);
                 let text = text.ok_or_else(|| refused("file", name, "a name of at most 256 bytes"))?;
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_appended_log_follows_where_the_first_ended() {
+    fn an_appended_log_continues_the_first() {
         let log = "fio version 3 iolog\n0 f add\n0 f open\n10 f read 0 512\n20 f close\n";
         let error = read(&[&log.repeat(2)], false).unwrap_err();
         assert_eq!(error.place, Place::Line(6));

@@ -40,8 +40,8 @@ pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
 ///
 /// # Errors
 /// When no unit is given and requests would arrive faster than a device can serve them.
-pub(crate) fn unit(input: &Input, said: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
-    if let Some(unit) = said {
+pub(crate) fn unit(input: &Input, unit_option: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
+    if let Some(unit) = unit_option {
         return Ok(unit);
     }
     let lines = input.head().lines().filter(|line| is_like(line));

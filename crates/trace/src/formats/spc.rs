@@ -39,8 +39,8 @@ impl Block {
     ///
     /// # Errors
     /// For sizes that no drive has.
-    pub(crate) fn of(input: &Input, said: Option<u32>) -> Result<Block, TraceError> {
-        if let Some(bytes) = said {
+    pub(crate) fn of(input: &Input, sector_option: Option<u32>) -> Result<Block, TraceError> {
+        if let Some(bytes) = sector_option {
             return units::check_unit(input, bytes).map(Block::Said);
         }
         let stated = |line| {

@@ -9,12 +9,12 @@ mod bursts;
 mod clients;
 mod copies;
 mod history;
-mod learnt;
 mod places;
 mod runs;
+mod statistics;
 #[cfg(test)]
 mod tests;
-mod thoughts;
+mod think_times;
 mod twin;
 
 use std::path::Path;
@@ -25,7 +25,7 @@ use serde::Serialize;
 use clients::Clients;
 use copies::Copies;
 pub use history::Open;
-use learnt::Learnt;
+use statistics::TraceStatistics;
 use twin::{Output, Twin};
 
 use crate::error::{Place, TraceError};
@@ -174,8 +174,8 @@ fn learn(
     open: &Open,
     progress: &mut dyn FnMut(u64) -> bool,
     stopped: &dyn Fn() -> TraceError,
-) -> Result<(Learnt, Meta), TraceError> {
-    let (mut learnt, mut reader, mut batch) = (Learnt::new(), open()?, Vec::new());
+) -> Result<(TraceStatistics, Meta), TraceError> {
+    let (mut learnt, mut reader, mut batch) = (TraceStatistics::new(), open()?, Vec::new());
     while reader.next_batch(&mut batch)? {
         batch.iter().for_each(|record| learnt.add(record));
         if !progress(learnt.requests) {

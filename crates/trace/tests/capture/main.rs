@@ -61,7 +61,7 @@ fn every_request_of_fio_is_recorded() {
 }
 
 #[test]
-fn trims_and_what_is_split_are_recorded_whole() {
+fn trims_and_split_requests_are_recorded_whole() {
     let Some(bench) = Bench::new("fio") else { return };
     // Requests of 1 MiB to a device that takes a quarter of that.
     let limit = format!("/sys/class/block/{}/queue/max_sectors_kb", name(&bench.device));

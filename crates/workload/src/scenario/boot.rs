@@ -51,7 +51,7 @@ pub struct Phase {
     /// Number of requests.
     pub requests: u64,
     /// Requests in flight at a time.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Think time before each request.
     #[serde(default)]
@@ -66,7 +66,7 @@ pub struct Phase {
     pub addresses: Addresses,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

@@ -37,14 +37,14 @@ pub struct Video {
     #[serde(rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
     /// Requests of one frame in flight at a time.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Number of frames after which the stream ends; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 

@@ -144,8 +144,8 @@ pub(super) struct Load {
 
 pub(super) fn operation(parameter: &Parameter, word: &str) -> Result<Operation, InputError> {
     let lower = word.to_ascii_lowercase();
-    let known = Operation::NAMES.iter().find(|(name, _)| *name == lower);
-    known.map(|(_, operation)| *operation).ok_or_else(|| {
+    let operation_named = Operation::NAMES.iter().find(|(name, _)| *name == lower);
+    operation_named.map(|(_, operation)| *operation).ok_or_else(|| {
         let allowed: Vec<&str> = Operation::NAMES.iter().map(|(name, _)| *name).collect();
         parameter.error(format!("{word:?} is not an operation; allowed: {}", allowed.join(", ")))
     })
@@ -343,7 +343,7 @@ impl FolderRun {
 
     /// Adds a loop inside all others, replacing one with the same keyword.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
-        self.loops.retain(|(known, _)| *known != keyword);
+        self.loops.retain(|(operation_named, _)| *operation_named != keyword);
         self.loops.push((keyword, values));
     }
 

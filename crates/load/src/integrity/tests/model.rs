@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn every_planted_fault_is_found(writes in 2_usize..6, fault in 0_u8..5, at in any::<u16>()) {
+    fn every_planted_fault_is_detected(writes in 2_usize..6, fault in 0_u8..5, at in any::<u16>()) {
         let model = Model::new();
         let mut contents = Vec::new();
         for _ in 0..writes {

@@ -103,7 +103,7 @@ impl CsvColumns {
     /// # Errors
     /// What is wrong, and what is allowed, on one line.
     pub fn parse(text: &str) -> Result<CsvColumns, String> {
-        CsvColumns::declared(&Values::of_text(text)?)
+        CsvColumns::declared(&Values::from_text(text)?)
     }
 
     /// Reads a declaration from a file: TOML with one key per line. A file may also have `title`, `sample`, `notes`,
@@ -113,7 +113,7 @@ impl CsvColumns {
     /// # Errors
     /// As for [`CsvColumns::parse`].
     pub fn from_toml(text: &str) -> Result<CsvColumns, String> {
-        CsvColumns::declared(&Values::of_toml(text)?)
+        CsvColumns::declared(&Values::from_toml(text)?)
     }
 
     fn declared(values: &Values) -> Result<CsvColumns, String> {

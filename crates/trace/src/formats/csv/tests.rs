@@ -40,7 +40,7 @@ fn columns_are_found_by_name() {
 }
 
 #[test]
-fn columns_are_found_by_number_behind_lines_that_are_skipped() {
+fn columns_are_found_by_number_after_skipped_lines() {
     let text = "# made by hand\n# twice\n0.5\t0\t8\t1\n1.25\t16\t8\t0\n";
     let (records, meta) = all(text, "time=1:s,offset=2:512,length=3:512,op=4,read=1,separator=tab,skip=2");
     assert_eq!(records.iter().map(|record| record.operation).collect::<Vec<_>>(), [Operation::Read, Operation::Write]);
@@ -155,7 +155,7 @@ fn bad_lines_name_their_field() {
 }
 
 #[test]
-fn declarations_are_refused_with_what_is_allowed() {
+fn bad_declarations_are_refused_with_allowed_values() {
     for (text, part) in [
         ("", "`offset` must be declared"),
         ("offset=1,length=2,base=unix", "without a time"),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The only record of a line of a format without a header.
-fn one(format: Format, line: &str) -> (Record, Meta) {
+fn parse_line(format: Format, line: &str) -> (Record, Meta) {
     let (records, meta) = read(line.as_bytes(), &of(format)).unwrap_or_else(|error| panic!("{line}: {error}"));
     assert_eq!(records.len(), 1, "{line}");
     (records[0], meta)
@@ -23,14 +23,14 @@ const HUGE: &str = "9223372036854775808";
 
 #[test]
 fn msr() {
-    let (record, meta) = one(Format::Msr, "128166385295514663,hm,0,Write,9056014336,2048,2833");
+    let (record, meta) = parse_line(Format::Msr, "128166385295514663,hm,0,Write,9056014336,2048,2833");
     assert_eq!(record.arrival_ns, 1_172_164_929_551_466_300);
     assert_eq!((record.offset_bytes, record.length_bytes, record.response_ns), (9_056_014_336, 2_048, 283_300));
     assert_eq!((record.operation, meta.devices[0].name.as_str(), meta.clock), (Operation::Write, "hm.0", Clock::Unix));
-    let (blank, meta) = one(Format::Msr, "128166385295514663,hm,0,Read,0,512,");
+    let (blank, meta) = parse_line(Format::Msr, "128166385295514663,hm,0,Read,0,512,");
     assert_eq!((blank.response_ns, meta.counts["requests without a response time"]), (NOT_RECORDED, 1));
     // Neighbours that a double cannot distinguish.
-    let (next, _) = one(Format::Msr, "128166385295514664,hm,0,Write,9056014336,2048,2833");
+    let (next, _) = parse_line(Format::Msr, "128166385295514664,hm,0,Write,9056014336,2048,2833");
     assert_eq!(next.arrival_ns - record.arrival_ns, 100);
     let refused = [
         ("128166385295514663,hm,0,write,0,512,1", "type"),
@@ -57,7 +57,7 @@ fn msr() {
     refuses(&of(Format::Msr), "", &refused);
     let bad = b"128166385295514663,h\xffm,0,Read,0,512,1";
     assert_eq!(read(bad, &of(Format::Msr)).unwrap_err().field, "host");
-    let largest = one(Format::Msr, "128166385295514663,hm,0,Read,9223372036854775296,511,1").0;
+    let largest = parse_line(Format::Msr, "128166385295514663,hm,0,Read,9223372036854775296,511,1").0;
     assert_eq!(largest.end_bytes(), (1 << 63) - 1);
 }
 
@@ -88,7 +88,7 @@ fn systor() {
 
 #[test]
 fn spc() {
-    let (record, meta) = one(Format::Spc, "2,\t20, 0, r ,0.5,extra, fields");
+    let (record, meta) = parse_line(Format::Spc, "2,\t20, 0, r ,0.5,extra, fields");
     assert_eq!((record.offset_bytes, record.length_bytes, record.arrival_ns), (10_240, 0, 500_000_000));
     assert_eq!((record.operation, meta.devices[0].name.as_str()), (Operation::Read, "2"));
     assert_eq!(meta.resolution_ns, 100_000_000);
@@ -118,7 +118,7 @@ fn spc() {
 
 #[test]
 fn alibaba() {
-    let (record, meta) = one(Format::Alibaba, "0419,W,12288,4096,1577808144360767");
+    let (record, meta) = parse_line(Format::Alibaba, "0419,W,12288,4096,1577808144360767");
     assert_eq!((record.arrival_ns, record.offset_bytes), (1_577_808_144_360_767_000, 12_288));
     assert_eq!((meta.devices[0].name.as_str(), meta.resolution_ns), ("419", 1_000));
     let refused = [
@@ -138,11 +138,11 @@ fn alibaba() {
 
 #[test]
 fn tencent() {
-    let (record, meta) = one(Format::Tencent, "1538323200,12910952,128,0,1063");
+    let (record, meta) = parse_line(Format::Tencent, "1538323200,12910952,128,0,1063");
     assert_eq!((record.operation, record.arrival_ns), (Operation::Read, 1_538_323_200_000_000_000));
     assert_eq!((record.offset_bytes, record.length_bytes), (12_910_952 * 512, 65_536));
     assert_eq!((meta.resolution_ns, meta.notes.len()), (1_000_000_000, 1));
-    assert_eq!(one(Format::Tencent, "1538323200,0,8,1,1").0.operation, Operation::Write);
+    assert_eq!(parse_line(Format::Tencent, "1538323200,0,8,1,1").0.operation, Operation::Write);
     let refused = [
         ("1538323200000,0,8,1,1", "timestamp"),
         ("1538323200.5,0,8,1,1", "timestamp"),
@@ -182,11 +182,11 @@ fn cloudphysics() {
 
 #[test]
 fn disksim() {
-    let (record, meta) = one(Format::DiskSim, "13.191135\t30  576560 5 81");
+    let (record, meta) = parse_line(Format::DiskSim, "13.191135\t30  576560 5 81");
     assert_eq!((record.arrival_ns, record.offset_bytes, record.length_bytes), (13_191_135, 576_560 * 512, 2_560));
     assert_eq!((record.operation, record.flags), (Operation::Read, Flags::SYNC));
     assert_eq!((meta.devices[0].name.as_str(), meta.resolution_ns), ("30", 1));
-    assert_eq!(one(Format::DiskSim, "1 0 0 1 100").0.flags, Flags::default());
+    assert_eq!(parse_line(Format::DiskSim, "1 0 0 1 100").0.flags, Flags::default());
     let refused = [
         ("-1.5 0 0 1 1", "time"),
         ("nan 0 0 1 1", "time"),
@@ -204,7 +204,7 @@ fn disksim() {
 
 #[test]
 fn mqsim() {
-    let (record, meta) = one(Format::MqSim, "938513000 4 264719034 16 0");
+    let (record, meta) = parse_line(Format::MqSim, "938513000 4 264719034 16 0");
     assert_eq!((record.arrival_ns, record.operation, record.length_bytes), (938_513_000, Operation::Write, 8_192));
     assert_eq!((meta.resolution_ns, meta.notes.len()), (1, 1));
     for (unit, expected_ns) in [(TimeUnit::Microseconds, 938_513_000_000), (TimeUnit::Picoseconds, 938_513)] {
@@ -426,7 +426,7 @@ fn lists_of_blocks_and_of_keys() {
 #[test]
 fn fiu() {
     let line = "89967195974 4892 syslogd 904265560 8 W 6 0 531e779d26a45d0b3f9d2e1c8a7b6054";
-    let (record, meta) = one(table("fiu"), line);
+    let (record, meta) = parse_line(table("fiu"), line);
     assert_eq!(
         (record.arrival_ns, record.offset_bytes, record.length_bytes),
         (89_967_195_974, 904_265_560 * 512, 4_096)
@@ -464,7 +464,7 @@ fn tectonic() {
         [("7 0 512 1572566425.1 7 1 17 5", "op"), ("7 0 512 x 2 1 17 5", "time"), ("7 0 512 1572566425.1 2 1 17", "")];
     refuses(&of(table("tectonic")), "7 131072 65536 1572566425.1 2 1 17 5", &refused);
     // Releases have 8 to 10 columns, a file the same number in all lines.
-    assert_eq!(one(table("tectonic"), "7 0 512 1572566425.1 2 1 17 5 9 9").0.length_bytes, 512);
+    assert_eq!(parse_line(table("tectonic"), "7 0 512 1572566425.1 2 1 17 5 9 9").0.length_bytes, 512);
 }
 
 #[test]
@@ -489,10 +489,10 @@ fn thesios() {
 
 #[test]
 fn twitter() {
-    let (record, meta) = one(table("twitter"), "12,q:q:1:8WTfjZU14ee,17,213,4,get,0");
+    let (record, meta) = parse_line(table("twitter"), "12,q:q:1:8WTfjZU14ee,17,213,4,get,0");
     assert_eq!((record.arrival_ns, record.length_bytes, record.operation), (12_000_000_000, 213, Operation::Read));
     assert_eq!((meta.clock, meta.processes[0].pid, meta.resolution_ns), (Clock::Recording, 4, 1_000_000_000));
-    assert_eq!(one(table("twitter"), "12,x,17,213,4,delete,0").0.operation, Operation::Trim);
+    assert_eq!(parse_line(table("twitter"), "12,x,17,213,4,delete,0").0.operation, Operation::Trim);
     refuses(
         &of(table("twitter")),
         "1,x,1,2,3,set,9",
@@ -582,8 +582,8 @@ fn bytes_are_not_taken_for_sectors() {
         assert_eq!((sectors[1].offset_bytes, sectors[1].length_bytes), (8_192, 8_192), "{format:?}");
         let error = read(text(1, point).as_bytes(), &of(format)).unwrap_err().to_string();
         assert!(error.contains("--sector 1 if they are bytes"), "{error}");
-        for (said, expected) in [(1, 8_192), (512, 8_192 * 512)] {
-            let options = ReadOptions { sector_bytes: Some(said), ..of(format) };
+        for (options, expected) in [(1, 8_192), (512, 8_192 * 512)] {
+            let options = ReadOptions { sector_bytes: Some(options), ..of(format) };
             assert_eq!(read(text(1, point).as_bytes(), &options).unwrap().0[1].offset_bytes, expected, "{format:?}");
         }
     }
@@ -606,8 +606,8 @@ fn runs_prove_the_blocks_of_spc() {
     let (records, meta) = read(text(4_096).as_bytes(), &of(Format::Spc)).unwrap();
     assert_eq!(records[1].offset_bytes - records[0].offset_bytes, 8_192);
     assert!(meta.notes[0].contains("blocks of 4096 bytes"), "{:?}", meta.notes);
-    let said = ReadOptions { sector_bytes: Some(512), ..of(Format::Spc) };
-    assert_eq!(read(text(4_096).as_bytes(), &said).unwrap().0[1].offset_bytes, 219_728 * 512);
+    let options = ReadOptions { sector_bytes: Some(512), ..of(Format::Spc) };
+    assert_eq!(read(text(4_096).as_bytes(), &options).unwrap().0[1].offset_bytes, 219_728 * 512);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(super) struct Values {
 
 impl Values {
     /// Parses `KEY=VALUE` pairs between commas.
-    pub(super) fn of_text(text: &str) -> Result<Values, String> {
+    pub(super) fn from_text(text: &str) -> Result<Values, String> {
         let mut values = Values { values: Vec::new(), is_file: false };
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (key, value) = item
@@ -53,7 +53,7 @@ impl Values {
     }
 
     /// Parses TOML: texts, numbers, and lists of texts, which are words.
-    pub(super) fn of_toml(text: &str) -> Result<Values, String> {
+    pub(super) fn from_toml(text: &str) -> Result<Values, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;

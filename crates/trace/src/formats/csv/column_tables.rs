@@ -59,7 +59,7 @@ impl CsvColumns {
 
     /// Whether the head of a file fits this table: it has the required header, or most of its lines are valid.
     pub fn fits(&self, head: Head<'_>) -> bool {
-        let Ok(layout) = Layout::of_head(head, self, None) else { return false };
+        let Ok(layout) = Layout::from_head(head, self, None) else { return false };
         if layout.header.is_some() {
             return true;
         }
