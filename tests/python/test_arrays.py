@@ -155,7 +155,7 @@ IMPOSSIBLE = [
     ('fails = "d1"', 'fails = "d1"\n[[incidents]]\nat = "5s"\nfails = "d2"', "bad.toml:43: ", "ascending"),
     ('fails = "d1"', 'fails = "d1"\n[[incidents]]\nat = "50s"\nfails = "d1"', "bad.toml:44: ", "failed before"),
     ('name = "Test"', 'name = "Test"\nbase = "va-710"', "bad.toml:2: base: ", "closest: va-7100"),
-    ('name = "Test"', 'name = "Test"\nbase = "bad.toml"', "bad.toml:2: base: ", "based on each other"),
+    ('name = "Test"', 'name = "Test"\nbase = "bad.toml"', "bad.toml:2: base: ", "levels of base files"),
     ('name = "Test"', "", "bad.toml: name: ", "this key is missing"),
     ('name = "Test"', 'name = "Test"\nsources.default = "perhaps"', "bad.toml:2: sources.default: ", "a code (A, S"),
 ]

@@ -80,7 +80,7 @@ def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, headsta
         (("fwdrate=RATE,", ""), "it has no fwdrate; add fwdrate=max or a number"),
         (("fwd=*", "fwd=none"), "there is no fwd=none; allowed: look, fetch"),
         (("anchor=ANCHOR,", ""), "it has no anchor; add the directory of the tree"),
-        (("fwdrate=RATE", "iorate=5"), "operations on files have fwdrate="),
+        (("fwdrate=RATE", "iorate=5"), "use fwdrate= for operations on files"),
         (("rd=day", "wd=x"), "storage (sd, wd) and trees of files (fsd, fwd) need separate job files"),
     ],
 )

@@ -60,7 +60,7 @@ def test_what_only_reads_does_not_grow_a_file(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.write_bytes(bytes(8192))
     file = job_file(tmp_path, f"[r]\nfilename={small}\nrw=read\nsize=1m\n")
-    with pytest.raises(hs.InputError, match="has 8KiB and 1MiB are asked for"):
+    with pytest.raises(hs.InputError, match="has 8KiB, and 1MiB are requested"):
         hs.measure_jobs(file)
     assert small.stat().st_size == 8192
 

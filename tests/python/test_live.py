@@ -530,7 +530,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
         ((CHEETAH, "--nbd", "unix:s", "--keep", "1MiB"), "keep: only what is discarded can be kept in part"),
         ((CHEETAH, "--nbd", "unix:s", "--data", "discard", "--keep", "1PB"), "keep: 1PB is not a range"),
         ((CHEETAH, "--nbd", "unix:plain"), "plain: exists and is not a socket"),
-        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: there is no such device"),
+        ((CHEETAH, "--nbd", "unix:s", "--data", "/dev/sdzz"), "/dev/sdzz: no such device"),
         (
             (CHEETAH, "--nbd", "unix:s", "--data", "/tmp/../dev/sdzz"),
             "/tmp/../dev/sdzz: no such device; an output file in /dev is not created",
@@ -580,7 +580,7 @@ def test_a_mark_is_in_the_journal_when_it_is_answered(tmp_path: Path, headstack:
     assert len((tmp_path / "j").read_bytes()) == len(journal) + 48, "and the word that this is the end"
     refused = headstack("serve", "constant:1ms", "--data", "discard", "--journal", "k", "--run", "true")
     assert refused.returncode == 2
-    assert "journal: contents that are discarded have none" in refused.stderr
+    assert "journal: discarded contents have no journal" in refused.stderr
 
 
 def test_a_port_of_loopback_is_one_of_both_its_addresses() -> None:

@@ -140,7 +140,7 @@ def test_job_files_of_fio_name_exports(headstack: Headstack, disk: str, tmp_path
         f"[global]\nioengine=nbd\nuri={disk}\nbs=4k\niodepth=16\nsize=4m\n"
         "[a]\nrw=randread\n[b]\nrw=randwrite\nverify=crc32c\n"
     )
-    assert "writing destroys what is in this export" in refusal(headstack, "measure", "--fio", str(job), "-q")
+    assert "writing destroys the data in this export" in refusal(headstack, "measure", "--fio", str(job), "-q")
     works(headstack, "measure", "--fio", str(job), "-q", "--destroy", "disk", "--json", str(out))
     [result] = json.loads(out.read_text())
     assert result["integrity"]["damaged"] == 0

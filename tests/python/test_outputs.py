@@ -132,8 +132,8 @@ def test_no_output_goes_where_no_file_belongs(words: Words, option: click.Option
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
         for name, why in (
-            ("folder", "this is a folder"),
-            ("folder/", "this is a folder"),
+            ("folder", "is a directory"),
+            ("folder/", "is a directory"),
             ("none/file.json", "does not exist"),
             ("socket", "is a socket"),
             ("circle", "form a loop"),
@@ -182,7 +182,7 @@ def test_no_output_replaces_an_input(
     for read, written in cases:
         refused(words, named(source, str(read)), named(output, str(written)), "input or target of this command")
     if isinstance(output.type, OutputFile):
-        refused(words, named(source, str(folder)), named(output, str(folder)), "this is a folder")
+        refused(words, named(source, str(folder)), named(output, str(folder)), "is a directory")
         if getattr(source.type, "searches", False):
             for written in (target, tmp_path / "near/target.json"):
                 refused(words, named(source, str(folder)), named(output, str(written)), "whose files this command")

@@ -168,7 +168,7 @@ def test_intervals_are_kept(recorded: Path) -> None:
     [
         (["DATA", "--policy", "sptf"], "policy: a real target has its own"),
         (["DATA", "--seed", "2"], "seed: a real target has its own"),
-        (["DATA"], "--writes skip leaves writes out"),
+        (["DATA"], "--writes skip to omit writes"),
         (["DATA", "--writes", "never"], "writes: 'never' is unknown; allowed: as-recorded, skip, as-reads"),
         (["DATA", "--writes", "skip", "--engine", "fast"], "auto, ring, psync"),
         (["null", "--slots", "0"], "1 to 32768 are allowed"),
@@ -176,7 +176,7 @@ def test_intervals_are_kept(recorded: Path) -> None:
         (["/dev/nosuch", "--writes", "skip"], "nosuch"),
         ([CHEETAH, "--writes", "skip"], "--step kind=read,flush"),
         ([CHEETAH, "--realtime"], "realtime: a simulation knows no time but its own"),
-        (["SMALL", "--writes", "skip", "--buffered"], "small has 8,192; outside: fold"),
+        (["SMALL", "--writes", "skip", "--buffered"], "small has 8,192; outside: use fold"),
         (["SMALL", "--writes", "skip", "--buffered", "-m", "asap,closed"], "recorded.csv: its requests reach to byte "),
     ],
 )

@@ -322,7 +322,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
         ("[streams.video]", "[streams.vdeo]", "bad.toml:", "did you mean `video`?"),
         ("users = 2", "users = 0", "bad.toml:32: streams[3].web.users: ", "1 to 65536"),
         ('["40%", "50%"]', '["50%", "40%"]', "bad.toml:", "not above its start"),
-        ('name = "hot"', 'name = "cold"', "bad.toml:", "the name of another stream"),
+        ('name = "hot"', 'name = "cold"', "bad.toml:", "already the name of a stream"),
         ('{ time = "5s" }', '{ tim = "5s" }', "bad.toml:5: run_length.tim: ", "did you mean `time`?"),
         ("cpus = 2", "cpus = 0", "bad.toml:2: cpus: ", "1 to 4096"),
     ],

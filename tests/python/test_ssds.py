@@ -39,7 +39,7 @@ def test_they_are_listed_and_shown(headstack: Headstack) -> None:
     row = next(line for line in headstack("catalog", "drives", "list").stdout.splitlines() if line.startswith(NVME))
     assert "NVME" in row
     shown = headstack("catalog", "drives", "show", NVME).stdout
-    assert "derived: C usual of TLC" in shown
+    assert "derived: C usual for TLC" in shown
     assert "Lenovo Press" in shown
 
 

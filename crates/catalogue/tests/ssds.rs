@@ -60,7 +60,7 @@ fn ssds_load_by_name_fresh_and_as_devices() {
         let text = serde_json::to_string(&system).unwrap();
         assert!(text.starts_with("{\"drive\":{\"ssd\":{"), "{text}");
         let error = load_drive(id).unwrap_err().to_string();
-        assert!(error.contains("solid-state drive, where a disk"), "{error}");
+        assert!(error.contains("solid-state drive; a disk"), "{error}");
     });
 }
 

@@ -82,11 +82,11 @@ fn links_stay_and_lead_to_the_new_file() {
 fn special_files_are_not_replaced_by_regular_files() {
     let folder = Folder::new("none");
     for (path, why) in [
-        (folder.at("."), "this is a folder"),
+        (folder.at("."), "is a directory"),
         (folder.at("x/y"), "does not exist"),
         (PathBuf::from("/dev/headstack-none"), "an output file in /dev is not created"),
         (PathBuf::from("/dev/fd/9999"), "Bad file descriptor"),
-        (PathBuf::from(""), "this is a folder"),
+        (PathBuf::from(""), "is a directory"),
     ] {
         let error = Place::of(&path).unwrap_err().to_string();
         assert!(error.contains(why), "{}: {error}", path.display());

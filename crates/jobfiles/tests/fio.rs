@@ -351,7 +351,7 @@ fn nvme_commands_are_those_of_the_ring_and_may_force_writes_to_the_medium() {
     assert_eq!((forced.engine, forced.sync), (JobEngine::Ring, Sync::Data));
     let said = |name: &str| {
         let text = format!("[j]\nioengine=io_uring_cmd\nfilename={name}\nsize=1m\n");
-        read(&text).remarks.iter().any(|remark| remark.message.contains("character devices (/dev/ng0n1) alone"))
+        read(&text).remarks.iter().any(|remark| remark.message.contains("need a character device (/dev/ng0n1)"))
     };
     assert!(said("/dev/nvme0n1") && said("/dev/ng0n1:data.bin") && !said("/dev/ng0n1:/dev/ng1n1"));
 }

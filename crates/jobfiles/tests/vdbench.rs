@@ -335,7 +335,7 @@ fn what_is_refused_is_one_line_with_its_place() {
             "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) need separate job files",
         ),
         ("rd=rd1,wd=wd1", "rd=rd1,fwd=wd1", "p.txt:3: fwd: uses a tree of files; define fsd=NAME,anchor=... before it"),
-        ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: traces are not replayed from here"),
+        ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: job files cannot replay traces"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd2", "p.txt:2: wd: there is no sd=sd2; allowed: sd1"),
         ("rd=rd1,wd=wd1", "rd=rd1,wd=x*", "p.txt:3: rd: there is no wd=x*; allowed: wd1"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd1,sizes=4k", "p.txt:2: sizes: unknown keyword; allowed: sd, hd, skew, xfersize"),

@@ -342,6 +342,6 @@ fn impossible_damage_or_scrub_is_refused_with_a_reason() {
     let status = served.order(Order::Status);
     assert_eq!(status["mismatches"][0]["differing_bytes"], Value::Null);
     let scrub = served.session.commander().order(Order::Scrub { group: None, repair: false });
-    assert!(scrub.unwrap_err().to_string().contains("nothing that a scrub compares"));
+    assert!(scrub.unwrap_err().to_string().contains("no redundancy to scrub"));
     served.stop();
 }

@@ -138,7 +138,7 @@ fn a_curve_point_needs_the_maximum_rate() {
         stop_response_ns: None,
     });
     let spec = spec(point, &Arc::new(Target::null(MIB)), 0);
-    assert!(spec.check().err().unwrap().to_string().contains("has to run first"));
+    assert!(spec.check().err().unwrap().to_string().contains("must run first"));
 }
 
 /// Whether the first page of a file is in the page cache: what need not wait may be read without waiting.

@@ -118,7 +118,7 @@ fn records_and_stripes_without_redundancy_are_not_scrubbed() {
     for level in [Level::Raid0, Level::Concat] {
         let mut bench = Bench::from(&of(level, 3));
         let refused = bench.system.strike(0, IncidentKind::Scrub { group: 0, repair: false }).unwrap_err();
-        assert!(refused.to_string().contains("has nothing that a scrub compares"), "{refused}");
+        assert!(refused.to_string().contains("has no redundancy to scrub"), "{refused}");
         bench.submit(&write(0));
         cut(&mut bench);
         assert_eq!(pass(&bench), None);

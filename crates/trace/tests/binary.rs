@@ -184,7 +184,7 @@ fn vscsi_commands_of_both_layouts() {
         assert_eq!(records, expected);
         assert_eq!(meta.devices[0].name, "trace");
         assert_eq!(meta.counts["write same"], 2);
-        let says_unit = meta.notes.iter().any(|note| note.starts_with("response times are left out"));
+        let says_unit = meta.notes.iter().any(|note| note.starts_with("response times are omitted"));
         assert_eq!(says_unit, version == 2);
         // Two records are enough.
         let two = &vscsi(version, &COMMANDS[..2]);

@@ -158,7 +158,7 @@ fn what_is_refused_is_one_line_with_the_key() {
     assert_eq!(Scenario::from_toml("s.toml", text).unwrap_err().to_string(), format!("s.toml:7: streams[1]: {kinds}"));
     let text = "name = \"x\"\nrun_length = \"all_done\"\n[[streams]]\nname = \"a\"\n[streams.sequential]\nstreams = 1\ndirection = \"read\"\nblock = \"4KiB\"";
     let error = Scenario::from_toml("s.toml", text).unwrap_err().to_string();
-    assert!(error.starts_with("s.toml:2: run_length: no stream is ever done; "), "{error}");
+    assert!(error.starts_with("s.toml:2: run_length: no stream ends; "), "{error}");
 }
 
 #[test]

@@ -36,7 +36,9 @@ fn options_apply_in_any_order() {
     assert_eq!((workload.warm_up.requests, workload.warm_up.time_ns), (0, 1_000_000_000));
     assert_eq!((run.seed, run.used().unwrap().start_bytes), (7, 10_000_000_000));
     assert_eq!(run.system_name, "cheetah-x15-36lp@10GB..20GB");
-    let Some(SystemDescription::Drive(DeviceDescription::Disk(disk))) = &run.system else { panic!("it is a disk") };
+    let Some(SystemDescription::Drive(DeviceDescription::Disk(disk))) = &run.system else {
+        panic!("this drive is a disk")
+    };
     assert_eq!((disk.queue.depth, disk.queue.ageing_ns), (4, Some(20_000_000)));
     let mut turned = chosen;
     turned.reverse();
@@ -91,7 +93,7 @@ fn impossible_values_of_options_are_reported_by_name() {
         ("arrivals", "fixed", "arrivals: a closed loop has no arrival process; add --rate"),
         ("interval", "10ms", "interval: 10ms is too short; 100ms or longer is allowed"),
         ("rate", "many", "rate: 'many' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
-        ("range", "1TB", "1TB: the range ends beyond the system"),
+        ("range", "1TB", "1TB: the range ends after the system's capacity"),
         ("colour", "red", "colour: unknown option"),
     ] {
         let error = applied(&drive, &[(option, text)]).unwrap_err();

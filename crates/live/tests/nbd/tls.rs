@@ -205,7 +205,7 @@ fn bad_certificate_files_are_reported() {
         (&certificate, &none, None, &none, "No such file"),
         (&key, &key, None, &key, "has no certificate in PEM form"),
         (&certificate, &empty, None, &empty, "has no private key in PEM form"),
-        (&certificate, &other_key, None, &certificate, "does not go with the key"),
+        (&certificate, &other_key, None, &certificate, "does not match the key"),
         (&certificate, &key, Some(&empty), &empty, "has no certificate in PEM form"),
     ];
     for (certificate, key, authority, file, what) in rows {

@@ -297,7 +297,7 @@ fn targets_of_one_run_keep_one_time() {
     let targets = [in_time(Time::Wall), in_time(Time::Virtual { late_ns: 0 })];
     let one = job(&targets, EngineKind::Null { service_ns: 0 }, workload(4096, 100.0, &closed(1)), requests(1));
     let line = run(&spec(vec![one]), &mut |_| true).unwrap_err().to_string();
-    assert!(line.contains("keeps another time"), "{line}");
+    assert!(line.contains("uses another clock"), "{line}");
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn what_cannot_be_run_is_refused_before_anything_starts() {
     );
     has(refusal(&|one| one.workload = workload(4096, 100.0, &open(-1.0, "fixed"))), "-1 is out of range");
     has(refusal(&|one| one.engine = EngineKind::Ring), "the engine null or auto is allowed");
-    has(refusal(&|one| one.workload = workload(1 << 31, 100.0, &closed(1))), "have no room");
+    has(refusal(&|one| one.workload = workload(1 << 31, 100.0, &closed(1))), "do not fit");
     let outside = headstack_workload::Span { start_bytes: 1 << 29, length_bytes: 1 << 30 };
     has(refusal(&|one| one.span = Some(outside)), "it has 1073741824 bytes");
 }

@@ -218,7 +218,7 @@ fn unmeasurable_devices_are_refused_with_a_reason() {
     let scratch = Scratch::new();
     let node = scratch.path("none");
     assert!(run(&["mknod", &node, "b", "240", "0"]));
-    assert_refused(&node, &Permission::default(), "has no device behind it");
+    assert_refused(&node, &Permission::default(), "has no device, or");
     let blocks = fs::read_dir("/sys/class/block").unwrap().map(|entry| entry.unwrap());
     let empty = |entry: &fs::DirEntry| fs::read_to_string(entry.path().join("size")).is_ok_and(|size| size == "0\n");
     for entry in blocks.filter(empty) {

@@ -115,7 +115,7 @@ fn a_file_is_created_written_and_never_changed_unasked() {
     assert_refused(&path, &create, "--overwrite");
     assert_refused(&path, &Permission { write: true, ..Permission::default() }, "--overwrite");
     let larger = Permission { create_bytes: Some(4 * MIB), ..Permission::default() };
-    assert_refused(&path, &larger, "and 4MiB are asked for");
+    assert_refused(&path, &larger, "and 4MiB are requested");
     assert_eq!(fs::read(&path).unwrap(), contents);
     // Smaller than it is, and read.
     let smaller = Permission { create_bytes: Some(MIB), ..Permission::default() };
@@ -226,13 +226,13 @@ fn memory_has_no_direct_io() {
         if fs::exists("/dev/shm").unwrap() { "/dev/shm" } else { return lacks(Need::Kernel, "there is no /dev/shm") };
     let path = format!("{scratch}/headstack-guard-{}", std::process::id());
     let create = Permission { create_bytes: Some(MIB), ..Permission::default() };
-    assert_refused(&path, &create, "lies in memory (tmpfs)");
+    assert_refused(&path, &create, "is in memory (tmpfs)");
     assert!(!fs::exists(&path).unwrap());
     let target = Target::open(&path, false, Sync::No, &create, &|_| true).map(|target| target.capacity_bytes());
     let line = open(&path, &Permission::default()).err().map(|error| error.to_string());
     fs::remove_file(&path).unwrap();
     assert_eq!(target.unwrap(), MIB);
-    assert!(line.unwrap().contains("lies in memory"));
+    assert!(line.unwrap().contains("is in memory"));
 }
 
 #[test]

@@ -303,7 +303,7 @@ fn what_cannot_be_measured_is_refused_in_words() {
     let flags = FLAGS | transmission::READ_ONLY;
     refusal(Settings { flags, ..Settings::default() }, destroying, "disk", "is a read-only export");
     let created: fn(&Server) -> Permission = |server| Permission { create_bytes: Some(1), ..destroying(server) };
-    refusal(Settings::default(), created, "disk", "leave --create out");
+    refusal(Settings::default(), created, "disk", "omit --create");
     for (uri, expected) in [
         ("nbds://localhost/x", "nbds is NBD over TLS, which is not supported"),
         ("nbd+unix:///x?socket=/nowhere/at/all", "there is no socket at /nowhere/at/all"),
@@ -329,11 +329,11 @@ fn what_the_server_does_not_know_is_not_sent() {
     assert!(ended(&json!({"flush_every": 2}), 0.0).contains("the target does not support flush"));
     let long = job(&[Arc::clone(&target)], EngineKind::Auto, workload(128 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![long]), &mut |_| true).err().unwrap().to_string();
-    assert!(error.contains("takes requests of up to 65536 bytes; 131072 are asked for"), "{error}");
+    assert!(error.contains("requests of 131072 bytes; up to 65536 are allowed"), "{error}");
     let seen = server.counters();
     assert_eq!((seen.trims.load(Ordering::Relaxed), seen.flushes.load(Ordering::Relaxed)), (0, 0));
     let durable = Target::open_export(&server.uri(), Sync::Data, &destroying(&server), 1).err().unwrap().to_string();
-    assert!(durable.contains("its server knows no FUA"), "{durable}");
+    assert!(durable.contains("its server does not support FUA"), "{durable}");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn files_and_exports_are_not_one_address_space() {
     let targets = [file.open(false), open(&server.uri(), &Permission::default()).unwrap()];
     let one = job(&targets, EngineKind::Auto, workload(4 * KIB, 100.0, &closed(1)), requests(1));
     let error = run(&spec(vec![one]), &mut |_| true).err().unwrap().to_string();
-    assert!(error.contains("are not measured as one"), "{error}");
+    assert!(error.contains("cannot share a job"), "{error}");
     let exports = [&server, &server].map(|server| open(&server.uri(), &Permission::default()).unwrap());
     let one = job(&exports, EngineKind::Auto, workload(4 * KIB, 100.0, &closed(8)), requests(500));
     assert_eq!(count(&measure(vec![one])), 500);

@@ -129,7 +129,7 @@ fn wrong_steps_are_refused_with_allowed_values() {
         ("stack=0B", "above 0"),
         ("unknown=what", "read, write"),
         ("strip-names=yes", "not a step"),
-        ("anonymise", "is now strip-names"),
+        ("anonymise", "renamed to strip-names"),
         ("sort", "not a step"),
     ] {
         let error = Step::parse(text).unwrap_err();
