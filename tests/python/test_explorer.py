@@ -179,7 +179,7 @@ def test_dragging_computes_anew_and_says_what_came_of_it(dragged: Told) -> None:
 
 def test_what_is_typed_has_the_unit_of_what_it_was_and_is_refused_with_a_reason(dragged: Told) -> None:
     assert "spindle.speed=9000rpm" in dragged["typed"]["hash"]
-    assert dragged["refused"]["answer"].startswith(f"{CHEETAH}: this cannot be: ")
+    assert dragged["refused"]["answer"].startswith(f"{CHEETAH}: not possible: ")
     assert "spindle.speed" in dragged["refused"]["answer"]
 
 
@@ -262,8 +262,8 @@ def test_what_is_changed_is_priced_by_what_is_bought(addressed: Told) -> None:
     assert price("changed") == f"{2400 + 24 * 300:,}"
     assert price("fewer") == f"{2400 + 12 * 300:,}"
     assert price("others") == f"{2400 + 12 * 400:,}"
-    assert price("unpriced") == "no price of man3735"
-    assert price("cached") == f"no price of {ARRAY} with another controller.cache.data"
+    assert price("unpriced") == "no price for man3735"
+    assert price("cached") == f"no price for {ARRAY} with another controller.cache.data"
     assert addressed["fewer"]["cells"][0][-1] == f"{6000 / iops(addressed['fewer']):.3g}"
 
 

@@ -304,7 +304,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
     refused(
         called("run", SMALL_ARRAY, "-w", "demartek-oltp", "--lun", "data"), "--lun: ", "demartek-oltp states its own"
     )
-    refused(called("run", CHEETAH, "-w", "demartek-oltp"), "streams[0].lun: ", "; allowed: drive, or no key")
+    refused(called("run", CHEETAH, "-w", "demartek-oltp"), "streams[0].lun: ", "; allowed: drive, or omit the key")
     refused(called("run", CHEETAH, "-w", "serverbnch"), "no workload or scenario", "closest: serverbench, web-server")
     refused(called("catalog", "scenarios", "show", "serverbnch"), "no scenario", "closest: serverbench")
     refused(called("catalog", "scenarios", "show", "database", "--toml"), "no scenario", "`headstack scenarios list`")

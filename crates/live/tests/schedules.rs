@@ -325,7 +325,7 @@ fn blkdebug_files_are_read_as_far_as_a_device_supports_them() {
                 [[fault]]\nwhat = \"errno\"\nerrno = \"ENOSPC\"\nkinds = [\"write\"]\nstate = 2\n";
     assert_eq!(parse(text, &drive).unwrap(), parse(ours, &drive).unwrap());
     for (text, told) in [
-        ("[inject-error]\nevent = \"l2_update\"\n", "bad.toml:2: event: l2_update happens inside QEMU"),
+        ("[inject-error]\nevent = \"l2_update\"\n", "bad.toml:2: event: l2_update is internal to QEMU"),
         (
             "[inject-error]\nevent = \"none\"\niotype = \"block-status\"\n",
             "bad.toml:3: iotype: block-status is not a device request",

@@ -147,10 +147,10 @@ mod tests {
         for (text, why) in [
             ("nbds://host/x", "nbds is NBD over TLS"),
             ("nbds+unix:///x?socket=s", "nbds+unix is NBD over TLS"),
-            ("nbd+vsock://2/x", "nbd+vsock is not reached"),
+            ("nbd+vsock://2/x", "nbd+vsock is not supported"),
             ("nbd+unix:///x", "names no socket"),
-            ("nbd+unix://host/x?socket=s", "on no host"),
-            ("nbd://host:port/x", "\"port\" is no port"),
+            ("nbd+unix://host/x?socket=s", "has no host"),
+            ("nbd://host:port/x", "\"port\" is not a port"),
             ("nbd://host/%4", "two hexadecimal digits"),
             ("nbd://host/%+4", "two hexadecimal digits"),
             ("nbd://[::1/x", "ends with ]"),

@@ -511,13 +511,13 @@ mod tests {
     fn a_histogram_that_contradicts_itself_is_refused() {
         let good = json(&of(&[100, 300, 4_000_000_000_000]));
         for (from, to, complaint) in [
-            ("\"digits\":3", "\"digits\":2", "digits 2: only 3"),
+            ("\"digits\":3", "\"digits\":2", "digits 2; only 3"),
             ("\"count\":3", "\"count\":4", "count 4: its bins and overflow hold 3"),
             ("\"overflow\":1", "\"overflow\":0", "count 3: its bins and overflow hold 2"),
-            ("[300,1]", "[4000000000000,1]", "at most 3600000000000 ns"),
+            ("[300,1]", "[4000000000000,1]", "up to 3600000000000 ns"),
             ("\"sum_ns\":4", "\"sum_ns\":94", "cannot sum to it"),
             ("\"min_ns\":100", "\"min_ns\":5000000000000", "cannot sum to it"),
-            ("\"sum_squares_ns2\":\"16", "\"sum_squares_ns2\":\"1", "too little"),
+            ("\"sum_squares_ns2\":\"16", "\"sum_squares_ns2\":\"1", "too small"),
             ("\"sum_squares_ns2\":\"1", "\"sum_squares_ns2\":\"-1", "decimal digits"),
             ("\"bins\"", "\"beans\"", "unknown field `beans`"),
         ] {

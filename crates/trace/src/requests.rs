@@ -163,7 +163,7 @@ fn several_devices(one: u32, other: u32, meta: &Meta) -> TraceError {
     let name = |device: u32| &meta.devices[device as usize].name;
     let message = format!(
         "its requests went to several devices, such as `{}` and `{}`: choose one with the step device=NAME, \
-         them one after them with stack=SIZE, or give each a place by map",
+         concatenate them with stack=SIZE, or place each with map",
         name(one),
         name(other)
     );

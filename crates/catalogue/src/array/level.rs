@@ -177,10 +177,13 @@ mod tests {
             assert!(NamedLevel::parse_choice(text).is_ok(), "{text}");
         }
         for text in ["jbod", "raid50", "raid7", "04+2"] {
-            assert!(NamedLevel::parse_choice(text).unwrap_err().contains("cannot be chosen; allowed: raid0"), "{text}");
+            assert!(
+                NamedLevel::parse_choice(text).unwrap_err().contains("is not a candidate; allowed: raid0"),
+                "{text}"
+            );
         }
         for text in ["draid", "draid1:4d", "draid4:4d:1s"] {
-            assert!(NamedLevel::parse_choice(text).unwrap_err().ends_with("draid2:8d:1s is such"), "{text}");
+            assert!(NamedLevel::parse_choice(text).unwrap_err().ends_with("as in draid2:8d:1s"), "{text}");
         }
     }
 
@@ -188,12 +191,12 @@ mod tests {
     fn numbers_that_a_level_cannot_have_are_refused() {
         for (text, drives, spans, expected) in [
             ("raid50", 8, 1, "raid50: 1 span; 2 or more"),
-            ("raid6", 6, 2, "raid6: 6 drives in 2 spans; each has as many, 4 or more"),
-            ("raid10", 8, 2, "raid10: 2 spans; only raid5, raid6, raid50 and raid60 have them"),
-            ("4+2", 8, 1, "4+2: 8 drives; a multiple of 6"),
-            ("raidz2", 2, 1, "raidz2: 2 drives; 3 or more"),
-            ("raid0", 0, 1, "raid0: 0 drives in 1 spans; 1 or more of each"),
-            ("raid5", 3, -1, "raid5: 3 drives in -1 spans; 1 or more of each"),
+            ("raid6", 6, 2, "raid6: 6 drives in 2 spans; spans have equally many drives, 4 or more"),
+            ("raid10", 8, 2, "raid10: 2 spans; only raid5, raid6, raid50 and raid60 have spans"),
+            ("4+2", 8, 1, "4+2: 8 drives; a multiple of 6 is allowed"),
+            ("raidz2", 2, 1, "raidz2: 2 drives; 3 or more are allowed"),
+            ("raid0", 0, 1, "raid0: 0 drives in 1 spans; 1 or more of each is allowed"),
+            ("raid5", 3, -1, "raid5: 3 drives in -1 spans; 1 or more of each is allowed"),
         ] {
             let level = NamedLevel::parse(text).unwrap();
             assert_eq!(level.redundancy(drives, spans), Err(expected.to_owned()));

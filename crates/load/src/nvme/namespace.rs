@@ -128,6 +128,6 @@ mod tests {
     #[test]
     fn another_character_device_is_refused() {
         let error = Namespace::new(File::open("/dev/null").unwrap(), false).unwrap_err();
-        assert!(error.starts_with("is a character device and no NVMe namespace"), "{error}");
+        assert!(error.starts_with("is a character device but not an NVMe namespace"), "{error}");
     }
 }

@@ -311,7 +311,7 @@ fn what_a_killed_capture_left_is_cleaned_up() {
         assert_ne!(state(&bench.device), bench.before);
         let capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
         let notes = capture.meta().notes.join("; ");
-        assert!(notes.contains("had left"), "{notes}");
+        assert!(notes.contains("left"), "{notes}");
         drop(capture);
         bench.assert_set_back();
     }
