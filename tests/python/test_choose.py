@@ -462,7 +462,7 @@ def test_percentiles_well_within_a_limit_meet_it_without_an_interval() -> None:
     limit = limit_of("p999=20ms")
 
     def verdict_of(
-        value: float, why: str = "too short to tell: too few requests beyond it", requests: int = 32_000
+        value: float, why: str = "run too short: too few requests above this percentile", requests: int = 32_000
     ) -> str:
         return judge(limit, Estimate(value, None, None, requests, why))
 

@@ -162,7 +162,7 @@ def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, ki
         ("raid7", 8, 1, "level: 'raid7'; allowed: jbod"),
         ("raid50", 8, 1, "raid50: 1 span; 2 or more"),
         ("raid5", 8, 3, "raid5: 8 drives in 3 spans"),
-        ("raid5", 2, 1, "raid5: 2 drives in 1 spans; each has as many, 3 or more"),
+        ("raid5", 2, 1, "raid5: 2 drives in 1 spans; spans have equally many drives, 3 or more"),
         ("raid10", 1, 1, "raid10: 1 drives; 2 or more"),
         ("raid10", 8, 2, "raid10: 2 spans; only raid5"),
         ("4+2", 8, 1, r"4\+2: 8 drives; a multiple of 6"),

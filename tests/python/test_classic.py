@@ -431,7 +431,7 @@ def test_what_cannot_be_done_is_one_line(headstack: Headstack) -> None:
         (("zones", NULL, "--time", "0s"), "more than 0s"),
         (("latency", "missing"), "does not exist"),
         (("latency", NULL, "-i", "-1s"), "negative"),
-        (("latency", NULL, "--json", "-", "--csv", "-"), "each output needs a file of its own"),
+        (("latency", NULL, "--json", "-", "--csv", "-"), "each output needs its own file"),
         (("fsync", NULL, "--size", "0B"), "size"),
         (("fsync", NULL, "--limit", "soon"), "limit"),
         (("crystal", NULL, "--profile", "fast"), "default, nvme"),

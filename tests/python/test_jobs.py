@@ -51,7 +51,7 @@ def test_files_are_created_as_the_file_says_and_not_overwritten_by_the_next_run(
     assert [row["requests"] for row in results] == [128, 64]
     names = ["r.0.0", "w.0.0", "w.1.0"]
     assert [(path.name, path.stat().st_size) for path in sorted(tmp_path.glob("*.0"))] == [(n, 1 << 18) for n in names]
-    with pytest.raises(hs.InputError, match=r"w\.0\.0: exists, .* allow it by --overwrite"):
+    with pytest.raises(hs.InputError, match=r"w\.0\.0: exists and .* to allow it, add --overwrite"):
         hs.measure_jobs(file)
     assert len(hs.measure_jobs(file, overwrite=True)) == 2
 
@@ -60,7 +60,7 @@ def test_what_only_reads_does_not_grow_a_file(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.write_bytes(bytes(8192))
     file = job_file(tmp_path, f"[r]\nfilename={small}\nrw=read\nsize=1m\n")
-    with pytest.raises(hs.InputError, match="has 8KiB and 1MiB are asked for"):
+    with pytest.raises(hs.InputError, match="has 8KiB, and 1MiB are requested"):
         hs.measure_jobs(file)
     assert small.stat().st_size == 8192
 
@@ -114,7 +114,7 @@ def test_an_impossible_phase_is_refused_before_the_first_is_run(tmp_path: Path) 
     text = (
         f"[global]\nfilename={data}\nbs=4k\n[a]\nrw=read\nruntime=1h\ntime_based\n[b]\nstonewall\nrw=read\noffset=1g\n"
     )
-    with pytest.raises(hs.InputError, match="b: the part of its targets: it begins at 1GiB"):
+    with pytest.raises(hs.InputError, match=r"b: its part of the targets: it has .* from 1GiB"):
         hs.measure_jobs(job_file(tmp_path, text))
 
 

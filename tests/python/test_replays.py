@@ -129,7 +129,7 @@ def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -
         ([f"{CHEETAH}@10GB"], "a replay uses a whole system"),
         (
             ["cheetah-9lp"],
-            "run.parquet: request 1: 512 bytes at 16096826368; the system ends at 9105018880; outside: fold",
+            "run.parquet: request 1: 512 bytes at 16096826368; the system ends at 9105018880; outside: use fold",
         ),
         (["nosuch"], "no drive"),
         ([CHEETAH, ATLAS, "--record", "x.parquet"], "2 replays; only one can be recorded"),

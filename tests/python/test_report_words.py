@@ -107,7 +107,7 @@ def test_a_page_begins_with_its_answer_and_ends_with_how_it_was_found(both: hs.R
     order = [
         report.summary.split(" IOPS")[0].partition(" ± ")[0],
         figures_of(report)["saturation"].says,
-        "How it was found",
+        "Method",
         "Provenance",
     ]
     places = [plain.index(one) for one in order]

@@ -71,7 +71,7 @@ def test_a_closed_loop_says_that_it_is_one(tmp_path: Path) -> None:
     hs.run(CHEETAH, "file-server", depth=4, requests=2_000, warm_up=0, record=path)
     made = hs.synthesize(path, twin, length="1500").made
     assert (made["learnt_clients"], made["clients"], made["requests"]) == (4, 4, 1_500)
-    assert "a closed loop of 4 clients: replay it by --mode closed" in hs.Trace(twin).info()["meta"]["notes"]
+    assert "a closed loop of 4 clients: replay it with --mode closed" in hs.Trace(twin).info()["meta"]["notes"]
     [row] = hs.replay(twin, CHEETAH, "closed")
     assert row["achieved_depth_mean"] == pytest.approx(4, rel=0.05)
 

@@ -176,4 +176,4 @@ def test_a_replay_tells_what_became_of_each_volume(
     assert "\nvolumes\n" in told.stdout
     refused = headstack("trace", "replay", str(trace), jbod, "-q")
     assert refused.returncode == 2
-    assert "give each a place by map" in refused.stderr
+    assert "place each with map" in refused.stderr

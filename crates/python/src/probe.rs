@@ -142,7 +142,7 @@ pub fn probe<'py>(
     let [target] = targets.all() else { return Err(input_error("probe: one target is needed")) };
     let asked = probe_of(kinds, offsets, lengths, depth, times_ns)?;
     let share = AtomicU64::new(0);
-    let tell = |py: Python<'_>| match &progress {
+    let report = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, (f64::from_bits(share.load(Ordering::Relaxed)),)).map(drop),
         None => Ok(()),
     };
@@ -152,6 +152,6 @@ pub fn probe<'py>(
             goes_on.load(Ordering::Relaxed)
         })
     };
-    let answers = py.detach(|| interruptibly(tell, work))?;
+    let answers = py.detach(|| interruptibly(report, work))?;
     Ok(columns(py, &answers.map_err(load_error)?))
 }

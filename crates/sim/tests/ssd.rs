@@ -55,7 +55,7 @@ impl Bench {
                 issued += 1;
             }
             now_ns = self.drive.next_event_ns();
-            assert_ne!(now_ns, u64::MAX, "{} of {count} are done and nothing will ever happen", responses.len());
+            assert_ne!(now_ns, u64::MAX, "{} of {count} are complete and no event is scheduled", responses.len());
             self.drive.advance(now_ns, |done| {
                 assert_eq!(done.at_ns, now_ns);
                 let submitted_ns = submitted_ns[done.id as usize].take().expect("completed once");
@@ -212,7 +212,7 @@ fn writes_run_at_the_interface_until_the_buffer_is_full_and_then_at_the_dies() {
 }
 
 #[test]
-fn sequential_writes_move_nothing() {
+fn sequential_writes_need_no_garbage_collection_moves() {
     let mut drive = Bench::new(&small_ssd());
     for _ in 0..5 {
         drive.fill();
@@ -328,7 +328,7 @@ fn trims_raise_the_spare() {
 }
 
 #[test]
-fn a_flush_programs_what_power_would_lose() {
+fn a_flush_programs_volatile_data() {
     let mut description = small_ssd();
     let mut drive = Bench::new(&description);
     drive.serve(&write(0, UNIT));

@@ -26,8 +26,8 @@ LABEL_MAX = 14
 """Longer names are no labels of rows."""
 
 _SIDES = (
-    ("iops", "1/s", "requests completed a second"),
-    ("mb_per_s", "10^6 bytes/s", "bytes moved a second"),
+    ("iops", "1/s", "completed requests per second (IOPS)"),
+    ("mb_per_s", "10^6 bytes/s", "bytes transferred per second"),
     ("mean_ms", "ms", "mean response time"),
     ("p50_ms", "ms", "median of the response times"),
     ("p95_ms", "ms", "95th percentile of the response times"),

@@ -34,7 +34,7 @@ def body_of(report: Report, is_inline: bool) -> str:
 
 def _rest(report: Report) -> Iterable[str]:
     if report.remarks:
-        yield f"<h2>How it was found</h2>{_paragraphs(report.remarks)}"
+        yield f"<h2>Method</h2>{_paragraphs(report.remarks)}"
     if report.claims:
         yield f"<h2>Claims</h2><dl>{''.join(map(_claim, report.claims))}</dl>"
     if report.sources:

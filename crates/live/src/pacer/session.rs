@@ -18,9 +18,9 @@ use crate::contents::Contents;
 use crate::fidelity::Fidelity;
 use crate::journal::{Journal, JournalPlan};
 use crate::ledger::Ledger;
-use crate::power::gate::Gate;
+use crate::power::gate::PowerGate;
 use crate::wall::Wall;
-use crate::witness::{Scene, Witness};
+use crate::witness::{Witness, WitnessState};
 
 /// Options of a session.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Default for SessionOptions {
             seed: 0,
             realtime: true,
             schedule: Schedule::default(),
-            budget: Budget::of_this_machine(),
+            budget: Budget::for_this_machine(),
             journal: None,
         }
     }
@@ -96,9 +96,9 @@ impl Session {
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
-            gate: Gate::new(matches!(model, Model::System(_)), array_of(model), journal, &options.budget),
+            gate: PowerGate::new(matches!(model, Model::System(_)), array_of(model), journal, &options.budget),
             budget: options.budget.clone(),
-            scene: Scene::new(),
+            scene: WitnessState::new(),
             speed: options.speed,
             realtime: options.realtime,
             contents: OnceLock::new(),
@@ -112,7 +112,7 @@ impl Session {
         let spawned =
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
-        *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
+        *shared.clock.write().expect("the lock is not poisoned") = Some(clock.thread().clone());
         Ok(Session { shared, clock, may_lose_data })
     }
 

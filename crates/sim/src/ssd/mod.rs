@@ -61,7 +61,7 @@ struct Command {
 
 /// A part of a write in transit to the buffer.
 #[derive(Clone, Copy, Debug)]
-struct Landing {
+struct BufferTransfer {
     at_ns: u64,
     command: u32,
     offset_bytes: u64,
@@ -97,7 +97,7 @@ pub struct Ssd {
     /// Writes that need space in the buffer, oldest first.
     pouring: VecDeque<u32>,
     /// Data in transit to the buffer, in order of time.
-    landings: VecDeque<Landing>,
+    landings: VecDeque<BufferTransfer>,
     /// Flushes and forced writes that wait for programs.
     barriers: Vec<Barrier>,
     /// (Time, slot), in order of time.
@@ -111,7 +111,7 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// Creates an idle drive: empty, or in the steady state if its description says so. `seed` drives only the
+    /// Creates an idle drive: empty, or in the steady state if its description requires it. `seed` drives only the
     /// overwrites of preconditioning.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Ssd {
         })
     }
 
-    /// Preconditions an empty drive if its description says so. Returns false if `goes_on`, which is called with the
+    /// Preconditions an empty drive if its description requires it. Returns false if `goes_on`, which is called with the
     /// share done, stopped it.
     pub fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
         !self.description.preconditioned || self.precondition_while(goes_on).is_some()

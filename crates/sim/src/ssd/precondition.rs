@@ -16,13 +16,13 @@ const ROWS_PER_REPORT: u64 = 1 << 12;
 
 /// Counts rows and reports the share of the fewest needed that is done: one pass over the drive, and the windows that
 /// must agree.
-struct Course<'a> {
+struct PreconditionProgress<'a> {
     rows: u64,
     least: u64,
     goes_on: &'a mut dyn FnMut(f64) -> bool,
 }
 
-impl Course<'_> {
+impl PreconditionProgress<'_> {
     /// Whether to continue after another row.
     #[inline]
     fn row(&mut self) -> bool {
@@ -37,7 +37,7 @@ pub fn precondition(ftl: &mut Ftl, seed: u64, goes_on: &mut dyn FnMut(f64) -> bo
     let units = ftl.logical_units();
     let all_rows = u64::from(units.div_ceil(ftl.layout.units_per_row));
     let least = all_rows + all_rows * WINDOWS_THAT_AGREE as u64 / u64::from(WINDOWS_PER_CAPACITY);
-    let mut course = Course { rows: 0, least: least.max(1), goes_on };
+    let mut course = PreconditionProgress { rows: 0, least: least.max(1), goes_on };
     let mut row = Vec::with_capacity(ftl.layout.units_per_row as usize);
     let mut next = 0;
     while next < units {
@@ -187,7 +187,7 @@ mod tests {
             shares.push(share);
             shares.len() < 3
         };
-        let mut course = Course { rows: 0, least: 8 * ROWS_PER_REPORT, goes_on: &mut goes_on };
+        let mut course = PreconditionProgress { rows: 0, least: 8 * ROWS_PER_REPORT, goes_on: &mut goes_on };
         let rows = (0..10 * ROWS_PER_REPORT).take_while(|_| course.row()).count() as u64;
         assert_eq!((rows + 1, &shares[..]), (3 * ROWS_PER_REPORT, &[0.125, 0.25, 0.375][..]));
     }

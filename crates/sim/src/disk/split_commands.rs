@@ -1,11 +1,11 @@
-//! [`Flights`]: host commands that a disk splits into parts.
+//! [`SplitCommands`]: host commands that a disk splits into parts.
 
 use crate::chronicle;
 use crate::drive::Completion;
 
 /// A command in flight.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct SplitCommand {
     /// The host's id of it.
     id: u32,
     parts: u32,
@@ -16,24 +16,24 @@ struct Flight {
 
 /// All commands in flight, in stable slots; the parts bear the slot's number as their name.
 #[derive(Clone, Debug, Default)]
-pub struct Flights {
-    slots: Vec<Flight>,
+pub struct SplitCommands {
+    slots: Vec<SplitCommand>,
     free: Vec<u32>,
 }
 
 /// A command whose last part is done.
 #[derive(Clone, Copy, Debug)]
-pub struct Landed {
+pub struct CompletedCommand {
     /// Its completion, for the host.
     pub completion: Completion,
     /// Its range that the flash may admit.
     pub wanted: Option<(u64, u64)>,
 }
 
-impl Flights {
+impl SplitCommands {
     /// Starts a command of `parts` parts; returns their name.
     pub fn start(&mut self, id: u32, parts: u32) -> u32 {
-        let flight = Flight { id, parts, started_ns: u64::MAX, wanted: None };
+        let flight = SplitCommand { id, parts, started_ns: u64::MAX, wanted: None };
         let name = match self.free.pop() {
             Some(name) => {
                 self.slots[name as usize] = flight;
@@ -71,7 +71,7 @@ impl Flights {
     }
 
     /// Completes a part; returns the command, if it was its last.
-    pub fn part_done(&mut self, part: &Completion) -> Option<Landed> {
+    pub fn part_done(&mut self, part: &Completion) -> Option<CompletedCommand> {
         let flight = &mut self.slots[part.id as usize];
         flight.parts -= 1;
         flight.started_ns = flight.started_ns.min(part.started_ns);
@@ -80,7 +80,7 @@ impl Flights {
         }
         self.free.push(part.id);
         let completion = Completion { id: flight.id, started_ns: flight.started_ns, ..*part };
-        Some(Landed { completion, wanted: flight.wanted.take() })
+        Some(CompletedCommand { completion, wanted: flight.wanted.take() })
     }
 
     /// Returns the number of commands in flight.

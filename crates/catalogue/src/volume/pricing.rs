@@ -1,4 +1,4 @@
-//! [`Sold`]: how each type of volume is sold: its sizes, provisioned figures, billing, and failure rate.
+//! [`Pricing`]: how each type of volume is sold: its sizes, provisioned figures, billing, and failure rate.
 
 use super::types::VolumeType;
 
@@ -93,7 +93,7 @@ pub enum Billing {
 
 /// How a type is sold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sold {
+pub struct Pricing {
     /// The seller.
     pub provider: Provider,
     /// A volume of the catalogue of this type, from which others are described.
@@ -126,9 +126,9 @@ pub const BILLED_UNITS: [&str; 5] = ["GiB-month", "IOPS-month", "MiB/s-month", "
 /// Items of files of prices, and how many of each are billed a month.
 pub type Bill = Vec<(String, u64)>;
 
-impl Sold {
-    const fn of(provider: Provider, base: &'static str, gib: (u64, u64)) -> Sold {
-        Sold {
+impl Pricing {
+    const fn of(provider: Provider, base: &'static str, gib: (u64, u64)) -> Pricing {
+        Pricing {
             provider,
             base,
             gib,
@@ -178,7 +178,7 @@ const fn beyond_free(free: u64, most: u64) -> Option<Provisioned> {
 /// Returns the annual failure rate that Amazon states: 0.1 to 0.2 % of volumes, of which the higher is used; 0.001 %
 /// for io2.
 fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
-    Some((percent, format!("stated by Amazon for {}, the worse end", kind.name())))
+    Some((percent, format!("stated by Amazon for {}, the higher end", kind.name())))
 }
 
 /// The numbers of Azure's sizes, from 4 GiB on: P30 has 1,024 GiB.
@@ -200,108 +200,112 @@ fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
 
 impl VolumeType {
     /// Returns how it is sold.
-    pub fn sold(self) -> Sold {
+    pub fn pricing(self) -> Pricing {
         use Provider::{Amazon, Google, Microsoft};
         match self {
             // From 34 GiB on more than 100 IOPS, from 171 on 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000
             // IOPS.
-            VolumeType::Gp2 => Sold {
+            VolumeType::Gp2 => Pricing {
                 grows_to_gib: &[34, 171, 1_000, 5_334],
                 afr_percent: by_amazon(0.2, self),
-                ..Sold::of(Amazon, "aws-gp2-100", (1, 16_384))
+                ..Pricing::of(Amazon, "aws-gp2-100", (1, 16_384))
             },
-            VolumeType::Gp3 => Sold {
+            VolumeType::Gp3 => Pricing {
                 iops: beyond_free(3_000, 80_000),
                 iops_a_gib: Some(500),
                 throughput: beyond_free(125, 2_000),
                 afr_percent: by_amazon(0.2, self),
-                ..Sold::of(Amazon, "aws-gp3-500", (1, 65_536))
+                ..Pricing::of(Amazon, "aws-gp3-500", (1, 65_536))
             },
-            VolumeType::Io1 => Sold {
+            VolumeType::Io1 => Pricing {
                 iops: provisioned(100, 64_000),
                 iops_a_gib: Some(50),
                 afr_percent: by_amazon(0.2, self),
-                ..Sold::of(Amazon, "aws-io1-500-20k", (4, 16_384))
+                ..Pricing::of(Amazon, "aws-io1-500-20k", (4, 16_384))
             },
-            VolumeType::Io2 => Sold {
+            VolumeType::Io2 => Pricing {
                 iops: provisioned(100, 256_000),
                 iops_a_gib: Some(1_000),
                 iops_tiers: &[32_000, 64_000],
                 afr_percent: by_amazon(0.001, self),
-                ..Sold::of(Amazon, "aws-io2-500-32k", (4, 65_536))
+                ..Pricing::of(Amazon, "aws-io2-500-32k", (4, 65_536))
             },
             // The burst grows to 2 and 3.1 TiB, the base to 12.5 and 16.
-            VolumeType::St1 => Sold {
+            VolumeType::St1 => Pricing {
                 grows_to_gib: &[2_048, 12_800],
                 afr_percent: by_amazon(0.2, self),
-                ..Sold::of(Amazon, "aws-st1-2tib", (125, 16_384))
+                ..Pricing::of(Amazon, "aws-st1-2tib", (125, 16_384))
             },
-            VolumeType::Sc1 => Sold {
+            VolumeType::Sc1 => Pricing {
                 grows_to_gib: &[3_200, 16_384],
                 afr_percent: by_amazon(0.2, self),
-                ..Sold::of(Amazon, "aws-sc1-2tib", (125, 16_384))
+                ..Pricing::of(Amazon, "aws-sc1-2tib", (125, 16_384))
             },
             // Sizes up to which bytes and IOPS grow: of pd-standard writes, reads.
             VolumeType::PdStandard => {
-                Sold { grows_to_gib: &[3_334, 10_000], ..Sold::of(Google, "gcp-pd-standard-1000", (10, 65_536)) }
+                Pricing { grows_to_gib: &[3_334, 10_000], ..Pricing::of(Google, "gcp-pd-standard-1000", (10, 65_536)) }
             }
             VolumeType::PdBalanced => {
-                Sold { grows_to_gib: &[3_786, 12_834], ..Sold::of(Google, "gcp-pd-balanced-500", (10, 65_536)) }
+                Pricing { grows_to_gib: &[3_786, 12_834], ..Pricing::of(Google, "gcp-pd-balanced-500", (10, 65_536)) }
             }
             VolumeType::PdSsd => {
-                Sold { grows_to_gib: &[2_000, 3_134], ..Sold::of(Google, "gcp-pd-ssd-500", (10, 65_536)) }
+                Pricing { grows_to_gib: &[2_000, 3_134], ..Pricing::of(Google, "gcp-pd-ssd-500", (10, 65_536)) }
             }
-            VolumeType::PdExtreme => {
-                Sold { iops: provisioned(1, 120_000), ..Sold::of(Google, "gcp-pd-extreme-1000-40k", (500, 65_536)) }
-            }
-            VolumeType::HyperdiskBalanced => Sold {
+            VolumeType::PdExtreme => Pricing {
+                iops: provisioned(1, 120_000),
+                ..Pricing::of(Google, "gcp-pd-extreme-1000-40k", (500, 65_536))
+            },
+            VolumeType::HyperdiskBalanced => Pricing {
                 iops: beyond_free(3_000, 160_000),
                 iops_a_gib: Some(500),
                 throughput: beyond_free(140, 2_400),
-                ..Sold::of(Google, "gcp-hyperdisk-balanced-500", (4, 65_536))
+                ..Pricing::of(Google, "gcp-hyperdisk-balanced-500", (4, 65_536))
             },
-            VolumeType::HyperdiskExtreme => Sold {
+            VolumeType::HyperdiskExtreme => Pricing {
                 iops: provisioned(1, 350_000),
-                ..Sold::of(Google, "gcp-hyperdisk-extreme-1000-100k", (64, 65_536))
+                ..Pricing::of(Google, "gcp-hyperdisk-extreme-1000-100k", (64, 65_536))
             },
-            VolumeType::PremiumSsd => {
-                Sold { sizes: azure('p', &super::types::PREMIUM), ..Sold::of(Microsoft, "azure-p30", (1, 32_767)) }
-            }
-            VolumeType::PremiumSsdV2 => Sold {
+            VolumeType::PremiumSsd => Pricing {
+                sizes: azure('p', &super::types::PREMIUM),
+                ..Pricing::of(Microsoft, "azure-p30", (1, 32_767))
+            },
+            VolumeType::PremiumSsdV2 => Pricing {
                 iops: beyond_free(3_000, 80_000),
                 iops_a_gib: Some(500),
                 throughput: beyond_free(125, 2_000),
                 rate_unit: RateUnit::Mb,
-                ..Sold::of(Microsoft, "azure-premium-v2-500", (1, 65_536))
+                ..Pricing::of(Microsoft, "azure-premium-v2-500", (1, 65_536))
             },
-            VolumeType::UltraDisk => Sold {
+            VolumeType::UltraDisk => Pricing {
                 billing: Billing::Doubling,
                 iops: provisioned(100, 400_000),
                 iops_a_gib: Some(1_000),
                 throughput: provisioned(1, 10_000),
                 rate_unit: RateUnit::Mb,
-                ..Sold::of(Microsoft, "azure-ultra-512-50k", (4, 65_536))
+                ..Pricing::of(Microsoft, "azure-ultra-512-50k", (4, 65_536))
             },
-            VolumeType::StandardSsd => {
-                Sold { sizes: azure('e', &super::types::STANDARD_SSD), ..Sold::of(Microsoft, "azure-e30", (1, 32_767)) }
-            }
-            VolumeType::StandardHdd => {
-                Sold { sizes: azure('s', &super::types::STANDARD_HDD), ..Sold::of(Microsoft, "azure-s30", (1, 32_767)) }
-            }
+            VolumeType::StandardSsd => Pricing {
+                sizes: azure('e', &super::types::STANDARD_SSD),
+                ..Pricing::of(Microsoft, "azure-e30", (1, 32_767))
+            },
+            VolumeType::StandardHdd => Pricing {
+                sizes: azure('s', &super::types::STANDARD_HDD),
+                ..Pricing::of(Microsoft, "azure-s30", (1, 32_767))
+            },
         }
     }
 
     /// Returns the monthly bill for a size, and for provisioned IOPS and throughput (in the type's unit).
     pub fn bill(self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {
-        let (sold, name) = (self.sold(), self.name());
-        if let Some(size) = sold.sizes.iter().find(|size| size.gib >= gib) {
+        let (pricing, name) = (self.pricing(), self.name());
+        if let Some(size) = pricing.sizes.iter().find(|size| size.gib >= gib) {
             return vec![(format!("{name}-{}:month", size.name), 1)];
         }
-        let mut bill = vec![(format!("{name}:GiB-month"), sold.billed_gib(gib))];
-        if let (Some(iops), Some(provisioned)) = (iops, sold.iops) {
+        let mut bill = vec![(format!("{name}:GiB-month"), pricing.billed_gib(gib))];
+        if let (Some(iops), Some(provisioned)) = (iops, pricing.iops) {
             let mut above = provisioned.free;
             let mut item = format!("{name}:IOPS-month");
-            for &up_to in sold.iops_tiers.iter().chain([&u64::MAX]) {
+            for &up_to in pricing.iops_tiers.iter().chain([&u64::MAX]) {
                 if iops > above {
                     bill.push((item, iops.min(up_to) - above));
                 }
@@ -309,10 +313,10 @@ impl VolumeType {
                 above = up_to;
             }
         }
-        if let (Some(rate), Some(provisioned)) = (throughput, sold.throughput)
+        if let (Some(rate), Some(provisioned)) = (throughput, pricing.throughput)
             && rate > provisioned.free
         {
-            bill.push((format!("{name}:{}-month", sold.rate_unit.name()), rate - provisioned.free));
+            bill.push((format!("{name}:{}-month", pricing.rate_unit.name()), rate - provisioned.free));
         }
         bill
     }

@@ -1,8 +1,8 @@
-//! [`Board`]: the zone table of a target, which decides where a request may go. It does no I/O.
+//! [`ZoneTable`]: the zone table of a target, which decides where a request may go. It does no I/O.
 
 use headstack_workload::Kind;
 
-use super::course::{Course, Want};
+use super::course::{Course, ZoneRequest};
 
 /// A zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,13 @@ impl Zone {
 /// The next step of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Submit it there; [`Board::came_back`] must be called when a write completes.
+    /// Submit it there; [`ZoneTable::came_back`] must be called when a write completes.
     Go { zone: usize, offset_bytes: u64, length_bytes: u32 },
-    /// Reset the zone ([`Board::was_reset`]), then ask again.
+    /// Reset the zone ([`ZoneTable::was_reset`]), then ask again.
     Reset(usize),
-    /// Finish the zone ([`Board::was_finished`]), then ask again.
+    /// Finish the zone ([`ZoneTable::was_finished`]), then ask again.
     Finish(usize),
-    /// The request is a reset of this zone ([`Board::was_reset`]).
+    /// The request is a reset of this zone ([`ZoneTable::was_reset`]).
     Trim(usize),
     /// Wait until another request of the zone has completed.
     Wait,
@@ -70,7 +70,7 @@ pub enum Step {
 
 /// The zones of a target.
 #[derive(Clone, Debug)]
-pub struct Board {
+pub struct ZoneTable {
     zones: Vec<Zone>,
     zone_bytes: u64,
     /// Open zones.
@@ -81,12 +81,12 @@ pub struct Board {
     jobs: Vec<u32>,
 }
 
-impl Board {
-    pub fn new(zones: Vec<Zone>, zone_bytes: u64) -> Board {
+impl ZoneTable {
+    pub fn new(zones: Vec<Zone>, zone_bytes: u64) -> ZoneTable {
         let open = (0..zones.len()).filter(|&zone| zones[zone].is_open).collect();
         let sequential = zones.iter().filter(|zone| zone.kind == ZoneKind::Sequential);
         let valid_bytes = sequential.map(Zone::readable_bytes).sum();
-        Board { zones, zone_bytes, open, valid_bytes, jobs: Vec::new() }
+        ZoneTable { zones, zone_bytes, open, valid_bytes, jobs: Vec::new() }
     }
 
     pub fn zones(&self) -> &[Zone] {
@@ -111,7 +111,7 @@ impl Board {
     }
 
     /// Returns the next step of a job's request.
-    pub fn step(&mut self, course: &mut Course, want: &mut Want) -> Step {
+    pub fn step(&mut self, course: &mut Course, want: &mut ZoneRequest) -> Step {
         // Zones passed over since the draw are also passed over by waiting requests.
         if course.is_sequential {
             want.position_bytes = course.position_bytes(want);
@@ -124,7 +124,7 @@ impl Board {
         }
     }
 
-    fn write(&mut self, course: &mut Course, want: &mut Want) -> Step {
+    fn write(&mut self, course: &mut Course, want: &mut ZoneRequest) -> Step {
         let least = course.least_bytes;
         // Each round but the last moves on to another zone.
         for _ in 0..=course.zones() {
@@ -152,12 +152,12 @@ impl Board {
             let index = match zone.is_open || self.may_open(course) {
                 true => drawn,
                 false => match self.pick(course, want) {
-                    Picked::Open(index) => index,
-                    Picked::ToFinish(index) => {
+                    ZonePick::Open(index) => index,
+                    ZonePick::ToFinish(index) => {
                         self.zones[index].is_busy = true;
                         return Step::Finish(index);
                     }
-                    Picked::Nothing => return Step::Wait,
+                    ZonePick::Nothing => return Step::Wait,
                 },
             };
             let zone = &mut self.zones[index];
@@ -189,7 +189,7 @@ impl Board {
         Step::Nothing
     }
 
-    fn read(&mut self, course: &mut Course, want: &mut Want) -> Step {
+    fn read(&mut self, course: &mut Course, want: &mut ZoneRequest) -> Step {
         let least = course.least_bytes;
         for _ in 0..=course.zones() {
             let (index, at_bytes) = course.locate(want.position_bytes);
@@ -220,7 +220,7 @@ impl Board {
         }
     }
 
-    fn trim(&mut self, course: &mut Course, want: &mut Want) -> Step {
+    fn trim(&mut self, course: &mut Course, want: &mut ZoneRequest) -> Step {
         let mut waits = false;
         for _ in 0..=course.zones() {
             let (index, at_bytes) = course.locate(want.position_bytes);
@@ -245,7 +245,7 @@ impl Board {
     }
 
     /// The drawn place, cut at the end of the zone.
-    fn plain(&self, index: usize, at_bytes: u64, want: &Want) -> Step {
+    fn plain(&self, index: usize, at_bytes: u64, want: &ZoneRequest) -> Step {
         let zone = &self.zones[index];
         let offset_bytes = zone.start_bytes + at_bytes;
         let length_bytes = u64::from(want.length_bytes).min(self.zone_bytes - at_bytes) as u32;
@@ -259,7 +259,7 @@ impl Board {
 
     /// Returns an open zone in place of one that may not be opened: the one whose rank among open zones corresponds to
     /// the drawn zone's among all, or the next free one.
-    fn pick(&self, course: &Course, want: &Want) -> Picked {
+    fn pick(&self, course: &Course, want: &ZoneRequest) -> ZonePick {
         let is_job_full = self.open.len() < course.open_max;
         let is_candidate = |zone: &usize| course.holds(*zone) && (!is_job_full || self.zones[*zone].job == course.job);
         let mut candidates: Vec<usize> = self.open.iter().copied().filter(is_candidate).collect();
@@ -269,12 +269,12 @@ impl Board {
                 let Zone { is_busy, job, .. } = self.zones[**zone];
                 !is_busy && !self.jobs.contains(&job)
             };
-            return self.open.iter().find(is_left).map_or(Picked::Nothing, |zone| Picked::ToFinish(*zone));
+            return self.open.iter().find(is_left).map_or(ZonePick::Nothing, |zone| ZonePick::ToFinish(*zone));
         }
         let first = (course.share(want) * candidates.len() as f64) as usize;
         let in_turn = candidates.iter().cycle().skip(first).take(candidates.len());
         let free = in_turn.copied().find(|zone| !self.zones[*zone].is_busy);
-        free.map_or(Picked::Nothing, Picked::Open)
+        free.map_or(ZonePick::Nothing, ZonePick::Open)
     }
 
     /// Notes that a write of so many bytes has completed.
@@ -321,7 +321,7 @@ impl Board {
     }
 }
 
-enum Picked {
+enum ZonePick {
     Open(usize),
     /// No active job opened it: it can make room.
     ToFinish(usize),

@@ -9,7 +9,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 
 /// A violated limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BoundViolation {
     /// Name of the limit, and the actual value.
     pub message: String,
     /// Error number with which fio ends.
@@ -38,7 +38,7 @@ impl Watch {
     }
 
     /// Processes a request that completed after `latency_ns`, at `now_ns`; returns the limit that is violated, if any.
-    pub fn take(&mut self, request: &Request, latency_ns: u64, now_ns: u64) -> Option<Broken> {
+    pub fn take(&mut self, request: &Request, latency_ns: u64, now_ns: u64) -> Option<BoundViolation> {
         let kind = request.kind as usize;
         let counted = self.kinds.get_mut(kind)?;
         counted.count += 1;
@@ -47,7 +47,7 @@ impl Watch {
         if most_ns > 0 && latency_ns > most_ns {
             let name = request.kind.name();
             let message = format!("a {name} took {latency_ns} ns, and max_latency allows {most_ns} ns");
-            return Some(Broken { message, errno: libc::ETIMEDOUT });
+            return Some(BoundViolation { message, errno: libc::ETIMEDOUT });
         }
         if now_ns < self.began_ns + SETTLE_NS {
             return None;
@@ -56,7 +56,7 @@ impl Watch {
     }
 
     /// Checks once per cycle whether the rate of a kind since the last check is too low.
-    fn rate(&mut self, kind: usize, now_ns: u64) -> Option<Broken> {
+    fn rate(&mut self, kind: usize, now_ns: u64) -> Option<BoundViolation> {
         let Bounds { iops_min, bytes_per_s_min, cycle_ns, .. } = self.bounds;
         let Counted { count, bytes, last } = self.kinds[kind];
         if count == 0 || (iops_min[kind] == 0 && bytes_per_s_min[kind] == 0) {
@@ -75,7 +75,7 @@ impl Watch {
             };
             if found < least {
                 let message = format!("{name}={least} was not met: {found} per second");
-                return Some(Broken { message, errno: libc::EIO });
+                return Some(BoundViolation { message, errno: libc::EIO });
             }
         }
         self.kinds[kind].last = Some((now_ns, count, bytes));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     /// One request every `every_ms` until a limit is violated, or five seconds have passed.
-    fn broken_at_ms(bounds: Bounds, every_ms: u64) -> Option<(u64, Broken)> {
+    fn broken_at_ms(bounds: Bounds, every_ms: u64) -> Option<(u64, BoundViolation)> {
         let mut watch = Watch::new(bounds, 0).unwrap();
         (1..=5000 / every_ms).find_map(|turn| {
             let now_ns = turn * every_ms * MS;
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(at_ms, 3000);
         assert_eq!(
             broken,
-            Broken { message: "rate_iops_min=200 was not met: 100 per second".to_owned(), errno: libc::EIO }
+            BoundViolation { message: "rate_iops_min=200 was not met: 100 per second".to_owned(), errno: libc::EIO }
         );
         assert_eq!(broken_at_ms(Bounds { cycle_ns: 200 * MS, ..bounds }, 10).unwrap().0, 2200);
         assert_eq!(broken_at_ms(Bounds { iops_min: [100, 0, 0], ..bounds }, 10), None);

@@ -1,11 +1,11 @@
-//! [`Gate`]: a common start of runs in several processes, on hosts that load one system.
+//! [`StartBarrier`]: a common start of runs in several processes, on hosts that load one system.
 
 use std::sync::OnceLock;
 
 use crate::clock::{Clock, calibrate_tsc, now_ns};
 
 /// A gate between a run that is ready and its start.
-pub trait Gate: Send + Sync {
+pub trait StartBarrier: Send + Sync {
     /// Called when targets are open and engines set up. Returns the start time on the clock of [`clock_ns`]. The run
     /// starts at once if that has passed, and ends at once for `None`.
     fn ready(&self) -> Option<u64>;
@@ -23,11 +23,11 @@ pub enum Start {
 }
 
 /// A process measures for one session of hosts, and then exits.
-static GATE: OnceLock<Box<dyn Gate>> = OnceLock::new();
+static GATE: OnceLock<Box<dyn StartBarrier>> = OnceLock::new();
 
 /// Makes every load of this process wait at `gate` from now on; returns false if there already is a gate. Passes that
 /// only read the data of a load do not wait.
-pub fn begin_together(gate: Box<dyn Gate>) -> bool {
+pub fn begin_together(gate: Box<dyn StartBarrier>) -> bool {
     // The clock that other hosts synchronize with must not change its rate with the first run.
     calibrate_tsc();
     GATE.set(gate).is_ok()
@@ -47,13 +47,13 @@ impl Start {
     }
 
     /// Reports the actual start to the gate.
-    pub(crate) fn tell(self, began_ns: u64) {
+    pub(crate) fn report_start(self, began_ns: u64) {
         if let Some(gate) = self.gate() {
             gate.began(began_ns);
         }
     }
 
-    fn gate(self) -> Option<&'static dyn Gate> {
+    fn gate(self) -> Option<&'static dyn StartBarrier> {
         match self {
             Start::AtOnce => None,
             Start::Together => GATE.get().map(|gate| &**gate),

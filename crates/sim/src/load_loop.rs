@@ -1,4 +1,4 @@
-//! [`Rig`]: a system under load: issues and completes requests, advances the clock, and keeps measurements. The load
+//! [`LoadLoop`]: a system under load: issues and completes requests, advances the clock, and keeps measurements. The load
 //! generator (a loop, clients, a trace) decides when the next request arrives.
 
 use std::cell::RefCell;
@@ -10,14 +10,14 @@ use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
 use crate::chronicle::{self, Event, note};
+use crate::derived_cache::DerivedCache;
 use crate::description::system::SystemDescription;
 use crate::drive::Completion;
 use crate::error::SimError;
 use crate::faulted::FaultedSystem;
 use crate::faults::Schedule;
-use crate::flights::{Flight, Flights, Outcome};
-use crate::kept::Kept;
 use crate::notes::{note_of_flushes, note_of_openzfs};
+use crate::pending_requests::{Outcome, PendingRequest, PendingRequests};
 use crate::progress::Progress;
 use crate::recorder::{Recorder, Sink};
 use crate::snapshot::Snapshot;
@@ -25,7 +25,7 @@ use crate::system::System;
 
 thread_local! {
     /// System records without names.
-    static RECORDS: RefCell<Kept<SystemDescription, SystemRecord>> = RefCell::default();
+    static RECORDS: RefCell<DerivedCache<SystemDescription, SystemRecord>> = RefCell::default();
 }
 
 /// Share of the progress of a run for bringing SSDs into their steady state. That takes minutes; a run takes seconds.
@@ -75,9 +75,9 @@ impl Machine {
 }
 
 /// A system, its requests in flight, and its measurements.
-pub struct Rig<'a> {
+pub struct LoadLoop<'a> {
     machine: Machine,
-    pub flights: Flights,
+    pub flights: PendingRequests,
     /// Measurements since the end of the warm-up.
     pub measuring: Option<Measuring>,
     /// The system's counters at the end of the warm-up.
@@ -105,14 +105,14 @@ pub fn waiting_max(end: &End) -> u64 {
     end.requests.clamp(1 << 16, 1 << 20)
 }
 
-impl<'a> Rig<'a> {
+impl<'a> LoadLoop<'a> {
     /// Creates an idle system at time 0; results are also kept for intervals if a length is given, and `sink` receives
     /// the requests.
     pub fn new(machine: Machine, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
         chronicle::begins();
-        Rig {
+        LoadLoop {
             machine,
-            flights: Flights::default(),
+            flights: PendingRequests::default(),
             measuring: None,
             before: Snapshot::default(),
             dirty_before: 0,
@@ -145,14 +145,14 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Ends the run because nothing will ever happen although requests are outstanding: a fault that never ends holds
+    /// Ends the run because no event is scheduled although requests are in flight: a fault that never ends holds
     /// them.
     #[cold]
     pub fn never_answers(&mut self) {
         match &self.machine {
-            Machine::Sound(_) => panic!("requests are outstanding, yet nothing will ever happen"),
+            Machine::Sound(_) => panic!("requests are in flight, but no event is scheduled"),
             Machine::Faulted(_) => {
-                self.ended_early = Some("a fault that does not end lets nothing be answered any more".to_owned());
+                self.ended_early = Some("a permanent fault blocks all further requests".to_owned());
                 self.start_measuring();
                 self.close();
             }
@@ -168,7 +168,7 @@ impl<'a> Rig<'a> {
     /// Issues a request at its intended time; returns its id, and whether the system accepted it rather than let it
     /// wait in the host.
     #[inline]
-    pub fn issue(&mut self, flight: Flight) -> (u32, bool) {
+    pub fn issue(&mut self, flight: PendingRequest) -> (u32, bool) {
         self.count_depth(flight.intended_ns);
         self.asks_durability |= flight.request.kind == Kind::Flush || flight.request.force_unit_access;
         let id = self.flights.issue(flight);
@@ -200,7 +200,7 @@ impl<'a> Rig<'a> {
     }
 
     #[inline(always)]
-    fn log_arrival(&self, id: u32, flight: &Flight) {
+    fn log_arrival(&self, id: u32, flight: &PendingRequest) {
         note(|names| Event::Arrives {
             at_ns: flight.intended_ns,
             request: names.new_request(id),
@@ -232,7 +232,7 @@ impl<'a> Rig<'a> {
 
     /// Records a completion; returns its request and the outcome.
     #[inline]
-    pub fn complete(&mut self, completion: &Completion) -> (Flight, Outcome) {
+    pub fn complete(&mut self, completion: &Completion) -> (PendingRequest, Outcome) {
         self.count_depth(completion.at_ns);
         let flight = self.flights.complete(completion.id);
         self.log_completion(completion);
@@ -257,7 +257,7 @@ impl<'a> Rig<'a> {
 
     /// Records a failed request, or one that will never be answered: an error of its kind, without a latency.
     #[cold]
-    fn fail(&mut self, flight: &Flight, completion: &Completion, outcome: Outcome) {
+    fn fail(&mut self, flight: &PendingRequest, completion: &Completion, outcome: Outcome) {
         match (&mut self.recorder, outcome) {
             (Some(recorder), Outcome::Vanished) => recorder.vanished(completion.id),
             (Some(recorder), Outcome::Done | Outcome::Refused(_) | Outcome::Failed(_)) => {
@@ -328,7 +328,7 @@ impl<'a> Rig<'a> {
     /// Ends a run in which more requests of an open loop wait than [`waiting_max`].
     #[cold]
     pub fn end_overloaded(&mut self, waiting_max: u64) {
-        let reason = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
+        let reason = format!("more than {waiting_max} requests wait: the system cannot sustain the offered load");
         (self.ended_early, self.is_overloaded) = (Some(reason), true);
         self.close();
     }
@@ -394,7 +394,7 @@ impl<'a> Rig<'a> {
 
 /// Returns the record of a completion for the measurements.
 #[inline]
-pub fn finished(flight: &Flight, completion: &Completion) -> Finished {
+pub fn finished(flight: &PendingRequest, completion: &Completion) -> Finished {
     Finished {
         kind: flight.request.kind as usize,
         length_bytes: flight.request.length_bytes,

@@ -1,4 +1,4 @@
-//! [`Flights`]: requests in flight between a load generator and a system, with their [`Outcome`]s.
+//! [`PendingRequests`]: requests in flight between a load generator and a system, with their [`Outcome`]s.
 
 use headstack_result::Check;
 use headstack_workload::Request;
@@ -62,7 +62,7 @@ impl Outcome {
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Flight {
+pub struct PendingRequest {
     /// When it should have been issued; its latency counts from here.
     pub intended_ns: u64,
     /// The request itself.
@@ -75,8 +75,8 @@ pub struct Flight {
 
 /// All requests in flight, by id.
 #[derive(Debug, Default)]
-pub struct Flights {
-    slots: Vec<Flight>,
+pub struct PendingRequests {
+    slots: Vec<PendingRequest>,
     free: Vec<u32>,
     /// Requests issued so far.
     pub issued: u64,
@@ -86,10 +86,14 @@ pub struct Flights {
     completed_bytes: u64,
 }
 
-impl Flights {
+impl PendingRequests {
     /// Creates an empty set, with room for `capacity` at a time.
     pub fn with_capacity(capacity: usize) -> Self {
-        Flights { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity), ..Flights::default() }
+        PendingRequests {
+            slots: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
+            ..PendingRequests::default()
+        }
     }
 
     /// Returns the number of requests in flight.
@@ -100,7 +104,7 @@ impl Flights {
 
     /// Issues a request; returns its id.
     #[inline]
-    pub fn issue(&mut self, flight: Flight) -> u32 {
+    pub fn issue(&mut self, flight: PendingRequest) -> u32 {
         self.issued += 1;
         self.issued_bytes += u64::from(flight.request.length_bytes);
         match self.free.pop() {
@@ -117,7 +121,7 @@ impl Flights {
 
     /// Completes a request.
     #[inline]
-    pub fn complete(&mut self, id: u32) -> Flight {
+    pub fn complete(&mut self, id: u32) -> PendingRequest {
         let flight = self.slots[id as usize];
         self.completed += 1;
         self.completed_bytes += u64::from(flight.request.length_bytes);
@@ -126,7 +130,7 @@ impl Flights {
     }
 
     /// Returns the requests in flight.
-    pub fn under_way(&self) -> impl Iterator<Item = &Flight> {
+    pub fn under_way(&self) -> impl Iterator<Item = &PendingRequest> {
         let mut flies = vec![true; self.slots.len()];
         self.free.iter().for_each(|&id| flies[id as usize] = false);
         self.slots.iter().zip(flies).filter(|(_, flies)| *flies).map(|(flight, _)| flight)

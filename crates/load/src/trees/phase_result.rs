@@ -14,12 +14,18 @@ use super::pace::Paces;
 use super::shape::SECTOR_BYTES;
 use super::spec::TreeSpec;
 use super::steps::{Step, Steps};
-use super::worker::{Done, Grown};
+use super::worker::{Grown, ThreadResults};
 use crate::measured::Ran;
 use crate::usage::Usage;
 
 /// Returns the result of a phase; reads, writes and flushes also count as requests.
-pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran, notes: Vec<String>) -> RunResult {
+pub fn phase_result(
+    spec: &TreeSpec,
+    paces: &Paces,
+    dones: Vec<(usize, ThreadResults)>,
+    ran: &Ran,
+    notes: Vec<String>,
+) -> RunResult {
     let phase = &spec.phase;
     let anchors: Vec<&str> = phase.trees.iter().map(|tree| tree.anchor.as_str()).collect();
     let system = SystemRecord::new(anchors.join(", "), "folder", json!({ "trees": phase.trees }));
@@ -53,8 +59,9 @@ pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran
         }
     }
     into_kinds(&steps, &mut result);
-    result.operations = steps.told();
-    result.streams = phase.loads.iter().zip(&by_load).map(|(load, told)| stream(&load.name, told)).collect();
+    result.operations = steps.operation_results();
+    result.streams =
+        phase.loads.iter().zip(&by_load).map(|(load, loads_results)| stream(&load.name, loads_results)).collect();
     if result.streams.len() < 2 {
         result.streams.clear();
     }
@@ -75,12 +82,12 @@ pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran
     if ran.by_somebody {
         result.ended_early.get_or_insert("stopped by hand".to_owned());
     }
-    result.integrity = phase.verify.then_some(judged.told);
+    result.integrity = phase.verify.then_some(judged.report);
     result.checks = vec![Check {
         name: "files opened = files closed".to_owned(),
         // After a failure during a copy, files are closed without a count.
         passed: opened == closed || failed > 0,
-        detail: format!("{opened} opened or made, {closed} closed"),
+        detail: format!("{opened} opened or created, {closed} closed"),
     }];
     result
 }
@@ -91,8 +98,8 @@ pub fn judged_alone(tree: &Grown, judged: Judged, took: Duration) -> RunResult {
     let workload = json!({ "name": "verify" });
     let mut result = RunResult::new(Mode::Measured, system, workload, 0, GENERATOR_NAME);
     result.duration_ns = took.as_nanos() as u64;
-    result.kinds.read.bytes = (judged.told.checked - judged.told.lost.min(judged.told.checked)) * SECTOR_BYTES;
-    result.integrity = Some(judged.told);
+    result.kinds.read.bytes = (judged.report.checked - judged.report.lost.min(judged.report.checked)) * SECTOR_BYTES;
+    result.integrity = Some(judged.report);
     result
 }
 
@@ -110,7 +117,7 @@ fn stream(name: &str, (steps, usage, threads): &(Steps, Usage, u32)) -> StreamRe
     let fact = |name: String, value: f64| Fact { name, value };
     stream.facts.push(fact("threads".to_owned(), f64::from(*threads)));
     stream.facts.extend(usage.facts());
-    for one in steps.told() {
+    for one in steps.operation_results() {
         stream.facts.push(fact(format!("{}_count", one.name), one.count as f64));
         stream.facts.push(fact(format!("{}_mean_ms", one.name), one.response.mean_ns() / 1e6));
     }

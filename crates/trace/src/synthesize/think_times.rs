@@ -1,4 +1,4 @@
-//! [`Thoughts`]: think times of clients, as far as a trace reveals them.
+//! [`ThinkTimes`]: think times of clients, as far as a trace reveals them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,12 +10,12 @@ const FLIGHTS_MAX: usize = 1 << 20;
 
 /// Recorded completions, and those without an answer.
 #[derive(Default)]
-pub(super) struct Thoughts {
+pub(super) struct ThinkTimes {
     in_flight: BinaryHeap<Reverse<u64>>,
     unanswered: VecDeque<u64>,
 }
 
-impl Thoughts {
+impl ThinkTimes {
     /// Time since the completion that a request answers: the first without an answer. 0 if there was none.
     pub(super) fn before_ns(&mut self, record: &Record) -> u64 {
         while let Some(&Reverse(at_ns)) = self.in_flight.peek().filter(|at| at.0 <= record.arrival_ns) {

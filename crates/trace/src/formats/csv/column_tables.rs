@@ -49,9 +49,9 @@ impl CsvColumns {
         }
         match fitting.pop() {
             Some((_, columns)) if fitting.is_empty() => Ok(columns),
-            None => Err(TraceError::of_file(name, format!("none of its tables is that of {}", of.display()))),
+            None => Err(TraceError::of_file(name, format!("none of its tables fits {}", of.display()))),
             Some((last, _)) => {
-                let both = format!("{} and {} fit {} alike", fitting[0].0.display(), last.display(), of.display());
+                let both = format!("{} and {} both fit {}", fitting[0].0.display(), last.display(), of.display());
                 Err(TraceError::of_file(name, format!("{both}; name one of them")))
             }
         }
@@ -59,7 +59,7 @@ impl CsvColumns {
 
     /// Whether the head of a file fits this table: it has the required header, or most of its lines are valid.
     pub fn fits(&self, head: Head<'_>) -> bool {
-        let Ok(layout) = Layout::of_head(head, self, None) else { return false };
+        let Ok(layout) = Layout::from_head(head, self, None) else { return false };
         if layout.header.is_some() {
             return true;
         }

@@ -1,4 +1,4 @@
-//! [`Soonest`]: a priority queue for items that are added nearly in order.
+//! [`EarliestQueue`]: a priority queue for items that are added nearly in order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,23 +9,23 @@ const STEPS_MAX: usize = 32;
 /// A queue by size, smallest first. Completions come back nearly in order: most are appended to a list, or inserted a
 /// few steps from its end, and only items far from their place go to a heap.
 #[derive(Debug)]
-pub struct Soonest<T> {
+pub struct EarliestQueue<T> {
     /// Sorted from `start` on; earlier items have been taken.
     in_order: Vec<T>,
     start: usize,
     far: BinaryHeap<Reverse<T>>,
 }
 
-impl<T> Default for Soonest<T>
+impl<T> Default for EarliestQueue<T>
 where
     T: Ord,
 {
     fn default() -> Self {
-        Soonest { in_order: Vec::new(), start: 0, far: BinaryHeap::new() }
+        EarliestQueue { in_order: Vec::new(), start: 0, far: BinaryHeap::new() }
     }
 }
 
-impl<T: Ord + Copy> Soonest<T> {
+impl<T: Ord + Copy> EarliestQueue<T> {
     // Always inlined, so that the item is passed in registers: a processor stalls on words that were just written
     // separately and are read together.
     #[inline(always)]
@@ -108,8 +108,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_least_comes_first(steps in proptest::collection::vec(proptest::option::of(0u32..300), 0..600)) {
-            let mut queue = Soonest::default();
+        fn the_earliest_item_is_first(steps in proptest::collection::vec(proptest::option::of(0u32..300), 0..600)) {
+            let mut queue = EarliestQueue::default();
             let mut list: Vec<u32> = Vec::new();
             for step in steps {
                 match step {

@@ -1,16 +1,16 @@
-//! The part of a rig that directs requests to zones.
+//! The part of a load loop that directs requests to zones.
 
 use headstack_result::Counter;
 use headstack_workload::Request;
 
-use super::{Contents, Flight, Rig};
-use crate::engine::{Done, Wait};
+use super::{Contents, LoadLoop, PendingRequest};
+use crate::engine::{Completion, Wait};
 use crate::zones::{Advance, Tending};
 
 /// Time after which a request looks again at a zone that another thread writes: a fraction of a write.
 const ZONE_LOOK_NS: u64 = 20_000;
 
-impl Rig<'_> {
+impl LoadLoop<'_> {
     /// Directs requests to the zones of the targets.
     pub fn tend_zones(&mut self, tending: Option<Tending>) {
         self.tending = tending.map(Box::new);
@@ -35,7 +35,7 @@ impl Rig<'_> {
             }
             Advance::Done(request, result) => {
                 self.begin_flight(slot, &request);
-                self.done.push(Done { slot, result });
+                self.done.push(Completion { slot, result });
             }
             Advance::Wait => tending.held.push_back(slot),
             Advance::Nothing => self.take_back(slot),
@@ -54,7 +54,7 @@ impl Rig<'_> {
     /// Removes a request for which there is nothing to do.
     #[cold]
     fn take_back(&mut self, slot: u32) {
-        let Flight { request, intended_ns, .. } = self.flights[slot as usize];
+        let PendingRequest { request, intended_ns, .. } = self.flights[slot as usize];
         if let Some(measuring) = &mut self.measuring {
             measuring.forget(intended_ns, self.now_ns);
         }

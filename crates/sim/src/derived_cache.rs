@@ -1,4 +1,4 @@
-//! [`Kept`]: remembers values derived from descriptions, because runs of a sweep differ in their workload more often
+//! [`DerivedCache`]: remembers values derived from descriptions, because runs of a sweep differ in their workload more often
 //! than in their system.
 
 /// Number of descriptions that are remembered.
@@ -6,15 +6,15 @@ const DESCRIPTIONS: usize = 4;
 
 /// Values derived from the descriptions that this thread used last.
 #[derive(Debug)]
-pub struct Kept<D, M>(Vec<(D, M)>);
+pub struct DerivedCache<D, M>(Vec<(D, M)>);
 
-impl<D, M> Default for Kept<D, M> {
+impl<D, M> Default for DerivedCache<D, M> {
     fn default() -> Self {
-        Kept(Vec::new())
+        DerivedCache(Vec::new())
     }
 }
 
-impl<D: Clone + PartialEq, M: Clone> Kept<D, M> {
+impl<D: Clone + PartialEq, M: Clone> DerivedCache<D, M> {
     /// Returns the value of a description, which is derived at most once while it is remembered.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn remembered_values_are_not_derived_again() {
-        let mut kept = Kept::default();
+        let mut kept = DerivedCache::default();
         let mut made = Vec::new();
         let mut ask = |key: u32| {
             let squared = kept.of(&key, || {

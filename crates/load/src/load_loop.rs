@@ -1,4 +1,4 @@
-//! [`Rig`]: a target under load by one thread. It submits requests, collects completions and stores the measurements; a
+//! [`LoadLoop`]: a target under load by one thread. It submits requests, collects completions and stores the measurements; a
 //! loop or a trace decides when the next request is issued.
 
 mod bounds;
@@ -13,7 +13,7 @@ use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
 use crate::clock::{Clock, LOOK_NS};
-use crate::engine::{Done, Engine, EngineKind, Setup, WHOLE, Wait};
+use crate::engine::{Completion, Engine, EngineKind, Setup, WHOLE, Wait};
 use crate::error_log::ErrorLog;
 use crate::log::{Log, Logged};
 use crate::progress::WorkerProgress;
@@ -23,7 +23,7 @@ use crate::target::Target;
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::verification::Verification;
 use crate::zones::Tending;
-pub use bounds::Broken;
+pub use bounds::BoundViolation;
 use bounds::Watch;
 
 /// Interval between progress updates.
@@ -55,7 +55,7 @@ const GIVEN_UP_NS: u64 = 500_000_000;
 
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Flight {
+pub struct PendingRequest {
     /// Intended arrival.
     pub intended_ns: u64,
     /// When it was submitted.
@@ -70,7 +70,7 @@ pub struct Flight {
 
 /// A request that never completed.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub struct LostRequest {
     /// Name of its target.
     pub target: String,
     /// The request, with its offset in the target.
@@ -95,10 +95,10 @@ pub struct WarmedUp {
 /// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Slot that [`Rig::issue`] assigned to it.
+    /// Slot that [`LoadLoop::issue`] assigned to it.
     pub slot: u32,
     /// The request and its times.
-    pub flight: Flight,
+    pub flight: PendingRequest,
     /// When it completed.
     pub at_ns: u64,
     /// Whether it failed.
@@ -164,11 +164,11 @@ enum Contents<'a> {
 }
 
 /// An engine, its requests under way, and the measurements.
-pub struct Rig<'a> {
+pub struct LoadLoop<'a> {
     engine: Engine,
-    flights: Vec<Flight>,
+    flights: Vec<PendingRequest>,
     free: Vec<u32>,
-    done: Vec<Done>,
+    done: Vec<Completion>,
     /// Measurements since the end of the warm-up; `None` during it.
     pub measuring: Option<Measuring>,
     /// The warm-up, which is excluded.
@@ -202,7 +202,7 @@ pub struct Rig<'a> {
     /// Whether a failed request or a violated limit has ended it.
     pub is_ended_by_error: bool,
     /// The violated limit that ended it.
-    pub broken: Option<Broken>,
+    pub broken: Option<BoundViolation>,
     watch: Option<Box<Watch>>,
     /// Whether it ended because its zones had nothing to read or reset.
     pub has_run_dry: bool,
@@ -228,8 +228,8 @@ pub struct Rig<'a> {
     clock: &'a Clock,
 }
 
-impl<'a> Rig<'a> {
-    /// Creates an idle rig.
+impl<'a> LoadLoop<'a> {
+    /// Creates an idle load loop.
     ///
     /// # Errors
     /// When targets are to be verified and cannot be.
@@ -254,8 +254,8 @@ impl<'a> Rig<'a> {
         };
         let nothing =
             Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
-        let idle = Flight { intended_ns: 0, started_ns: 0, taken_ns: 0, sequence: 0, request: nothing };
-        Ok(Rig {
+        let idle = PendingRequest { intended_ns: 0, started_ns: 0, taken_ns: 0, sequence: 0, request: nothing };
+        Ok(LoadLoop {
             contents,
             engine,
             flights: vec![idle; slots as usize],
@@ -385,10 +385,10 @@ impl<'a> Rig<'a> {
     /// it. Returns its slot, which is reserved until it has completed.
     #[inline]
     pub fn issue(&mut self, intended_ns: u64, request: &Request) -> u32 {
-        let slot = self.free.pop().expect("the load has looked for room");
+        let slot = self.free.pop().expect("the load checked for room");
         let (started_ns, sequence) = (self.now_ns, self.issued);
         self.flights[slot as usize] =
-            Flight { intended_ns, started_ns, taken_ns: started_ns, sequence, request: *request };
+            PendingRequest { intended_ns, started_ns, taken_ns: started_ns, sequence, request: *request };
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
         self.flushes_under_way += u64::from(request.kind == Kind::Flush);
@@ -455,7 +455,7 @@ impl<'a> Rig<'a> {
             Ok(()) => true,
             Err(error) => {
                 self.give_up(error.to_string());
-                self.done.push(Done { slot, result: -libc::EIO });
+                self.done.push(Completion { slot, result: -libc::EIO });
                 false
             }
         }
@@ -520,9 +520,9 @@ impl<'a> Rig<'a> {
     }
 
     #[inline(always)]
-    fn complete(&mut self, done: Done) -> Ended {
+    fn complete(&mut self, done: Completion) -> Ended {
         let flight = self.flights[done.slot as usize];
-        let Flight { request, intended_ns, started_ns, taken_ns, .. } = flight;
+        let PendingRequest { request, intended_ns, started_ns, taken_ns, .. } = flight;
         let at_ns = self.now_ns;
         self.count_depth(at_ns);
         self.free.push(done.slot);
@@ -597,7 +597,7 @@ impl<'a> Rig<'a> {
     }
 
     #[cold]
-    fn fail(&mut self, flight: &Flight, result: i32) {
+    fn fail(&mut self, flight: &PendingRequest, result: i32) {
         if let Some(measuring) = &mut self.measuring
             && measuring.end_ns.is_none()
         {
@@ -638,9 +638,9 @@ impl<'a> Rig<'a> {
     }
 
     /// Requests that were given up, the oldest first.
-    pub fn lost(&self) -> Vec<Lost> {
+    pub fn lost(&self) -> Vec<LostRequest> {
         let as_asked = self.given_up_ns.is_some();
-        let lost = |flight: &Flight| {
+        let lost = |flight: &PendingRequest| {
             // The null target has no files to place a request in.
             let TargetPlace { piece, offset_bytes } = match self.map.pieces() {
                 [] => TargetPlace { piece: 0, offset_bytes: flight.request.offset_bytes },
@@ -648,9 +648,9 @@ impl<'a> Rig<'a> {
             };
             let target = self.targets.get(piece).map_or_else(String::new, |target| target.name().to_owned());
             let request = Request { offset_bytes, ..flight.request };
-            Lost { target, request, age_ns: self.now_ns.saturating_sub(flight.started_ns), as_asked }
+            LostRequest { target, request, age_ns: self.now_ns.saturating_sub(flight.started_ns), as_asked }
         };
-        let mut lost: Vec<Lost> = under_way(&self.flights, &self.free).map(lost).collect();
+        let mut lost: Vec<LostRequest> = under_way(&self.flights, &self.free).map(lost).collect();
         lost.sort_by_key(|one| std::cmp::Reverse(one.age_ns));
         lost
     }
@@ -665,7 +665,7 @@ impl<'a> Rig<'a> {
             if self.is_given_up(end_ns) {
                 return Ok(false);
             }
-            self.tell_counts();
+            self.store_counts();
             self.drive(Wait::Until(self.now_ns + LOOK_NS))?;
         }
         Ok(true)
@@ -682,21 +682,21 @@ impl<'a> Rig<'a> {
 
     /// Updates the progress at intervals; `share` is only computed then.
     #[inline]
-    pub fn tell(&mut self, share: impl Fn(&Self) -> f64) {
+    pub fn update_progress(&mut self, share: impl Fn(&Self) -> f64) {
         if self.now_ns >= self.next_tell_ns {
             self.next_tell_ns = self.now_ns + TELL_EVERY_NS;
-            self.tell_counts();
+            self.store_counts();
             if let Some(measuring) = self.measuring.as_ref().filter(|measuring| measuring.end_ns.is_none()) {
                 self.samples.look(self.now_ns, measuring.kinds());
             }
-            self.live.tell_share(share(self));
+            self.live.store_share(share(self));
         }
     }
 
     /// Updates the progress with the current counts.
-    pub fn tell_counts(&self) {
+    pub fn store_counts(&self) {
         let errors = self.errors.iter().sum();
-        self.live.tell(self.completed, self.bytes_ever, self.response_ns, errors, self.under_way());
+        self.live.store_counts(self.completed, self.bytes_ever, self.response_ns, errors, self.under_way());
     }
 
     /// Ends the run with an error; the measurements so far are kept.
@@ -726,7 +726,7 @@ impl<'a> Rig<'a> {
 }
 
 /// The requests under way: those of the slots that are not free.
-fn under_way<'f>(flights: &'f [Flight], free: &[u32]) -> impl Iterator<Item = &'f Flight> + use<'f> {
+fn under_way<'f>(flights: &'f [PendingRequest], free: &[u32]) -> impl Iterator<Item = &'f PendingRequest> + use<'f> {
     let mut is_free = vec![false; flights.len()];
     free.iter().for_each(|&slot| is_free[slot as usize] = true);
     flights.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(flight, _)| flight)

@@ -1,36 +1,36 @@
-//! [`Learnt`]: statistics of one pass over a trace for the synthesis.
+//! [`TraceStatistics`]: statistics of one pass over a trace for the synthesis.
 
 use super::places::Touched;
-use super::thoughts::Thoughts;
+use super::think_times::ThinkTimes;
 use crate::record::{NOT_RECORDED, Record};
 
 /// Ratio of the mean number of requests in flight to the largest, from which on a trace counts as a closed loop.
 const CLOSED_SHARE: f64 = 0.9;
 
 /// Statistics of a trace.
-pub(super) struct Learnt {
+pub(super) struct TraceStatistics {
     pub(super) touched: Touched,
     pub(super) requests: u64,
     first_ns: u64,
     last_ns: u64,
     with_response: u64,
     response_ns: f64,
-    thoughts: Thoughts,
+    thoughts: ThinkTimes,
     thought_ns: f64,
     most: usize,
     end_ns: u64,
 }
 
-impl Learnt {
-    pub(super) fn new() -> Learnt {
-        Learnt {
+impl TraceStatistics {
+    pub(super) fn new() -> TraceStatistics {
+        TraceStatistics {
             touched: Touched::new(),
             requests: 0,
             first_ns: 0,
             last_ns: 0,
             with_response: 0,
             response_ns: 0.0,
-            thoughts: Thoughts::default(),
+            thoughts: ThinkTimes::default(),
             thought_ns: 0.0,
             most: 0,
             end_ns: 0,
