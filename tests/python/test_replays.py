@@ -133,7 +133,7 @@ def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -
         ),
         (["nosuch"], "no drive"),
         ([CHEETAH, ATLAS, "--record", "x.parquet"], "2 replays; only one can be recorded"),
-        ([CHEETAH, "-s", "kind=trim"], "there is no request in the recording"),
+        ([CHEETAH, "-s", "kind=trim"], "the trace has no requests"),
     ],
 )
 def test_bad_input_gets_one_line(
