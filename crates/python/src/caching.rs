@@ -34,7 +34,7 @@ pub fn trace_cache(
     options: Plain<LabOptions>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plain<LabReport>> {
-    let mut lab = Lab::new(options.0).map_err(told)?;
+    let mut lab = Lab::new(options.0).map_err(user_error)?;
     let mut reader = source.0.open()?;
     let read = AtomicU64::new(0);
     let report = py.detach(|| {
@@ -50,7 +50,7 @@ pub fn trace_cache(
             Ok(Some(lab.finish()))
         })
     })?;
-    match report.map_err(told)? {
+    match report.map_err(user_error)? {
         Some(report) => Ok(Plain(report)),
         None => Err(stopped()),
     }

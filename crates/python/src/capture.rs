@@ -70,13 +70,13 @@ pub fn trace_capture(
         let seconds = now.elapsed.as_secs_f64();
         progress.call1(py, (now.requests, now.lost, now.rate_per_s, now.bytes_per_s, seconds)).map(drop)
     };
-    let mut outcome = None;
+    let mut recorded = None;
     let outcome = py.detach(|| {
         interruptibly(report, |goes_on| {
-            outcome = Some(record(&mut capture, &mut writer, goes_on, &seen));
+            recorded = Some(record(&mut capture, &mut writer, goes_on, &seen));
         })
     });
-    let meta = outcome.expect("the work has ended").map_err(trace_error)?;
+    let meta = recorded.expect("the work has ended").map_err(trace_error)?;
     writer.finish(&meta).map_err(trace_error)?;
     match outcome {
         // Ctrl-C ends the capture normally.

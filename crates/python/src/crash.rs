@@ -309,9 +309,7 @@ impl CrashedDevice {
         let shown = py.detach(|| match over {
             "nbd" => Shown::over_nbd(overlay, &folder.join("nbd")),
             "fuse" => Shown::over_fuse(overlay, &folder.join(MOUNT)),
-            _ => {
-                Err(LiveError::SearchOptions(format!("over: {over:?} cannot show a device; nbd and fuse are allowed")))
-            }
+            _ => Err(LiveError::Invalid(format!("over: {over:?} cannot show a device; nbd and fuse are allowed"))),
         });
         let shown = shown.map_err(live_error)?;
         let place = shown.place().to_owned();

@@ -129,7 +129,7 @@ impl Results {
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
         let row = self.row(index)?;
         let cells = dict(py, RUN_COLUMNS, row)?;
-        for (name, text) in &row.settings.labels {
+        for (name, text) in &row.settings().labels {
             cells.set_item(name, text)?;
         }
         Ok(cells)
