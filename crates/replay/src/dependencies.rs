@@ -1,4 +1,4 @@
-//! [`Dependencies`]: which completions a recorded request waited for, inferred from the trace and waited for again.
+//! [`Dependencies`]: infers from the trace which completions each request waited for, and enforces them in the replay.
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,21 @@ use crate::issue::{Arrived, Slot};
 use crate::mode::{ReplayError, ReplayMode};
 use crate::recording::Recording;
 
-/// Rule by which dependencies are inferred.
+/// Rule for inferring dependencies.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the
-    /// one that had arrived first): each request is waited for by at most one other.
+    /// A request belongs to the virtual client whose previous request completed last before the request arrived (on a
+    /// tie, the client whose request arrived first). At most one request depends on each request.
     Closed,
-    /// A request waited for the last completions at least `min_ns` before it without another arrival in between.
+    /// A request depends on the last run of completions, at least `min_ns` before its arrival, with no other arrival in
+    /// between.
     LastRun { min_ns: u64 },
-    /// A request waited for all that were complete between `min_ns` and `max_ns` before it arrived.
+    /// A request depends on all requests that completed between `min_ns` and `max_ns` before its arrival.
     Within { min_ns: u64, max_ns: u64 },
 }
 
 impl Rule {
-    /// Returns the allowed age of completions.
+    /// Returns the minimum and maximum age of a completion that a request can depend on, in ns.
     fn age_ns(self) -> (u64, u64) {
         match self {
             Rule::Closed => (0, u64::MAX),
@@ -31,52 +32,53 @@ impl Rule {
     }
 }
 
-/// A trace with this many requests without a completion is assumed to have no completions.
+/// Number of requests without a completion after which the trace is assumed to have no completions.
 const UNPAIRED_MAX: u64 = 1 << 14;
 
-/// A request from the moment at which it is read until it is complete and no other can wait for it any more.
+/// A request from the time it is read until it is complete and no unread request can depend on it.
 #[derive(Default)]
 struct Node {
     arrived: Arrived,
-    /// Requests that it still waits for.
+    /// Number of unfinished requests that this request waits for.
     missing: u32,
-    /// Latest completion of those that it waited for.
+    /// Latest completion time among this request's dependencies, in ns.
     ready_ns: u64,
-    /// Time from there to its issue, as recorded.
+    /// Recorded time from the last dependency's completion to this request's arrival, in ns.
     slack_ns: u64,
-    /// Time at which the replay completed it.
+    /// Time at which the replay completed this request.
     done_ns: Option<u64>,
-    /// Whether requests that are not read yet may wait for it.
+    /// Whether requests that are not read yet may depend on this request.
     awaited: bool,
-    /// Requests that wait for it.
+    /// Requests that wait for this request.
     waiters: Vec<Slot>,
 }
 
 impl Node {
-    /// Whether it is still that of request `number`, for which others may wait.
+    /// Returns whether this node still holds request `number` and later requests may depend on it.
     fn is_awaited(&self, number: u64) -> bool {
         self.arrived.number == number && self.awaited
     }
 }
 
-/// Requests that were read, and their dependencies. The largest times are below 2^63, so that differences of them fit.
+/// Requests that were read, and their dependencies. All times are below 2^63, so differences fit an `i64`.
 pub struct Dependencies {
     rule: Rule,
-    /// Nodes by their slots.
+    /// Nodes, indexed by slot.
     nodes: Vec<Node>,
-    /// Requests complete when the last one arrived, but younger than the least age, by (recorded completion, slot).
+    /// Requests that completed before the last arrival but are below the rule's minimum age: (recorded completion,
+    /// slot).
     young: VecDeque<(u64, Slot)>,
     most_in_flight: usize,
-    /// Earlier completions that the next requests may wait for, by (recorded completion, slot), latest last.
+    /// Older completions that the next request may depend on: (recorded completion, slot), latest last.
     finished: VecDeque<(u64, Slot)>,
-    /// For [`Rule::LastRun`]: whether a request has arrived since the last of those completions, so that the next
+    /// For [`Rule::LastRun`]: whether a request arrived after the last completion in `finished`. If so, the next
     /// completion begins a new run.
     is_answered: bool,
-    /// Requests that wait only for their time: (issue, number, slot).
+    /// Requests with no unmet dependency: (due time, number, slot).
     due: EarliestQueue<(u64, u64, Slot)>,
-    /// By how much awaited requests were completed later than recorded, if that is known to be earlier than others:
-    /// (lag, number, slot). The next request read is due no sooner than the smallest lag, nor, as it may wait for none,
-    /// than recorded.
+    /// Lag of each awaited request that the replay completed earlier than recorded: (lag, number, slot). The next
+    /// unread request is due no earlier than its recorded arrival plus the smallest lag (or plus 0, since it may have
+    /// no dependency).
     lags: EarliestQueue<(i64, u64, Slot)>,
     read: u64,
     with_completion: u64,
@@ -99,22 +101,22 @@ impl Dependencies {
         }
     }
 
-    /// Returns the time before which no request is due, according to completions up to now; `None` if that depends on a
-    /// completion. Reads nothing.
+    /// Returns a lower bound on the next due time, given the completions so far; `None` if every remaining request
+    /// waits for a completion. Does not read requests from the trace.
     ///
     /// # Errors
-    /// Those of the trace.
+    /// Returns an error if the trace cannot be read.
     #[inline]
     pub fn next_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
         let unread_ns = self.unread_ns(recording)?;
         Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
-    /// Returns the next request that is due by `now_ns`, with its due time and its slot. Reads all that may come before
-    /// it.
+    /// Returns the next request that is due by `now_ns`, with its due time and slot. Reads all requests that may be due
+    /// before it.
     ///
     /// # Errors
-    /// Those of the trace.
+    /// Returns an error if the trace cannot be read, or if it has no completions to infer dependencies from.
     #[inline]
     pub fn take<E: From<ReplayError>>(
         &mut self,
@@ -140,19 +142,19 @@ impl Dependencies {
         })
     }
 
-    /// Returns when the first of those that wait only for their time is due.
+    /// Returns the due time of the earliest request with no unmet dependencies.
     #[inline]
     fn due_ns(&self) -> Option<u64> {
         self.due.first().map(|(at_ns, ..)| at_ns)
     }
 
-    /// Returns the time before which no unread request is due; `None` at the end.
+    /// Returns a lower bound on the due time of unread requests; `None` at the end of the trace.
     #[inline]
     fn unread_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
         let Some(next) = recording.peek()? else {
             return Ok(None);
         };
-        // A request that waits for nothing arrives at its recorded time, which is a lag of 0.
+        // A request without dependencies arrives at its recorded time, which is a lag of 0.
         Ok(Some(next.arrival_ns.saturating_add_signed(self.least_lag_ns().min(0))))
     }
 
@@ -166,7 +168,7 @@ impl Dependencies {
         }
         match completion_ns {
             Some(recorded_ns) if awaited => {
-                // After a client that pauses for good, stale entries never reach the top.
+                // Stale entries below the top accumulate while a client is idle for good.
                 if self.lags.len() > 2 * self.nodes.len() {
                     let nodes = &self.nodes;
                     self.lags.retain(|&(_, number, slot)| nodes[slot.index()].is_awaited(number));
@@ -179,7 +181,7 @@ impl Dependencies {
         }
     }
 
-    /// Releases those that waited for a request: they wait for one less.
+    /// Marks one dependency as met for all requests that wait for this one.
     fn wake(&mut self, slot: Slot, at_ns: u64) {
         let mut waiters = std::mem::take(&mut self.nodes[slot.index()].waiters);
         for waiter in waiters.drain(..) {
@@ -190,11 +192,11 @@ impl Dependencies {
                 self.due.push((waiting.ready_ns.saturating_add(waiting.slack_ns), waiting.arrived.number, waiter));
             }
         }
-        // Keeps the list: a node is reused without allocating.
+        // Puts the emptied list back so that a reused node does not allocate.
         self.nodes[slot.index()].waiters = waiters;
     }
 
-    /// Fails if none of `unpaired` requests has a completion to infer from.
+    /// Returns an error if none of the first `unpaired` requests has a completion to infer dependencies from.
     fn demand_completions(&self, unpaired: u64) -> Result<(), ReplayError> {
         if self.read >= unpaired {
             let read = self.read;
@@ -205,7 +207,7 @@ impl Dependencies {
         Ok(())
     }
 
-    /// Adds a request that was read, which waits for nothing yet.
+    /// Adds a request that was read, without dependencies yet.
     fn note(&mut self, slot: Slot, arrived: &Arrived) {
         // Slots are assigned consecutively.
         if slot.index() == self.nodes.len() {
@@ -219,7 +221,7 @@ impl Dependencies {
         self.with_completion += u64::from(node.awaited);
     }
 
-    /// Infers its dependencies.
+    /// Infers the dependencies of a request.
     fn add(&mut self, slot: Slot, books: &mut ReplayCounts) {
         let Arrived { number, arrival_ns, completion_ns, .. } = self.nodes[slot.index()].arrived;
         self.finish_until(arrival_ns, books);
@@ -266,7 +268,7 @@ impl Dependencies {
         }
     }
 
-    /// Records that no later request can wait for this one.
+    /// Records that no later request can depend on this request.
     fn forget(&mut self, slot: Slot, books: &mut ReplayCounts) {
         let forgotten = &mut self.nodes[slot.index()];
         forgotten.awaited = false;
@@ -275,7 +277,7 @@ impl Dependencies {
         }
     }
 
-    /// Advances the trace's state to an arrival: what was complete, and which completions may be waited for.
+    /// Advances the trace to `arrival_ns` and updates the completions that the next request may depend on.
     fn finish_until(&mut self, arrival_ns: u64, books: &mut ReplayCounts) {
         let (min_ns, max_ns) = self.rule.age_ns();
         while let Some(&(completion_ns, slot)) = self.young.front()
@@ -283,7 +285,8 @@ impl Dependencies {
         {
             self.young.pop_front();
             match self.rule {
-                // They are in order of arrival, and of equals the first to arrive is on top.
+                // The list is sorted by completion. On a tie, the request that arrived first is last in the list and
+                // taken first.
                 Rule::Closed => {
                     let before = |other: &&(u64, Slot)| other.0 == completion_ns;
                     let equals = self.finished.iter().rev().take_while(before).count();
@@ -292,7 +295,7 @@ impl Dependencies {
                         _ => self.finished.insert(self.finished.len() - equals, (completion_ns, slot)),
                     }
                 }
-                // Those of one run are in flight together, so none of them waited for another.
+                // Requests of one run are in flight together, so none of them depends on another.
                 Rule::LastRun { .. } => {
                     if std::mem::take(&mut self.is_answered) {
                         while let Some((_, answered)) = self.finished.pop_front() {
@@ -315,9 +318,9 @@ impl Dependencies {
         }
     }
 
-    /// Drops dependencies that are implied: a request that waits for this one waits for all that it waited for itself.
-    /// Those were complete before it arrived, so they are the first of the list, and no other request needs them: this
-    /// one stays longer.
+    /// Drops implied dependencies: a request that depends on this one already waits for everything this one depended
+    /// on. Those completed before this request arrived, so they are at the front of the list. No other request needs
+    /// them, because this request stays in the list longer.
     fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut ReplayCounts) {
         let Arrived { number, arrival_ns, .. } = self.nodes[slot.index()].arrived;
         while let Some(&(completion_ns, earlier)) = self.finished.front()

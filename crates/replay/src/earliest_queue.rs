@@ -3,14 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Most steps from the end at which an item is inserted into the sorted list; further away, a heap is faster.
+/// Maximum distance from the end, in items, at which an item is inserted into the sorted list; beyond that, a heap is
+/// faster.
 const STEPS_MAX: usize = 32;
 
-/// A queue by size, smallest first. Completions come back nearly in order: most are appended to a list, or inserted a
-/// few steps from its end, and only items far from their place go to a heap.
+/// A priority queue, smallest item first. Completions arrive nearly in order, so most items are appended to a list or
+/// inserted a few steps from its end; only items far out of order go to a heap.
 #[derive(Debug)]
 pub struct EarliestQueue<T> {
-    /// Sorted from `start` on; earlier items have been taken.
+    /// Items, sorted from `start` on; items before `start` have been taken.
     in_order: Vec<T>,
     start: usize,
     far: BinaryHeap<Reverse<T>>,
@@ -26,8 +27,8 @@ where
 }
 
 impl<T: Ord + Copy> EarliestQueue<T> {
-    // Always inlined, so that the item is passed in registers: a processor stalls on words that were just written
-    // separately and are read together.
+    // Always inlined, so that the item is passed in registers. Otherwise the CPU stalls on loading words that were
+    // stored separately just before.
     #[inline(always)]
     pub fn push(&mut self, new: T) {
         let list = &self.in_order[self.start..];
@@ -48,7 +49,7 @@ impl<T: Ord + Copy> EarliestQueue<T> {
         list[place] = new;
     }
 
-    /// Moves the remaining items to the beginning.
+    /// Moves the remaining items to the beginning of the list.
     #[cold]
     fn make_room(&mut self) {
         self.in_order.drain(..self.start);

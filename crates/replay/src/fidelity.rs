@@ -1,4 +1,4 @@
-//! [`ReplayCounts`]: counts from which the fidelity of a replay is computed.
+//! [`ReplayCounts`]: the counts from which a replay's fidelity is computed.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,15 @@ use crate::issue::{Arrived, Issue, Slot};
 /// Counts of a replay in progress.
 #[derive(Default)]
 pub struct ReplayCounts {
-    /// Requests read.
+    /// Number of requests read.
     pub recorded: u64,
-    /// Arrival of the last of them, after the first.
+    /// Arrival time of the last request read, relative to the first, in ns.
     pub last_arrival_ns: u64,
     pub without_completion: u64,
     pub folded: u64,
     pub dropped: u64,
     pub rounded: u64,
-    /// Requests before which the system flushes its cache.
+    /// Number of requests before which the system flushes its cache.
     pub pre_flushes: u64,
     pub replayed: u64,
     first_issue_ns: u64,
@@ -29,20 +29,20 @@ pub struct ReplayCounts {
     reordered: u64,
     causality_violations: u64,
     unfinished: Unfinished,
-    /// Sum of latencies as recorded, and the last completion.
+    /// Sum of recorded latencies, in ns.
     recorded_response_ns: u128,
     last_completion_ns: u64,
     first_arrival_ns: Option<u64>,
     recorded_depth_max: u64,
-    /// Requests issued at `suspects_ns` while others were unfinished that had been complete before they arrived: if
-    /// those complete at that same moment, nothing was violated.
+    /// Requests issued at `suspects_ns` while an earlier request, complete in the trace before they arrived, was
+    /// unfinished. There is no violation if the earlier request completes at that same time.
     suspects: Vec<(u64, u64)>,
     suspects_ns: u64,
 }
 
 impl ReplayCounts {
-    /// Records a request that was read; returns its slot. Calls `hear`, in order, with the recorded completions up to
-    /// its arrival that were not reported before.
+    /// Records that a request was read and returns its slot. Calls `hear`, in order, for each recorded completion up to
+    /// this arrival that it has not reported before.
     #[inline]
     pub fn record_read(&mut self, arrived: &Arrived, hear: impl FnMut(u64, Slot)) -> Slot {
         self.unfinished.arrive(arrived.arrival_ns, hear);
@@ -57,7 +57,7 @@ impl ReplayCounts {
         slot
     }
 
-    /// Returns the requests that were in flight in the trace when the last one arrived, including it.
+    /// Returns the number of requests in flight in the trace when the last request arrived, including that request.
     pub fn in_flight(&self) -> usize {
         self.unfinished.coming.len()
     }
@@ -75,7 +75,8 @@ impl ReplayCounts {
         self.reordered += u64::from(issue.number < self.highest_number);
         self.highest_number = self.highest_number.max(issue.number);
         self.settle(at_ns);
-        // Of those complete at the moment of its arrival, the ones before it in the trace were complete before it.
+        // A request that completes in the trace at the exact arrival time of a later-numbered request counts as
+        // complete before that arrival.
         let place = (issue.arrival_ns, issue.number);
         if self.unfinished.first().is_some_and(|first| first < place) {
             self.suspects.push(place);
@@ -83,7 +84,7 @@ impl ReplayCounts {
         }
     }
 
-    /// Records that a request is complete.
+    /// Records that a request completed at `at_ns`.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.settle(at_ns);
@@ -96,7 +97,7 @@ impl ReplayCounts {
         self.unfinished.free.push(slot);
     }
 
-    /// Advances to `at_ns`: suspects of an earlier moment are cleared, or counted as violations.
+    /// Advances to `at_ns`. Suspects from an earlier time are cleared or counted as violations.
     #[inline]
     fn settle(&mut self, at_ns: u64) {
         if at_ns > self.suspects_ns && !self.suspects.is_empty() {
@@ -106,7 +107,7 @@ impl ReplayCounts {
         }
     }
 
-    /// Returns the fidelity, with `scale` times the recorded times.
+    /// Returns the fidelity; `scale` is the factor applied to recorded times.
     pub fn fidelity(&self, scale: f64) -> Fidelity {
         let per_s = |requests: u64, span_ns: u64| {
             (span_ns > 0).then(|| requests.saturating_sub(1) as f64 / (span_ns as f64 / 1e9))
@@ -142,24 +143,24 @@ impl ReplayCounts {
     }
 }
 
-/// Requests that were read and that the replay has not completed, if they were complete before the last arrival.
+/// Requests that were read and that the replay has not completed.
 ///
-/// Completions are added in order, so that in a replay that is late, where many are unfinished, the first of them is
-/// available at once.
+/// Completions are added in order, so the earliest is available at once, even in a late replay with many unfinished
+/// requests.
 #[derive(Default)]
 struct Unfinished {
-    /// Requests that were in flight at the last arrival: (recorded completion, number, slot).
+    /// Requests in flight at the last arrival: (recorded completion, number, slot).
     coming: EarliestQueue<(u64, u64, Slot)>,
-    /// Requests that were complete by then, likewise. In both, those that the replay has completed stay until they are
-    /// the first.
+    /// Unfinished requests with a recorded completion before the last arrival, in the same form. An entry completed by
+    /// the replay stays in `coming` or `passed` until it is the first one.
     passed: VecDeque<(u64, u64, Slot)>,
-    /// Number of the request in each slot; 0 once the replay has completed it.
+    /// Request number in each slot; 0 once the replay has completed the request.
     numbers: Vec<u64>,
     free: Vec<Slot>,
 }
 
 impl Unfinished {
-    /// Handles an arrival, whether or not its own completion is known: requests complete by then have passed.
+    /// Processes an arrival: moves requests with a recorded completion up to `arrival_ns` to `passed`.
     #[inline]
     fn arrive(&mut self, arrival_ns: u64, mut hear: impl FnMut(u64, Slot)) {
         while let Some(key @ (completion_ns, _, _)) = self.coming.first()
@@ -173,7 +174,7 @@ impl Unfinished {
         }
     }
 
-    /// Adds a request that arrived; returns its slot.
+    /// Adds a request that arrived, and returns its slot.
     #[inline]
     fn add(&mut self, number: u64) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -199,7 +200,7 @@ impl Unfinished {
         }
     }
 
-    /// Returns (recorded completion, number) of the first.
+    /// Returns (recorded completion, number) of the first request in `passed`.
     #[inline]
     fn first(&self) -> Option<(u64, u64)> {
         self.passed.front().map(|&(completion_ns, number, _)| (completion_ns, number))

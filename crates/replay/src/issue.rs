@@ -1,8 +1,8 @@
-//! [`Issue`]: a request between the trace and the caller that issues it.
+//! [`Issue`]: a request on its way from the trace to the caller that issues it.
 
 use headstack_workload::{Kind, Request};
 
-/// Slot of a request in a player, until it is complete and no other waits for it: an index.
+/// Index of a request in the player. The slot is reused once the request is complete and no other request waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub(crate) u32);
 
@@ -12,23 +12,23 @@ impl Slot {
     }
 }
 
-/// A recorded request on the replay's clock.
+/// A recorded request, with its times on the replay's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Its number, from 1.
+    /// Request number, from 1.
     pub number: u64,
     pub arrival_ns: u64,
-    /// Time of arrival at the time scale of the replay.
+    /// Arrival time, scaled by the replay's time scale.
     pub scheduled_ns: u64,
     pub completion_ns: Option<u64>,
-    /// The request to the system.
+    /// Request to send to the system.
     pub request: Request,
-    /// Whether the system flushes its cache before it.
+    /// Whether the system flushes its cache before this request.
     pub pre_flush: bool,
 }
 
 impl Default for Arrived {
-    /// The value of the look-ahead buffer before the first request is read; never issued.
+    /// Returns the value of the look-ahead buffer before the first request is read; never issued.
     fn default() -> Self {
         let request =
             Request { kind: Kind::Read, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
@@ -36,28 +36,28 @@ impl Default for Arrived {
     }
 }
 
-/// A request to be issued. The caller keeps its slot, to report its completion.
+/// A request to issue. The caller keeps the slot to report the completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
-    /// The request to the system: whole blocks within it.
+    /// Request to send to the system, in whole blocks within its capacity.
     pub request: Request,
-    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`](crate::ReplayMode::Asap) when it is
-    /// taken, otherwise no later than that.
+    /// Due time on the player's clock. In [`ReplayMode::Asap`](crate::ReplayMode::Asap) this is the time of
+    /// [`Player::take`](crate::Player::take); in other modes it is at or before that time.
     pub due_ns: u64,
-    /// Its number in the trace, from 1.
+    /// Request number in the trace, from 1.
     pub number: u64,
-    /// Time of arrival, on the trace's clock.
+    /// Arrival time on the trace's clock.
     pub(crate) arrival_ns: u64,
-    /// Time of arrival at the time scale of the replay.
+    /// Arrival time, scaled by the replay's time scale.
     pub(crate) scheduled_ns: u64,
-    /// Its slot, by which its completion is reported.
+    /// Slot to pass to [`Player::completed`](crate::Player::completed).
     pub slot: Slot,
-    /// Whether it is the second part of a recorded request whose first part, a flush, is complete.
+    /// Whether this is the second part of a recorded request whose first part, a flush, is complete.
     pub(crate) is_after_flush: bool,
 }
 
 impl Issue {
-    /// Returns the flush before this request, which is issued in its place.
+    /// Returns the flush that is issued before this request.
     pub(crate) fn flush_before(&self) -> Issue {
         let flush = Request {
             kind: Kind::Flush,
@@ -69,7 +69,7 @@ impl Issue {
         Issue { request: flush, ..*self }
     }
 
-    /// Returns this request after its flush, which was complete at `flushed_ns`.
+    /// Returns this request, due when its flush completed at `flushed_ns`.
     pub(crate) fn after_flush(&self, flushed_ns: u64) -> Issue {
         Issue { due_ns: flushed_ns, is_after_flush: true, ..*self }
     }

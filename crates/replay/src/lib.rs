@@ -1,6 +1,6 @@
-//! Replay of a trace on a simulated or real system ([`Player`]): which recorded request is next, which completions it
-//! waits for, and how faithful the replay was. Knows no system and no clock: its caller reports the time. See
-//! docs/design/replay.md.
+//! Replay of a trace on a simulated or real system ([`Player`]): selects the next recorded request, tracks the
+//! completions each request depends on, and measures how faithful the replay was. The crate has no clock and does not
+//! know the system: the caller passes the current time. See docs/design/replay.md.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -21,7 +21,7 @@ pub use player::{Due, Played, Player};
 pub use recording::Source;
 pub use volumes::{Extent, VolumeResult, Volumes};
 
-/// Returns a source of requests in memory.
+/// Returns a request source that reads from memory.
 pub fn in_memory<E>(records: impl IntoIterator<Item = Recorded>) -> impl FnMut(&mut Vec<Recorded>) -> Result<bool, E> {
     const BATCH: usize = 1 << 12;
     let mut records = records.into_iter();

@@ -1,20 +1,20 @@
-//! [`Replay`]: when recorded requests are issued, and how requests outside the system are treated.
+//! [`Replay`]: when recorded requests are issued, and how the replay treats requests outside the system.
 
 use serde::{Deserialize, Serialize};
 
-/// Largest time of a replay: 73 years. The sum of two such times fits 63 bits, with room for all that a system may be
-/// late.
+/// Maximum time in a replay: 73 years. The sum of two such times fits 63 bits and leaves room for any delay of the
+/// system.
 pub(crate) const LATEST_NS: u64 = 1 << 61;
 
-/// An error in the settings of a replay or in its trace.
+/// An error in the replay settings or in the trace.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// A request of the trace cannot be replayed, or is outside the system.
+    /// The trace contains a request that cannot be replayed or that is outside the system.
     #[error("request {number}: {message}")]
     Request {
-        /// Number from 1.
+        /// Request number, from 1.
         number: u64,
-        /// The error and the allowed values.
+        /// Description of the error and the allowed values.
         message: String,
     },
     /// The trace cannot be replayed with these settings.
@@ -22,56 +22,56 @@ pub enum ReplayError {
     Settings(String),
 }
 
-/// When a recorded request is issued.
+/// When recorded requests are issued.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReplayMode {
-    /// At its recorded time, counted from the first request, whether or not the system keeps up.
+    /// Issues each request at its recorded time, relative to the first request, whether or not the system keeps up.
     Timed {
-        /// Factor on all times: 2 takes twice as long. Finite and above 0.
+        /// Factor applied to all times: 2 makes the replay take twice as long. Finite and above 0.
         time_scale: f64,
     },
-    /// Issued as soon as there is room: at a constant queue depth, in recorded order.
+    /// Issues requests as fast as possible, in recorded order, at a constant queue depth.
     Asap {
-        /// Queue depth, from 1.
+        /// Queue depth, at least 1.
         depth: u32,
     },
-    /// By virtual clients with their recorded think times. A request is issued by the client whose last request was, in
-    /// the trace, complete last before it arrived (of several, the one that had arrived first), and as long after that
-    /// one's completion; if there is no such client, a new one begins at its recorded time. A client whose request has
-    /// no recorded completion ends with it.
+    /// Issues requests from virtual clients with their recorded think times. A request belongs to the client whose
+    /// previous request completed last before the request arrived in the trace (on a tie, the client whose request
+    /// arrived first). The request is issued after that completion plus the recorded think time. If no client is idle,
+    /// a new client starts at the recorded time. A client ends with its first request that has no recorded completion.
     Closed,
-    /// After all requests that it waited for in the trace, and as long after the last of them as was recorded. These
-    /// are inferred. A request that waited for none is issued at its recorded time: without a recorded dependency it is
-    /// an arrival from outside, which a slower system would not have delayed.
+    /// Issues each request after the completions it depended on in the trace, plus the recorded delay after the last of
+    /// these completions. Dependencies are inferred. A request without dependencies is issued at its recorded time: it
+    /// is an external arrival, which a slower system would not have delayed.
     ///
-    /// Without `max_ns`: it waits for the last completions before it without another arrival in between, if they are no
-    /// more than [`ReplayMode::REACTION_MAX_NS`] old. A program that keeps `n` requests in flight follows each
-    /// completion with a request, which then waits for that one; a program that waits for all of a group reacts to the
-    /// last of them, and its next request waits for all.
+    /// Without `max_ns`, a request depends on the last run of completions before it with no arrival in between, if they
+    /// are at most [`ReplayMode::REACTION_MAX_NS`] old. For example, a program that keeps `n` requests in flight issues
+    /// a request after each completion, so each request depends on one completion. A program that waits for a whole
+    /// batch reacts to the last completion of the batch, so its next request depends on the whole batch.
     ///
-    /// With `max_ns`: it waits for all that were complete between `min_ns` and `max_ns` before it arrived, without
-    /// those that others of them waited for, at most one more than were ever in flight at a time. This keeps every
-    /// order within that time, even if it was chance: on a system that completes in another order it delays requests.
+    /// With `max_ns`, a request depends on all requests that completed between `min_ns` and `max_ns` before its
+    /// arrival, excluding those implied by other dependencies, and on at most one more than the maximum number of
+    /// requests in flight. This preserves every ordering within that window, even a coincidental one, so it delays
+    /// requests on a system that completes them in a different order.
     Dependent {
-        /// The issuer cannot have reacted to later completions.
+        /// Minimum age of a completion, in ns: the issuer cannot have reacted to a more recent one.
         min_ns: u64,
-        /// The issuer did not wait for earlier ones.
+        /// Maximum age of a completion, in ns: the issuer did not wait for an older one.
         #[serde(default)]
         max_ns: Option<u64>,
     },
 }
 
 impl ReplayMode {
-    /// [`ReplayMode::Dependent`] if nothing is known about the issuer of the requests: any request after a completion
-    /// may be an immediate reaction to it.
+    /// [`ReplayMode::Dependent`] for an unknown issuer: any request after a completion may be an immediate reaction to
+    /// it.
     pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: None };
-    /// Longest assumed reaction of a program to a completion: 100 ms, the time within which people perceive a response
-    /// as immediate (Miller, 1968). Longer pauses are those of users and timers, which do not count from a disk's
-    /// completion.
+    /// Longest assumed reaction time of a program to a completion: 100 ms, within which people perceive a response as
+    /// immediate (Miller, 1968). Longer pauses come from users and timers and are not relative to a disk completion.
     pub const REACTION_MAX_NS: u64 = 100_000_000;
 
-    /// Returns its name.
+    /// Returns the name of the mode.
     pub fn name(&self) -> &'static str {
         match self {
             ReplayMode::Timed { .. } => "timed",
@@ -81,7 +81,7 @@ impl ReplayMode {
         }
     }
 
-    /// Returns the factor on all recorded times.
+    /// Returns the factor applied to all recorded times.
     pub(crate) fn time_scale(&self) -> f64 {
         if let ReplayMode::Timed { time_scale } = self { *time_scale } else { 1.0 }
     }
@@ -95,7 +95,7 @@ impl ReplayMode {
             ReplayMode::Asap { depth: 0 } => error("depth must be at least 1, not 0".to_owned()),
             ReplayMode::Dependent { min_ns, max_ns } if min_ns > max_ns.unwrap_or(Self::REACTION_MAX_NS) => {
                 let max_ns = max_ns.unwrap_or(Self::REACTION_MAX_NS);
-                error(format!("min_ns must be at most max_ns, not {min_ns} of {max_ns}"))
+                error(format!("min_ns must be at most max_ns, not {min_ns} with max_ns {max_ns}"))
             }
             ReplayMode::Timed { .. } | ReplayMode::Asap { .. } | ReplayMode::Closed | ReplayMode::Dependent { .. } => {
                 Ok(())
@@ -111,9 +111,9 @@ pub enum Outside {
     /// Reports an error.
     #[default]
     Refuse,
-    /// Uses its offset modulo the capacity, moved down where it would cross the end.
+    /// Takes the offset modulo the capacity, moved down if the request would cross the end.
     Fold,
-    /// Leaves it out.
+    /// Drops the request.
     Drop,
 }
 
@@ -121,7 +121,7 @@ impl Outside {
     /// All variants.
     pub const ALL: [Outside; 3] = [Outside::Refuse, Outside::Fold, Outside::Drop];
 
-    /// Returns its name.
+    /// Returns the name of the variant.
     pub fn name(self) -> &'static str {
         match self {
             Outside::Refuse => "refuse",
@@ -131,40 +131,40 @@ impl Outside {
     }
 }
 
-/// Parameters of a replay of a trace.
+/// Settings for replaying a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// The trace's name, for display.
+    /// Display name of the trace.
     pub name: String,
     /// When requests are issued.
     pub mode: ReplayMode,
-    /// How requests outside the system are treated.
+    /// How the replay treats requests outside the system.
     #[serde(default)]
     pub outside: Outside,
-    /// When the first request arrives, on the player's clock. In virtual time, a trace whose clock began with its
-    /// system, such as that of a simulated run, is reproduced to the nanosecond only if this is its first arrival:
-    /// until then the spindle has turned. Otherwise it does not matter.
+    /// Arrival time of the first request on the player's clock. Matters only in virtual time, for a trace whose clock
+    /// started with its system, such as the trace of a simulated run: set it to the trace's first arrival to reproduce
+    /// the run to the nanosecond, because the platters rotate until then.
     #[serde(default)]
     pub start_ns: u64,
-    /// Limit on the number of requests, counted from the first.
+    /// Maximum number of requests to read.
     #[serde(default)]
     pub requests_max: Option<u64>,
-    /// Limit on arrivals after the first, on the trace's clock.
+    /// Maximum arrival time of a request relative to the first, in ns on the trace's clock.
     #[serde(default)]
     pub time_max_ns: Option<u64>,
 }
 
 impl Replay {
-    /// Returns a replay of a complete trace, whose requests are all within the system.
+    /// Creates settings to replay a complete trace whose requests are all within the system.
     pub fn new(name: impl Into<String>, mode: ReplayMode) -> Replay {
         Replay { name: name.into(), mode, outside: Outside::Refuse, start_ns: 0, requests_max: None, time_max_ns: None }
     }
 
-    /// Checks that it can be played at all; [`Player::new`](crate::Player::new) does so too.
+    /// Checks the settings; [`Player::new`](crate::Player::new) also does this.
     ///
     /// # Errors
-    /// [`ReplayError::Settings`].
+    /// Returns [`ReplayError::Settings`] if a value is out of range.
     pub fn check(&self) -> Result<(), ReplayError> {
         if self.start_ns >= LATEST_NS {
             return Err(ReplayError::Settings(format!("start_ns must be below 2^61, not {}", self.start_ns)));

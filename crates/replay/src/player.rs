@@ -1,4 +1,4 @@
-//! [`Player`]: returns when the next request is due, and which one that is.
+//! [`Player`]: decides which request is issued next and when.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,35 +9,35 @@ use crate::issue::{Arrived, Issue, Slot};
 use crate::mode::{Replay, ReplayError, ReplayMode};
 use crate::recording::{Recording, Source};
 
-/// When the next request is to be issued.
+/// When the next request is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// At this time on the player's clock, or later; sooner only if a request completes before.
+    /// Due at this time on the player's clock or later; earlier only if a request completes before then.
     At(u64),
-    /// Not before a request completes.
+    /// Not due until a request completes.
     AfterCompletion,
-    /// Never: the whole trace is issued and complete.
+    /// Never due: all requests of the trace are issued and complete.
     Never,
 }
 
 /// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// How faithful it was.
+    /// How closely the replay matched the trace.
     pub fidelity: Fidelity,
-    /// IOPS that were offered whether or not the system kept up; only in [`ReplayMode::Timed`].
+    /// Offered IOPS, independent of whether the system kept up; only in [`ReplayMode::Timed`].
     pub offered_per_s: Option<f64>,
     /// Notes on changes to the trace's requests.
     pub notes: Vec<String>,
 }
 
-/// A trace that is being played on a system, which belongs to the caller: the caller asks what is due, issues what it
-/// [takes](Self::take), and reports what is [issued](Self::issued) and [complete](Self::completed).
+/// A replay in progress. The caller owns the system: the caller asks when the next request is due, [takes](Self::take)
+/// and issues the request, and reports each [issue](Self::issued) and [completion](Self::completed).
 ///
-/// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and never decreases. The trace
-/// is read as the clock advances, so memory is bounded by the requests that have arrived and are not complete: those in
-/// the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for others, which pile up if
-/// the system is slower than the recorded one.
+/// The caller also owns the player's clock, which starts at 0, counts nanoseconds below 2^63 and never decreases. The
+/// trace is read as the clock advances, so memory is bounded by the number of requests that have arrived and are not
+/// complete. In [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] this includes requests that wait for others, which
+/// accumulate if the system is slower than the recorded system.
 pub struct Player<'a, E> {
     recording: Recording<'a, E>,
     plan: Plan,
@@ -45,13 +45,13 @@ pub struct Player<'a, E> {
     outstanding: u64,
     /// Requests whose flush is in flight.
     flushing: BTreeMap<Slot, Issue>,
-    /// Requests whose flush is complete, in that order: they are issued before all others.
+    /// Requests whose flush is complete, in order of completion; issued before all others.
     flushed: VecDeque<Issue>,
-    /// The latest reported time.
+    /// Latest time reported by the caller, in ns.
     now_ns: u64,
 }
 
-/// When the next request is issued.
+/// How the next request is scheduled.
 enum Plan {
     Timed,
     Asap { depth: u64 },
@@ -59,12 +59,12 @@ enum Plan {
 }
 
 impl<'a, E: From<ReplayError>> Player<'a, E> {
-    /// Creates a player at the beginning of the trace that `source` yields, on the whole blocks of `block_bytes` of a
-    /// system of `capacity_bytes`.
+    /// Creates a player at the beginning of the trace that `source` yields. The system has `capacity_bytes`; only its
+    /// whole blocks of `block_bytes` are used.
     ///
     /// # Errors
-    /// Those of [`Replay::check`]; blocks of no bytes; a trace without requests, or whose first cannot be replayed;
-    /// those of `source`.
+    /// Returns an error if [`Replay::check`] fails, `block_bytes` is 0, the trace has no requests, its first request
+    /// cannot be replayed, or `source` fails.
     pub fn new(
         replay: &Replay,
         capacity_bytes: u64,
@@ -99,7 +99,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     /// Returns when the next request is due.
     ///
     /// # Errors
-    /// Errors of the source; a request that cannot be replayed.
+    /// Returns an error if the source fails or a request cannot be replayed.
     #[inline]
     pub fn next_due(&mut self) -> Result<Due, E> {
         if let Some(write) = self.flushed.front() {
@@ -111,7 +111,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
             Plan::Asap { .. } => None,
             Plan::Dependent(dependencies) => dependencies.next_ns(&mut self.recording)?,
         };
-        // With nothing in flight there is room, and no request waits for another.
+        // With nothing in flight, the queue has room and no request waits for another, so the trace is at its end.
         Ok(match next_ns {
             Some(at_ns) => Due::At(at_ns),
             None if self.outstanding == 0 => Due::Never,
@@ -119,12 +119,13 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         })
     }
 
-    /// Returns the next of the requests that are due by `now_ns`; `None` if there is none, possibly even at the time
-    /// that [`next_due`](Self::next_due) returned: that does not read ahead. The caller issues it, now or when there is
-    /// room, and reports [when](Self::issued).
+    /// Returns the next request that is due by `now_ns`, if any. There may be none even at the time that
+    /// [`next_due`](Self::next_due) returned, which does not read ahead. The caller issues the request now or when
+    /// there is room, and reports the time with [`issued`](Self::issued).
     ///
     /// # Errors
-    /// Those of the source; a request that cannot be replayed; a trace without completions where they are needed.
+    /// Returns an error if the source fails, a request cannot be replayed, or the mode needs completions and the trace
+    /// has none.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
         self.now_ns = now_ns;
@@ -152,8 +153,8 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }))
     }
 
-    /// Records that a taken request is issued at `at_ns`. A recorded request with a flush before it counts when its
-    /// flush is issued.
+    /// Records that a taken request is issued at `at_ns`. A recorded request with a flush before it counts as issued
+    /// when the flush is issued.
     #[inline]
     pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
         if !issue.is_after_flush {
@@ -161,8 +162,8 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }
     }
 
-    /// Records that the issued request in `slot` completed or failed at `at_ns`. After a flush that a write waits for,
-    /// that write is due.
+    /// Records that the issued request in `slot` completed or failed at `at_ns`. If this was a flush before a write,
+    /// the write becomes due.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.now_ns = at_ns;
@@ -181,7 +182,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }
     }
 
-    /// Returns the result up to now.
+    /// Returns the result so far.
     pub fn finish(self) -> Played {
         let scale = self.mode.time_scale();
         let fidelity = self.recording.books.fidelity(scale);

@@ -1,4 +1,5 @@
-//! [`Recording`]: reads a trace: requests in order of arrival, on the replay's clock, fitted to the system.
+//! [`Recording`]: reads a trace's requests in order of arrival, converts their times to the replay's clock, and fits
+//! them to the system.
 
 use headstack_workload::quantity::counted;
 use headstack_workload::{Kind, Recorded, Request};
@@ -7,7 +8,8 @@ use crate::fidelity::ReplayCounts;
 use crate::issue::{Arrived, Slot};
 use crate::mode::{LATEST_NS, Outside, Replay, ReplayError};
 
-/// A source of recorded requests: replaces the batch by the next ones, in order of arrival; returns false at the end.
+/// A source of recorded requests: replaces the batch with the next requests in order of arrival; returns false at the
+/// end.
 pub type Source<'a, E> = dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + 'a;
 
 /// A trace, read as far as the replay needs.
@@ -16,10 +18,10 @@ pub struct Recording<'a, E> {
     batch: Vec<Recorded>,
     at: usize,
     ended: bool,
-    /// The request that was read last, and whether it is still to be taken.
+    /// Last request read; not yet taken if `is_next` is true.
     last: Arrived,
     is_next: bool,
-    /// The first arrival, on the trace's clock and on the replay's.
+    /// Arrival time of the first request on the trace's clock, and on the replay's clock.
     first_ns: u64,
     start_ns: u64,
     time_scale: f64,
@@ -28,12 +30,12 @@ pub struct Recording<'a, E> {
     time_max_ns: u64,
     capacity_bytes: u64,
     block_bytes: u64,
-    /// Its counts.
+    /// Counts of the requests read.
     pub books: ReplayCounts,
 }
 
 impl<'a, E: From<ReplayError>> Recording<'a, E> {
-    /// Creates an unread trace, for a system of `capacity_bytes` in blocks of `block_bytes`.
+    /// Creates an unread trace for a system of `capacity_bytes` in blocks of `block_bytes`.
     pub fn new(replay: &Replay, capacity_bytes: u64, block_bytes: u32, source: &'a mut Source<'a, E>) -> Self {
         Recording {
             source,
@@ -57,7 +59,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
     /// Returns the next request without taking it; `None` at the end.
     ///
     /// # Errors
-    /// Those of the source; a request that cannot be replayed.
+    /// Returns an error if the source fails or a request cannot be replayed.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<&Arrived>, E> {
         if !self.is_next {
@@ -66,11 +68,11 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(self.is_next.then_some(&self.last))
     }
 
-    /// Takes the next request and returns it with its slot; it stays valid until the next call; `None` at the end.
-    /// Calls `hear` with recorded completions up to its arrival, as [`ReplayCounts::record_read`] does.
+    /// Takes the next request and returns it with its slot; `None` at the end. Calls `hear` for recorded completions up
+    /// to the request's arrival, as [`ReplayCounts::record_read`] does.
     ///
     /// # Errors
-    /// As for [`peek`](Self::peek).
+    /// Returns an error if the source fails or a request cannot be replayed.
     #[inline]
     pub fn take(&mut self, hear: impl FnMut(u64, Slot)) -> Result<Option<(Slot, &Arrived)>, E> {
         if self.peek()?.is_none() {
@@ -80,7 +82,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(Some((self.books.record_read(&self.last, hear), &self.last)))
     }
 
-    /// Reads up to the next request that is replayed.
+    /// Reads up to the next request to replay.
     fn read(&mut self) -> Result<(), E> {
         while !self.is_next && !self.ended {
             if let Some(&recorded) = self.batch.get(self.at) {
@@ -101,7 +103,8 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(())
     }
 
-    /// Accepts a request, unless it is left out or outside the limits of the replay; returns whether it was accepted.
+    /// Processes a request and returns whether it is replayed: false if it is dropped or exceeds the limits of the
+    /// replay.
     #[inline]
     fn arrive(&mut self, recorded: &Recorded) -> Result<bool, ReplayError> {
         let number = self.books.recorded + 1;
@@ -160,8 +163,8 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         some.map(|(count, what)| format!("{count} of {} {what}", counted(of, "request"))).collect()
     }
 
-    /// Returns the request in whole blocks of the system, with every block that the recorded one touched; `None` if it
-    /// is outside and such requests are dropped.
+    /// Returns the request widened to whole blocks of the system; `None` if it is outside the system and such requests
+    /// are dropped.
     #[inline]
     fn fit(&mut self, recorded: &Request) -> Result<Option<Request>, String> {
         if recorded.kind == Kind::Flush {
@@ -170,14 +173,14 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         let (offset, length) = (recorded.offset_bytes, u64::from(recorded.length_bytes));
         let place = || format!("{length} bytes at {offset}");
         let start = offset - self.behind_block_start(offset);
-        // A transfer of no bytes becomes one of the block it names: drives have no other command.
+        // A transfer of 0 bytes becomes one block, because drives have no 0-byte command.
         let end = offset.checked_add(length.max(1)).and_then(|end| match self.behind_block_start(end) {
             0 => Some(end),
             into => end.checked_add(self.block_bytes - into),
         });
-        let end = end.ok_or_else(|| format!("{}: its end must fit 64 bits", place()))?;
+        let end = end.ok_or_else(|| format!("{}: the end must fit 64 bits", place()))?;
         let whole = end - start;
-        let length_bytes = u32::try_from(whole).map_err(|_| format!("{}: must be shorter than 4 GiB", place()))?;
+        let length_bytes = u32::try_from(whole).map_err(|_| format!("{}: the length must be below 4 GiB", place()))?;
         let (mut start, capacity) = (start, self.capacity_bytes);
         if end > capacity {
             match self.outside {
@@ -203,8 +206,8 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(Some(Request { offset_bytes: start, length_bytes, ..*recorded }))
     }
 
-    /// Returns the distance of a byte from the beginning of its block. Nearly all blocks are powers of two, and a
-    /// division takes as long as much of the rest.
+    /// Returns the offset of a byte within its block. Nearly all block sizes are powers of two, and a division would
+    /// take as long as much of the remaining work.
     #[inline]
     fn behind_block_start(&self, byte: u64) -> u64 {
         if self.block_bytes.is_power_of_two() { byte & (self.block_bytes - 1) } else { byte % self.block_bytes }

@@ -1,4 +1,4 @@
-//! [`Volumes`]: the places of a trace's volumes on one system, and the results of their requests.
+//! [`Volumes`]: maps a trace's volumes to areas of one system and collects results by volume.
 
 use std::collections::HashMap;
 
@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::mode::{Outside, ReplayError};
 
-/// The place of a volume on the system.
+/// The area of a volume on the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
-    /// The volume's name in the trace.
+    /// Name of the volume in the trace.
     pub volume: String,
-    /// Its first byte on the system.
+    /// First byte of the area on the system.
     pub start_bytes: u64,
-    /// Its size there, in bytes.
+    /// Size of the area, in bytes.
     pub length_bytes: u64,
 }
 
 /// The result of one volume.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VolumeResult {
-    /// Its name in the trace.
+    /// Name of the volume in the trace.
     pub volume: String,
-    /// Its first byte on the system.
+    /// First byte of the area on the system.
     pub start_bytes: u64,
-    /// Its size there, in bytes.
+    /// Size of the area, in bytes.
     pub length_bytes: u64,
-    /// Replayed requests, without flushes, which concern the whole system.
+    /// Number of replayed requests, excluding flushes, which concern the whole system.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes transferred by the replayed requests.
     pub bytes: u64,
     /// IOPS, from the first request of the replay to the last completion.
     pub iops: Option<f64>,
@@ -39,9 +39,9 @@ pub struct VolumeResult {
     pub mean_ns: Option<f64>,
     /// 99th percentile of the latency, in ns.
     pub p99_ns: Option<u64>,
-    /// Requests after the volume's end on the system that were moved into it.
+    /// Number of requests past the end of the volume's area that were moved into it.
     pub folded: u64,
-    /// Requests after its end that were left out.
+    /// Number of requests past the end of the volume's area that were dropped.
     pub dropped: u64,
 }
 
@@ -53,9 +53,10 @@ struct VolumeCounts {
     dropped: u64,
 }
 
-/// Places requests, and counts the results of each volume, identified by the requests' addresses.
+/// Maps requests to the areas of their volumes and collects results by volume. A replayed request is assigned to a
+/// volume by its address.
 pub struct Volumes {
-    /// Extents in the order of their places.
+    /// Areas, sorted by start.
     extents: Vec<Extent>,
     books: Vec<VolumeCounts>,
     by_name: HashMap<String, usize>,
@@ -65,10 +66,10 @@ pub struct Volumes {
 }
 
 impl Volumes {
-    /// Creates volumes from extents, which must not overlap.
+    /// Creates volumes from areas, which must not overlap.
     ///
     /// # Errors
-    /// [`ReplayError::Settings`].
+    /// Returns [`ReplayError::Settings`] if two areas overlap.
     pub fn new(mut extents: Vec<Extent>, outside: Outside) -> Result<Volumes, ReplayError> {
         extents.sort_by_key(|extent| extent.start_bytes);
         for pair in extents.windows(2) {
@@ -85,15 +86,15 @@ impl Volumes {
         Ok(Volumes { extents, books, by_name, outside, first_ns: None, last_ns: 0 })
     }
 
-    /// Returns the index of the volume of this name.
+    /// Returns the index of the volume with this name.
     pub fn find(&self, volume: &str) -> Option<usize> {
         self.by_name.get(volume).copied()
     }
 
-    /// Returns the request at its volume's place; `None` if it is left out.
+    /// Returns the request moved to its volume's area; `None` if the request is dropped.
     ///
     /// # Errors
-    /// A request outside the volume, if these are errors.
+    /// Returns an error if the request is outside the volume and such requests are refused.
     pub fn place(&mut self, index: usize, mut recorded: Recorded) -> Result<Option<Recorded>, String> {
         let request = &mut recorded.request;
         if request.kind == Kind::Flush {
@@ -125,7 +126,7 @@ impl Volumes {
         Ok(Some(recorded))
     }
 
-    /// Records a request as it was replayed.
+    /// Records a replayed request.
     pub fn replayed(&mut self, recorded: &Recorded) {
         self.first_ns.get_or_insert(recorded.arrival_ns);
         let Some(done_ns) = recorded.completion_ns else { return };
@@ -135,7 +136,7 @@ impl Volumes {
         }
         let at = recorded.request.offset_bytes;
         let index = self.extents.partition_point(|extent| extent.start_bytes <= at);
-        // Widened to a block of the system, it may begin before its volume.
+        // After widening to whole blocks of the system, a request may begin before its volume.
         let index = match index.checked_sub(1).filter(|&index| at < self.end_bytes(index)) {
             Some(index) => index,
             None => index.min(self.extents.len() - 1),
@@ -148,7 +149,7 @@ impl Volumes {
         self.extents[index].start_bytes.saturating_add(self.extents[index].length_bytes)
     }
 
-    /// Returns the result of each volume, in the order of their places.
+    /// Returns the result of each volume, sorted by start.
     pub fn results(&self) -> Vec<VolumeResult> {
         let span_s = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
         let result = |(extent, books): (&Extent, &VolumeCounts)| {
@@ -200,7 +201,7 @@ mod tests {
         all.replayed(&placed);
         let counted: Vec<_> = all.results().iter().map(|r| (r.volume.clone(), r.requests, r.mean_ns)).collect();
         assert_eq!(counted, [("a".to_owned(), 1, Some(3_000.0)), ("b".to_owned(), 1, Some(1_000.0))]);
-        // Three microseconds from the first arrival to the last completion.
+        // 3 µs from the first arrival to the last completion.
         assert!((all.results()[0].iops.unwrap() - 1e9 / 3_000.0).abs() < 1.0);
     }
 

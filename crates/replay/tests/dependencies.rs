@@ -1,11 +1,11 @@
-//! Which requests wait for which, and when requests are issued.
+//! Tests of inferred dependencies and issue times.
 
 use crate::common::*;
 use headstack_replay::{Due, Player, ReplayError, ReplayMode, in_memory};
 use headstack_workload::Recorded;
 use proptest::prelude::*;
 
-/// Returns issue and completion of each request, by its index in the trace.
+/// Returns the issue and completion time of each request, by its index in the trace.
 fn times(mode: ReplayMode, records: &[Recorded]) -> Vec<(u64, u64)> {
     let outcome = Stage::PUNCTUAL.play_all(&replay(mode), records).unwrap();
     outcome.seen.values().map(|seen| (seen.issued_ns, seen.completed_ns)).collect()
@@ -13,7 +13,7 @@ fn times(mode: ReplayMode, records: &[Recorded]) -> Vec<(u64, u64)> {
 
 #[test]
 fn requests_before_their_causes_are_counted() {
-    // One at a time as recorded; two at a time, each but the first is issued before its predecessor is complete.
+    // Recorded at queue depth 1. At depth 2, every request but the first is issued before its predecessor completes.
     let records: Vec<_> = (0..50).map(|i| numbered(i, i * 20 * MS, Some(i * 20 * MS + 10 * MS))).collect();
     let count = |mode| {
         let fidelity = Stage::PUNCTUAL.play_all(&replay(mode), &records).unwrap().played.fidelity;
@@ -26,7 +26,7 @@ fn requests_before_their_causes_are_counted() {
 
 #[test]
 fn a_request_without_completion_may_come_before_its_cause_too() {
-    // The first was complete before the others came, of which no completion is known; all are issued at once.
+    // The first request completed before the others arrived; they have no recorded completion. All are issued at once.
     let records = [numbered(0, 0, Some(MS)), numbered(1, 2 * MS, None), numbered(2, 3 * MS, None)];
     let played = Stage::PUNCTUAL.play_all(&replay(ReplayMode::Asap { depth: 3 }), &records).unwrap().played;
     assert_eq!(played.fidelity.causality_violations, 2);
@@ -34,7 +34,8 @@ fn a_request_without_completion_may_come_before_its_cause_too() {
 
 #[test]
 fn two_clients_keep_their_own_pace() {
-    // Client a: 0-10, 30-40, 60-70 ms; client b: 5-45, 50-55: the request at 50 follows b's, which was complete last.
+    // Client a: 0-10, 30-40, 60-70 ms; client b: 5-45, 50-55 ms. The request at 50 ms follows client b's, which
+    // completed last.
     let ms = |number, from: u64, to: u64| numbered(number, from * MS, Some(to * MS));
     let records = [ms(0, 0, 10), ms(1, 5, 45), ms(2, 30, 40), ms(3, 50, 55), ms(4, 60, 70)];
     let times = times(ReplayMode::Closed, &records);
@@ -45,7 +46,7 @@ fn two_clients_keep_their_own_pace() {
 
 #[test]
 fn a_request_waits_for_all_that_it_waited_for() {
-    // 3 waits for 1 and 2, which waited for 0; 4 arrives 200 ms after all others and waits for nothing.
+    // Request 3 waits for 1 and 2, which waited for 0; request 4 arrives 200 ms after all others and waits for nothing.
     let ms = |number, from: u64, to: u64| numbered(number, from * MS, Some(to * MS));
     let records = [ms(0, 0, 10), ms(1, 12, 20), ms(2, 12, 30), ms(3, 33, 40), ms(4, 240, 250)];
     let times = times(ReplayMode::DEPENDENT, &records);
@@ -57,20 +58,21 @@ fn a_request_waits_for_all_that_it_waited_for() {
 
 #[test]
 fn a_client_ends_with_a_request_whose_end_is_not_known() {
-    // Two clients; the second request of the first has no completion, so all later ones are the second's.
+    // Two clients. The second request of the first client has no completion, so all later requests belong to the second
+    // client.
     let ms = |number, from: u64, to: Option<u64>| numbered(number, from * MS, to.map(|to| to * MS));
     let records = [ms(0, 0, Some(10)), ms(1, 5, Some(15)), ms(2, 16, None), ms(3, 18, Some(30)), ms(4, 40, Some(50))];
     let Outcome { played, seen, .. } = Stage::PUNCTUAL.play_all(&replay(ReplayMode::Closed), &records).unwrap();
     let times: Vec<(u64, u64)> = seen.values().map(|seen| (seen.issued_ns, seen.completed_ns)).collect();
-    assert_eq!(times[2].0, times[1].1 + MS, "the client whose request was complete last");
-    assert_eq!(times[3].0, times[0].1 + 8 * MS, "the other");
-    assert_eq!(times[4].0, times[3].1 + 10 * MS, "who is alone now");
+    assert_eq!(times[2].0, times[1].1 + MS, "the client whose request completed last");
+    assert_eq!(times[3].0, times[0].1 + 8 * MS, "the other client");
+    assert_eq!(times[4].0, times[3].1 + 10 * MS, "the only remaining client");
     assert_eq!(played.fidelity.without_completion, 1);
     assert!(played.notes == ["1 of 5 requests without a recorded completion"]);
 }
 
-/// Returns the requests that each one waits for, implementing the documentation of [`ReplayMode::Closed`] and
-/// [`ReplayMode::Dependent`] literally.
+/// Returns the requests that each request depends on, by a literal implementation of the documentation of
+/// [`ReplayMode::Closed`] and [`ReplayMode::Dependent`].
 fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
     let completion = |index: usize| records[index].completion_ns.unwrap_or(u64::MAX);
     let mut taken = vec![false; records.len()];
@@ -88,7 +90,7 @@ fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
                 last.into_iter().collect()
             }
             ReplayMode::Dependent { min_ns, max_ns: None } => {
-                // Each completion is seen by the first request that is late enough for it.
+                // Each completion is seen by the first request that arrives late enough.
                 let seen_by =
                     |i: usize| (0..records.len()).find(|&j| j > i && completion(i) + min_ns <= records[j].arrival_ns);
                 let seen =
@@ -106,7 +108,7 @@ fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
                 let mut kept: Vec<usize> =
                     near.iter().copied().filter(|&i| !near.iter().any(|&later| waited(later, i))).collect();
                 kept.sort_by_key(|&i| (completion(i), i));
-                assert!(min_ns > 0 || kept.len() <= most + 1, "without a least time no more are ever in flight");
+                assert!(min_ns > 0 || kept.len() <= most + 1, "without a minimum age, no more requests are ever in flight");
                 kept
             }
             ReplayMode::Timed { .. } | ReplayMode::Asap { .. } => Vec::new(),
@@ -118,7 +120,7 @@ fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
 }
 
 prop_compose! {
-    /// Generates a trace of up to 60 requests, some without completion, many at the same moments.
+    /// Generates a trace of up to 60 requests, some without a completion, many at equal times.
     fn any_recording()(
         requests in prop::collection::vec((0u64..12, prop::option::weighted(0.9, 0u64..40)), 1..60)
     ) -> Vec<Recorded> {
@@ -172,7 +174,7 @@ proptest! {
             prop_assert!(seen.issued_ns >= seen.due_ns);
             prop_assert!((stage.oversleeps_ns)(1) > 0 || seen.issued_ns == seen.due_ns);
         }
-        // Counts of the replay, by definition.
+        // Recompute the counts of the replay by definition.
         let fidelity = &played.fidelity;
         let before = |early: usize, late: usize| {
             records[early].completion_ns.is_some_and(|at_ns| (at_ns, early) < (records[late].arrival_ns, late))
@@ -200,7 +202,7 @@ proptest! {
 
 #[test]
 fn the_player_waits_for_dependencies_without_reading_ahead() {
-    // Three clients' worth of requests, all responses to the first; then one long after.
+    // Requests of three clients, all in response to the first; then one request long after.
     let mut records = vec![numbered(0, 0, Some(MS))];
     records.extend((1..=1_000).map(|number| numbered(number, (1 + number) * MS, Some((1 + number) * MS + 1))));
     let read = std::cell::Cell::new(0);
@@ -213,13 +215,13 @@ fn the_player_waits_for_dependencies_without_reading_ahead() {
     let mut player = Player::new(&replay(ReplayMode::Closed), CAPACITY_BYTES, BLOCK_BYTES, &mut source).unwrap();
     assert_eq!(player.next_due().unwrap(), Due::At(0));
     let first = player.take(0).unwrap().unwrap();
-    // The completion time is unknown: the clock advances, and waiting requests pile up no faster than they arrived.
+    // The completion time is unknown: the clock advances, and waiting requests accumulate no faster than they arrived.
     for at_ms in 2..=100 {
         assert_eq!(player.next_due().unwrap(), Due::At(at_ms * MS));
         assert!(player.take(at_ms * MS).unwrap().is_none());
         assert!(read.get() <= at_ms as usize + 2, "{} requests were read at {at_ms} ms", read.get());
     }
-    // It completes 100 times as late as recorded; its response follows after the recorded time.
+    // The first request completes 100 times as late as recorded; its response is issued after the recorded time.
     player.completed(first.slot, 100 * MS);
     assert_eq!(player.next_due().unwrap(), Due::At(101 * MS));
     let second = player.take(101 * MS).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Which requests of a trace are played, and in which form.
+//! Tests of which requests of a trace are replayed, and in what form.
 
 use crate::common::*;
 use headstack_replay::{Outside, Player, Replay, ReplayError, ReplayMode, in_memory};
@@ -72,8 +72,8 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
         "request 2: 1024 bytes at 204799488; the system ends at 204800000; outside: use fold to move such requests into it, \
          drop to omit them"
     );
-    assert_eq!(with(place(u64::MAX, 1)), "request 2: 1 bytes at 18446744073709551615: its end must fit 64 bits");
-    assert_eq!(with(place(0, u32::MAX)), "request 2: 4294967295 bytes at 0: must be shorter than 4 GiB");
+    assert_eq!(with(place(u64::MAX, 1)), "request 2: 1 bytes at 18446744073709551615: the end must fit 64 bits");
+    assert_eq!(with(place(0, u32::MAX)), "request 2: 4294967295 bytes at 0: the length must be below 4 GiB");
     assert_eq!(with(numbered(1, 9, None)), "request 2: arrives before the previous request");
     assert_eq!(with(numbered(1, 15, Some(14))), "request 2: completes before it arrives");
     assert_eq!(with(numbered(1, u64::MAX, None)), "request 2: arrives more than 73 years after the first request");
@@ -90,7 +90,7 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
     assert_eq!(stretched, "request 2: arrives more than 73 years after the first request");
     assert_eq!(refused(&replay(ReplayMode::Asap { depth: 0 }), &[good]), "replay: depth must be at least 1, not 0");
     let backwards = ReplayMode::Dependent { min_ns: 2, max_ns: Some(1) };
-    assert_eq!(refused(&replay(backwards), &[good]), "replay: min_ns must be at most max_ns, not 2 of 1");
+    assert_eq!(refused(&replay(backwards), &[good]), "replay: min_ns must be at most max_ns, not 2 with max_ns 1");
     for mode in [ReplayMode::Closed, ReplayMode::DEPENDENT] {
         assert_eq!(
             refused(&replay(mode), &[numbered(0, 10, None)]),
@@ -106,10 +106,10 @@ fn a_system_is_whole_blocks() {
         let mut source = in_memory([Recorded { request: Request { offset_bytes, ..record.request }, ..record }]);
         let folding = Replay { outside: Outside::Fold, ..replay(TIMED) };
         let mut player = Player::<ReplayError>::new(&folding, capacity_bytes, block_bytes, &mut source)?;
-        let request = player.take(0)?.expect("the first comes at once").request;
+        let request = player.take(0)?.expect("the first request is due at once").request;
         Ok::<_, ReplayError>((request.offset_bytes, request.length_bytes))
     };
-    // A file may end within a block, where no request fits.
+    // A file may end within a block; no request fits there.
     assert_eq!(one(10_000, 4_096, 8_192).unwrap(), (0, 4_096));
     assert_eq!(one(10_000, 4_096, 8_000).unwrap(), (0, 8_192));
     let refused = |capacity_bytes, block_bytes| one(capacity_bytes, block_bytes, 0).unwrap_err().to_string();
@@ -136,8 +136,9 @@ fn a_pre_flush_is_issued_first_and_its_write_when_the_flush_is_complete() {
             (write.request, write.issued_ns, write.due_ns),
             (commit.request, flush.completed_ns, flush.completed_ns)
         );
-        assert_eq!(outcome.order, [1, 2, 2, 3, 4], "{mode:?}: they take one place");
-        // As recorded, 1 ms after the commit, which is the write's completion; at the recorded time without waiting.
+        assert_eq!(outcome.order, [1, 2, 2, 3, 4], "{mode:?}: the flush and its write count as one request");
+        // The recorded delay is 1 ms after the commit (the completion of the write); without dependencies, issue is at
+        // the recorded time.
         let after_commit = outcome.seen[&3].due_ns - write.completed_ns;
         assert_eq!(after_commit, if let ReplayMode::Asap { .. } = mode { 0 } else { MS }, "{mode:?}");
         let played = outcome.played;

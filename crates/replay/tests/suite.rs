@@ -1,4 +1,4 @@
-//! Tests of replays: when requests are issued, and which wait for which.
+//! Tests of replays: issue times and dependencies.
 
 mod common;
 mod dependencies;

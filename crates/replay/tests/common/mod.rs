@@ -1,4 +1,4 @@
-//! A system to play on, and traces.
+//! A simple system to replay on, and helpers to build traces.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ pub const MS: u64 = 1_000_000;
 pub const BLOCK_BYTES: u32 = 512;
 pub const CAPACITY_BYTES: u64 = 400_000 * 512;
 
-/// A request of a replay, by its number in the trace.
+/// A request as the replay issued it, identified by its number in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub request: Request,
@@ -19,28 +19,28 @@ pub struct Seen {
     pub completed_ns: u64,
 }
 
-/// Results of a replay.
+/// The outcome of a replay.
 pub struct Outcome {
     pub played: Played,
     /// Requests by number; for a write with a flush before it, the write.
     pub seen: BTreeMap<u64, Seen>,
-    /// The flushes before writes, by the number of the write.
+    /// Flushes before writes, by the number of the write.
     pub pre_flushes: BTreeMap<u64, Seen>,
-    /// Numbers in order of issue.
+    /// Request numbers in order of issue.
     pub order: Vec<u64>,
 }
 
-/// A system that serves one request at a time in order of issue, and a caller that plays on it by a clock.
+/// A system that serves one request at a time in order of issue, with a caller that replays on it by a simulated clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// Service time of a request, by its number.
+    /// Returns the service time of a request in ns, given its number.
     pub service_ns: fn(u64) -> u64,
-    /// Delay of the caller's wake-up, by the number of wake-ups.
+    /// Returns the delay of a wake-up of the caller in ns, given the number of wake-ups so far.
     pub oversleeps_ns: fn(u64) -> u64,
 }
 
 impl Stage {
-    /// Punctual wake-ups, with services of 1 to 16 ms.
+    /// Wake-ups without delay, and service times of 1 to 16 ms.
     pub const PUNCTUAL: Stage = Stage {
         service_ns: |number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) * MS + MS,
         oversleeps_ns: |_| 0,
@@ -66,7 +66,7 @@ impl Stage {
                     (due_ns + (self.oversleeps_ns)(looks)).min(completion_ns - 1)
                 }
                 Due::At(_) | Due::AfterCompletion => {
-                    let (_, issue) = under_way.pop().expect("whoever waits for a completion has a request under way");
+                    let (_, issue) = under_way.pop().expect("a request is in flight while the player waits for a completion");
                     player.completed(issue.slot, completion_ns);
                     continue;
                 }
@@ -88,20 +88,20 @@ impl Stage {
         Ok(Outcome { played: player.finish(), seen, pre_flushes, order })
     }
 
-    /// Plays requests in memory.
+    /// Plays requests from memory.
     pub fn play_all(&self, replay: &Replay, records: &[Recorded]) -> Result<Outcome, ReplayError> {
         self.play(replay, &mut in_memory(records.iter().copied()))
     }
 }
 
-/// Returns a replay of all requests, as recorded.
+/// Returns settings to replay all requests.
 pub fn replay(mode: ReplayMode) -> Replay {
     Replay::new("recording", mode)
 }
 
 pub const TIMED: ReplayMode = ReplayMode::Timed { time_scale: 1.0 };
 
-/// Returns a read of one block that encodes its number.
+/// Returns a one-block read whose offset encodes its number.
 pub fn numbered(number: u64, arrival_ns: u64, completion_ns: Option<u64>) -> Recorded {
     let request = Request {
         kind: Kind::Read,
