@@ -108,7 +108,10 @@ fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
                 let mut kept: Vec<usize> =
                     near.iter().copied().filter(|&i| !near.iter().any(|&later| waited(later, i))).collect();
                 kept.sort_by_key(|&i| (completion(i), i));
-                assert!(min_ns > 0 || kept.len() <= most + 1, "without a minimum age, no more requests are ever in flight");
+                assert!(
+                    min_ns > 0 || kept.len() <= most + 1,
+                    "without a minimum age, no more requests are ever in flight"
+                );
                 kept
             }
             ReplayMode::Timed { .. } | ReplayMode::Asap { .. } => Vec::new(),

@@ -66,7 +66,8 @@ impl Stage {
                     (due_ns + (self.oversleeps_ns)(looks)).min(completion_ns - 1)
                 }
                 Due::At(_) | Due::AfterCompletion => {
-                    let (_, issue) = under_way.pop().expect("a request is in flight while the player waits for a completion");
+                    let (_, issue) =
+                        under_way.pop().expect("a request is in flight while the player waits for a completion");
                     player.completed(issue.slot, completion_ns);
                     continue;
                 }
