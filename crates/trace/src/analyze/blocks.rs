@@ -1,4 +1,5 @@
-//! [`Blocks`]: the touched blocks, their number per time window, and how often they are rewritten.
+//! [`Blocks`]: tracks the blocks that requests touch, how many are touched per time window, and how often they are
+//! rewritten.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +9,12 @@ use super::table::{Table, place};
 use crate::record::{Operation, Record};
 
 const S: u64 = 1_000_000_000;
-/// Lengths of time windows, each a multiple of the previous one.
+/// Window lengths in ns, each a multiple of the previous one.
 const WINDOWS_NS: [u64; 5] = [S, 10 * S, 60 * S, 600 * S, 3_600 * S];
-/// Largest number of points of the growth curve, a power of two, and the first distance between them.
+/// Maximum number of points of the growth curve, a power of two.
 const POINTS_MAX: usize = 512;
 const STEP_NS: u64 = 1_000_000;
-/// Number of touched blocks between two checks of the memory.
+/// Number of touched blocks between two checks of memory use.
 const PIECE: u64 = 1_024;
 
 const READ: u8 = 1;
@@ -24,24 +25,24 @@ const LAST_WRITTEN: u8 = 8;
 /// A point of the growth curve of the working set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GrowthPoint {
-    /// Time since the first arrival.
+    /// Time since the first arrival, in ns.
     pub at_ns: u64,
-    /// Bytes of all blocks touched until then.
+    /// Bytes of all blocks touched so far.
     pub touched_bytes: f64,
 }
 
-/// Blocks touched in consecutive windows of one length from the first arrival on.
+/// Blocks touched in consecutive windows of one length, starting at the first arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WindowReport {
-    /// Length of a window.
+    /// Window length, in ns.
     pub window_ns: u64,
-    /// Mean bytes of the blocks touched in a window, including the last, shorter one.
+    /// Mean number of bytes touched in a window, including the last, shorter window.
     pub mean_bytes: f64,
-    /// Most bytes in a window.
+    /// Maximum number of bytes touched in a window.
     pub max_bytes: f64,
 }
 
-/// References to blocks that were touched before, by operation and previous operation.
+/// References to previously touched blocks, by current and previous operation on the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Successions {
     /// Reads after a read.
@@ -54,14 +55,14 @@ pub struct Successions {
     pub write_after_write: f64,
 }
 
-/// The blocks that requests touch.
+/// Blocks touched by the requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkingSetReport {
-    /// Bytes of a block.
+    /// Block size, in bytes.
     pub block_bytes: u32,
-    /// Share of the blocks still sampled at the end; 1 if all figures are exact.
+    /// Share of blocks still sampled at the end; 1 if all figures are exact.
     pub sampled_rate: f64,
-    /// References to blocks; each request refers to all of its blocks.
+    /// Number of block references; each request references all of its blocks.
     pub references: u64,
     /// Bytes of all blocks touched.
     pub touched_bytes: f64,
@@ -69,15 +70,15 @@ pub struct WorkingSetReport {
     pub read_bytes: f64,
     /// Bytes of the blocks written.
     pub written_bytes: f64,
-    /// Growth of the set: the last new block in each of up to 512 equal parts of the time.
+    /// Growth of the working set: one point for the last new block in each of up to 512 equal parts of the time.
     pub growth: Vec<GrowthPoint>,
     /// Blocks touched per time window, up to the first window longer than the trace.
     pub windows: Vec<WindowReport>,
-    /// References by previous operation.
+    /// References by current and previous operation.
     pub successions: Successions,
-    /// Time between two references to the same block. Below the clock's resolution it is 0.
+    /// Time between two references to the same block, in ns; 0 if below the clock's resolution.
     pub reuse_times_ns: Vec<Bin>,
-    /// Time between two writes of the same block.
+    /// Time between two writes of the same block, in ns.
     pub update_times_ns: Vec<Bin>,
 }
 
@@ -101,17 +102,17 @@ struct Window {
 struct First {
     place: u64,
     at_ns: u64,
-    /// [`LAST_READ`], [`LAST_WRITTEN`], or neither.
+    /// [`LAST_READ`], [`LAST_WRITTEN`], or 0 for other operations.
     did: u8,
 }
 
-/// Data at the start of a later part that depend on the part before.
+/// State at the start of a later part that cannot be evaluated without the part before.
 #[derive(Default, Serialize, Deserialize)]
 struct Seam {
     firsts: Vec<First>,
-    /// First write of each written block.
+    /// Time of the first write of each written block: (block, ns).
     first_writes: Vec<(u64, u64)>,
-    /// The first window of each length, once it is over: it may be the rest of one that began earlier.
+    /// First window of each length, once it has ended. It may be the rest of a window that began in an earlier part.
     windows: [Option<(u64, f64)>; WINDOWS_NS.len()],
 }
 
@@ -122,8 +123,8 @@ impl Seam {
     }
 }
 
-/// Growth of the set: new sampled blocks, and when the last of them arrived, in equal parts of the time. The division
-/// into parts depends only on the latest one.
+/// Growth of the working set: the number of new sampled blocks and the time of the last one, in equal parts of the
+/// time. The division into parts depends only on the latest time.
 #[derive(Serialize, Deserialize)]
 struct Growth {
     step_ns: u64,
@@ -152,7 +153,7 @@ impl Growth {
         self.parts.iter_mut().for_each(|(_, blocks)| *blocks /= 2.0);
     }
 
-    /// Number of sampled blocks at the moments of growth, out of `all` at the end.
+    /// Returns the number of sampled blocks at each point of growth, scaled so that the final number is `all`.
     fn points(&self, all: f64) -> impl Iterator<Item = (u64, f64)> {
         let mut sum = 0.0;
         self.parts.iter().filter(|(_, blocks)| *blocks > 0.0).map(move |(at_ns, blocks)| {
@@ -162,7 +163,7 @@ impl Growth {
     }
 }
 
-/// Tracks blocks. Figures are weighted by the number of blocks that a sampled block represents.
+/// Tracks touched blocks. Figures are weighted by the number of blocks that a sampled block represents.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Blocks {
     block_bytes: u32,
@@ -177,12 +178,12 @@ pub(crate) struct Blocks {
     successions: Successions,
     reuse: Powers,
     update: Powers,
-    /// Open start, if this is a later part of a trace.
+    /// State that depends on the part before, if this is a later part of a trace.
     seam: Option<Seam>,
 }
 
 impl Blocks {
-    /// For a trace, or a later part of one. `block_bytes` is a power of two.
+    /// Creates an empty tracker for a trace or a later part of one. `block_bytes` must be a power of two.
     pub(crate) fn new(block_bytes: u32, memory_bytes: u64, is_later: bool) -> Blocks {
         Blocks {
             block_bytes,
@@ -294,7 +295,7 @@ impl Blocks {
         self.seam.iter_mut().for_each(|seam| seam.retain(sample));
     }
 
-    /// Appends a later part. Exact while no blocks are sampled.
+    /// Appends a later part. The result is exact if no blocks were sampled out.
     pub(crate) fn merge(&mut self, mut later: Blocks) {
         if !later.is_begun {
             return;
@@ -324,13 +325,13 @@ impl Blocks {
             let last_write_ns = if later.used & WRITTEN > 0 { later.last_write_ns } else { block.last_write_ns };
             let used = block.used & (READ | WRITTEN) | later.used;
             *block = Block { last_ns: later.last_ns, last_write_ns, used };
-            // Only now: two full tables may exceed the memory.
+            // Checks memory only here, after the merge: two full tables may exceed the limit.
             self.fit();
         }
     }
 
-    /// Merges the first uses of a later part. Returns how many blocks were in the current window here and are counted
-    /// again in the later part's first window.
+    /// Merges the first uses of a later part. Returns, for each window length, the number of blocks counted both in the
+    /// current window here and in the first window of the later part.
     fn meet(&mut self, seam: &Seam) -> [f64; WINDOWS_NS.len()] {
         let weight = self.sample.rate().recip();
         let mut twice = [0.0; WINDOWS_NS.len()];
@@ -404,7 +405,7 @@ impl Window {
         self.blocks = 0.0;
     }
 
-    /// Merges the windows of a later part, the first of which shares `twice` blocks with the current one here.
+    /// Merges the windows of a later part. Its first window and the current window here have `twice` blocks in common.
     fn merge(&mut self, first: Option<(u64, f64)>, twice: f64, later: &Window) {
         let (start_ns, blocks) = first.unwrap_or((later.start_ns, later.blocks));
         if self.start_ns != start_ns {

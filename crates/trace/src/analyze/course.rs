@@ -1,18 +1,19 @@
-//! [`Course`]: a compact list of requests as a queue receives them: arrival, length, operation, whether sequential.
+//! [`Course`]: a compact list of requests in order of arrival, with length, operation, and whether the request is
+//! sequential.
 //!
-//! Of a long trace, evenly spaced pieces of consecutive requests are kept.
+//! For a long trace, only evenly spaced pieces of consecutive requests are kept.
 
 use super::mix::{DEVICES_MAX, transfers};
 use super::sequence::{Placement, Sequence};
 use crate::record::{Operation, Record};
 
 const READ: u32 = 1;
-/// The request continues no recent stream of its device.
+/// Flag: the request continues no recent stream of its device.
 const RANDOM: u32 = 1 << 1;
-/// The request is the first of a piece.
+/// Flag: the request is the first of a piece.
 const BEGINS: u32 = 1 << 2;
 
-/// Requests that transfer data, of pieces of the trace.
+/// Requests that transfer data, from evenly spaced pieces of the trace.
 pub struct Course {
     stride: u64,
     length: u64,
@@ -22,7 +23,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Keeps the first `length` of every `stride` requests.
+    /// Creates an empty list that keeps the first `length` of every `stride` requests.
     pub fn new(stride: u64, length: u64) -> Course {
         Course { stride: stride.max(1), length, seen: 0, sequences: Vec::new(), bytes: Vec::new() }
     }
@@ -48,8 +49,8 @@ impl Course {
         }
     }
 
-    /// Returns sixteen bytes per request, little-endian: arrival in ns (8), length (4), and bits for read, random, and
-    /// first of a piece (4).
+    /// Returns 16 bytes per request, little-endian: arrival in ns (8), length (4), and the bits read, random, and first
+    /// of a piece (4).
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! [`EnvironmentReport`]: a trace in the terms of an access specification, and a workload with the same mix.
+//! [`EnvironmentReport`]: a trace summarized as an access specification, and a workload with the same mix.
 
 use headstack_workload::{
     AccessLine, AccessSpecification, Addresses, ArrivalProcess, Arrivals, Band, RunLength, WarmUp, Workload,
@@ -9,37 +9,38 @@ use super::heat::Spread;
 use super::mix::SizeCounts;
 use crate::record::Operation;
 
-/// Largest number of sizes in the workload; rarer ones are merged into the next larger one.
+/// Maximum number of sizes in the workload; rarer sizes are merged into the next larger one.
 const SIZES_MAX: usize = 128;
-/// Number of bands over which random accesses are distributed, a power of two.
+/// Number of address bands for random accesses, a power of two.
 const BANDS: usize = 32;
 /// Coefficient of variation of gaps below which arrivals count as regular.
 const STEADY_VARIATION: f64 = 0.1;
 const OUTSTANDING_MAX: f64 = 65_536.0;
 
-/// A trace in the terms of an access specification. A request is random if it continues none of the last 32 streams of
+/// A trace summarized as an access specification. A request is random if it continues none of the last 32 streams of
 /// its device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EnvironmentReport {
-    /// Share of reads among reads and writes.
+    /// Reads as a share of reads and writes.
     pub read_share: Option<f64>,
-    /// Share of random requests among reads and writes.
+    /// Random requests as a share of reads and writes.
     pub random_share: Option<f64>,
-    /// Share of random requests among reads.
+    /// Random reads as a share of reads.
     pub read_random_share: Option<f64>,
-    /// Share of random requests among writes.
+    /// Random writes as a share of writes.
     pub write_random_share: Option<f64>,
-    /// Mean number of requests of a stream, from a random one to the last that continues it.
+    /// Mean number of requests in a stream, including its random first request.
     pub mean_run_requests: Option<f64>,
-    /// Mean number of concurrent streams of two requests or more.
+    /// Mean number of concurrent streams with at least two requests.
     pub concurrent_streams: Option<f64>,
     /// Mean queue depth over time.
     pub depth: Option<f64>,
     /// Arrivals per second.
     pub requests_per_s: Option<f64>,
-    /// Smallest share of the addresses up to the highest touched that contains 90 % of the random accesses.
+    /// Smallest share of the address range, from 0 to the highest touched address, that contains 90 % of the random
+    /// accesses.
     pub random_span_share_90: Option<f64>,
-    /// A headstack workload with the same mix; null if the trace has no operations.
+    /// A headstack workload with the same mix, as TOML; null if the trace does not record operations or device offsets.
     pub workload_toml: Option<String>,
 }
 
@@ -124,13 +125,14 @@ impl AnalysisResults<'_> {
     }
 
     fn source(&self) -> String {
-        let depth = self.depth.map_or_else(String::new, |depth| format!(", {depth:.2} in flight in the mean"));
-        let gaps = self.gap_variation.map_or_else(String::new, |cv| format!(", gaps of variation {cv:.2}"));
+        let depth = self.depth.map_or_else(String::new, |depth| format!(", {depth:.2} in flight on average"));
+        let gaps =
+            self.gap_variation.map_or_else(String::new, |cv| format!(", coefficient of variation of gaps {cv:.2}"));
         format!("from a trace: mix, streams, rate and bands of random addresses as recorded{depth}{gaps}")
     }
 
-    /// Two lines per size, since reads and writes differ in randomness: random requests, and those that continue a
-    /// stream.
+    /// Returns two access lines per size, since reads and writes differ in randomness: random requests, and requests
+    /// that continue a stream.
     fn lines(&self) -> Vec<AccessLine> {
         let sizes = self.common_sizes();
         let known_operations = |counts: &[u64; Operation::ALL.len()]| counts[READ] + counts[WRITE] + counts[TRIM];

@@ -1,4 +1,4 @@
-//! [`DepthTracker`]: requests in flight, with their number, duration and overlaps.
+//! [`DepthTracker`]: tracks the requests in flight: their number, latency and overlaps.
 
 use std::collections::BTreeMap;
 use std::collections::BinaryHeap;
@@ -9,61 +9,61 @@ use super::histogram::{Summary, Values};
 use super::rate::Series;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Largest number of requests that are followed in flight; further ones count as if their response were not recorded.
+/// Maximum number of tracked requests in flight; further requests count as if their latency were not recorded.
 const FLIGHTS_MAX: usize = 1 << 20;
-/// Depth above which overlaps are not checked.
+/// Queue depth above which overlaps are not checked.
 const OVERLAP_DEPTH_MAX: usize = 1_024;
-/// Number of separate depths; the last one includes all higher depths.
+/// Number of queue depths counted separately; the last one includes all higher depths.
 const DEPTH_MAX: usize = 1_024;
 
-/// Response times of a class of requests.
+/// Latency of one class of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassReport {
-    /// Lower limit of the class; the next begins at twice that.
+    /// Lower limit of the class; the upper limit is twice this value.
     pub from: u64,
     /// Number of requests.
     pub requests: u64,
-    /// Their mean response time.
+    /// Mean latency, in ns.
     pub mean_ns: f64,
 }
 
-/// Response times of requests.
+/// Latency of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResponseReport {
-    /// Requests with a recorded response time.
+    /// Number of requests with a recorded latency.
     pub recorded: u64,
-    /// From arrival to completion, all operations; null if none is recorded.
+    /// Latency from arrival to completion over all operations, in ns; null if none is recorded.
     pub all_ns: Option<Summary>,
-    /// Response times by operation.
+    /// Latency by operation, in ns.
     pub by_operation_ns: BTreeMap<&'static str, Summary>,
-    /// Response times by length in bytes.
+    /// Latency by request length, in bytes.
     pub by_size_bytes: Vec<ClassReport>,
-    /// Response times by the number of other requests in flight on arrival.
+    /// Latency by the number of other requests in flight on arrival.
     pub by_depth: Vec<ClassReport>,
-    /// From arrival until the device received the request; null if none is recorded.
+    /// Time from arrival until the device received the request, in ns; null if none is recorded.
     pub wait_ns: Option<Summary>,
 }
 
-/// Queue depth.
+/// Queue depth of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DepthReport {
-    /// Mean over time, from the first arrival to the last completion.
+    /// Mean queue depth over time, from the first arrival to the last completion.
     pub mean: f64,
-    /// Mean depth seen by an arriving request.
+    /// Mean queue depth seen by an arriving request.
     pub mean_at_arrival: f64,
-    /// Largest depth.
+    /// Maximum queue depth.
     pub max: u64,
-    /// Share of the time at each depth from 0 on; the last of 1,025 includes all higher depths.
+    /// Share of time at each queue depth, starting at 0. The last of the 1,025 entries includes all higher depths.
     pub time_shares: Vec<f64>,
-    /// Share of requests that on arrival overlap the range of another request in flight on the same device.
+    /// Share of requests that, on arrival, overlap the range of another request in flight on the same device.
     pub overlap_share: Option<f64>,
-    /// Requests that were not checked for overlaps, since more than 1,024 were in flight.
+    /// Number of requests not checked for overlaps because more than 1,024 were in flight.
     pub overlap_not_checked: u64,
-    /// Requests that were not followed, since 2^20 others were in flight.
+    /// Number of requests not tracked because 2^20 others were in flight.
     pub not_followed: u64,
 }
 
-/// A request in flight; the first to complete compares as the greatest.
+/// A request in flight, ordered so that the first to complete is the greatest.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct InFlight {
     completion_ns: std::cmp::Reverse<u64>,
@@ -89,11 +89,11 @@ struct Class {
     response_ns: u128,
 }
 
-/// Follows requests to their completion. Sums are whole numbers, so their order does not matter.
+/// Tracks requests until they complete. Sums are integers, so the order of summation does not matter.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct DepthTracker {
     in_flight: BinaryHeap<InFlight>,
-    /// The first arrival, and the requests of an earlier part in flight at that time.
+    /// Time of the first arrival, and the number of requests of an earlier part in flight at that time.
     begun: Option<(u64, usize)>,
     now_ns: u64,
     depth_ns: Vec<u128>,
@@ -133,14 +133,14 @@ impl DepthTracker {
         }
     }
 
-    /// Adds a request of an earlier part of the trace, relative to the start of the whole.
+    /// Adds a request from an earlier part of the trace; `start_ns` is the start of the whole trace.
     pub(crate) fn add_earlier(&mut self, start_ns: u64, record: &Record) {
         if let Some(completion_ns) = record.completion_ns() {
             self.in_flight.push(InFlight::until(completion_ns.saturating_sub(start_ns), record));
         }
     }
 
-    /// Adds a request; `series` receives the depth up to now.
+    /// Adds a request. `series` receives the queue depth up to its arrival.
     #[inline]
     pub(crate) fn add(&mut self, since_start_ns: u64, record: &Record, series: &mut Series) {
         if record.wait_ns != NOT_RECORDED {
@@ -166,7 +166,7 @@ impl DepthTracker {
         self.max = self.max.max(depth + 1);
     }
 
-    /// Excludes the time before, which belongs to earlier parts of the trace.
+    /// Starts measuring at the first arrival; the time before belongs to earlier parts of the trace.
     fn begin(&mut self, since_start_ns: u64) {
         self.now_ns = since_start_ns;
         while self.in_flight.peek().is_some_and(|first| first.completion_ns.0 <= since_start_ns) {
@@ -175,8 +175,8 @@ impl DepthTracker {
         self.begun = Some((since_start_ns, self.in_flight.len()));
     }
 
-    /// Appends a later part; `series` as for [`DepthTracker::add`]. Returns whether that part knew the requests in flight
-    /// here.
+    /// Appends a later part; `series` as for [`DepthTracker::add`]. Returns false if the later part did not start with
+    /// the requests in flight here.
     pub(crate) fn merge(&mut self, later: DepthTracker, series: &mut Series) -> bool {
         let Some((begun_ns, found)) = later.begun else { return true };
         if self.begun.is_none() {
@@ -251,7 +251,7 @@ impl DepthTracker {
         self.pass(until_ns, series);
     }
 
-    /// Accounts for the time at the current depth.
+    /// Adds the time up to `until_ns` at the current queue depth.
     fn pass(&mut self, until_ns: u64, series: Option<&mut Series>) {
         let depth = self.in_flight.len();
         let place = depth.min(DEPTH_MAX);
@@ -265,7 +265,7 @@ impl DepthTracker {
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    /// Waits for all requests in flight.
+    /// Completes all requests in flight and returns the reports.
     pub(crate) fn finish(mut self) -> (ResponseReport, Option<DepthReport>) {
         while let Some(first) = self.in_flight.peek() {
             let at_ns = first.completion_ns.0;
@@ -300,7 +300,7 @@ impl DepthTracker {
         let length_ns = self.depth_ns.iter().sum::<u128>() as f64;
         let share = |ns: f64| if length_ns > 0.0 { ns / length_ns } else { 0.0 };
         DepthReport {
-            // Little's law: the sum of the times in flight divided by the time.
+            // Little's law: mean queue depth is the sum of latencies divided by the duration.
             mean: share(response.mean * response.count as f64),
             mean_at_arrival: self.depth_at_arrival as f64 / self.arrivals as f64,
             max: self.max as u64,

@@ -1,34 +1,35 @@
-//! [`Heat`]: a map of addresses over time; [`Spread`]: the addresses of random accesses. Both double their cell size to
-//! grow.
+//! [`Heat`]: a map of accesses by address and time. [`Spread`]: a histogram of the addresses of random accesses. Both
+//! double their cell size to grow.
 
 use serde::{Deserialize, Serialize};
 
-/// Cells along each axis.
+/// Number of cells along each axis.
 const SIDE: usize = 256;
 const CELL_NS: u64 = 1_000;
 const CELL_BYTES: u64 = 4_096;
-/// Cells of the histogram of random accesses.
+/// Number of cells in the histogram of random accesses.
 const CELLS: usize = 1_024;
 
-/// Requests that transfer data, by arrival and first byte. The addresses of several devices overlap.
+/// Requests that transfer data, by arrival time and first byte. Addresses of all devices share one axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeatReport {
-    /// Time per column; the first begins with the first arrival.
+    /// Time per column, in ns; the first column begins at the first arrival.
     pub column_ns: u64,
-    /// Bytes per row, from 0 on.
+    /// Bytes per row, starting at address 0.
     pub row_bytes: u64,
-    /// Reads, and operations not known to be writes: one list per column, of its rows; missing rows at the end are 0.
+    /// Number of reads, including requests with an unknown operation: one list per column with a count per row.
+    /// Trailing zeros are omitted.
     pub reads: Vec<Vec<u64>>,
-    /// Writes, in the same form.
+    /// Number of writes, in the same form as `reads`.
     pub writes: Vec<Vec<u64>>,
 }
 
-/// The growing map.
+/// A heat map that grows with the trace.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Heat {
     column_ns: u64,
     row_bytes: u64,
-    /// Reads and writes of each row of each column.
+    /// Number of reads and writes, by column and row.
     cells: Vec<[u64; 2]>,
 }
 
@@ -71,7 +72,7 @@ impl Heat {
         self.cells = folded;
     }
 
-    /// Merges a map with the same start.
+    /// Merges a map with the same start time.
     pub(crate) fn merge(&mut self, mut other: Heat) {
         let (column_ns, row_bytes) = (self.column_ns.max(other.column_ns), self.row_bytes.max(other.row_bytes));
         for map in [&mut *self, &mut other] {
@@ -140,7 +141,8 @@ impl Spread {
         self.cells.iter_mut().zip(other.cells).for_each(|(count, other)| *count += other);
     }
 
-    /// Smallest share of the first `span_bytes` that contains a share of the accesses, in steps of a cell.
+    /// Returns the smallest share of the first `span_bytes` that contains `share` of the accesses, to a resolution of
+    /// one cell.
     pub(crate) fn share_holding(&self, share: f64, span_bytes: u64) -> Option<f64> {
         let total: u64 = self.cells.iter().sum();
         let mut cells: Vec<u64> = self.cells.iter().copied().filter(|count| *count > 0).collect();
@@ -153,7 +155,8 @@ impl Spread {
         Some(((needed + 1) as f64 * self.cell_bytes as f64 / span_bytes as f64).min(1.0))
     }
 
-    /// Accesses in each of `bands` equal bands of the first `span_bytes`; `bands` is a power of two.
+    /// Returns the number of accesses in each of `bands` equal bands of the first `span_bytes`; `bands` must be a power
+    /// of two.
     pub(crate) fn bands(&self, bands: usize, span_bytes: u64) -> Vec<u64> {
         let mut counts = vec![0; bands];
         for (index, count) in self.cells.iter().enumerate() {

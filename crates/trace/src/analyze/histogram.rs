@@ -1,18 +1,18 @@
-//! Bounded histograms: [`Powers`] by powers of two for display, [`Values`] with a resolution of 0.1 % for percentiles.
+//! Bounded histograms: [`Powers`] with power-of-two bins for display, [`Values`] with 0.1 % resolution for percentiles.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Values from a power of two up to the next; from 0, only zeros.
+/// A histogram bin from a power of two up to the next; the bin from 0 contains only zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bin {
-    /// Lower limit of the bin; the next bin begins at twice that.
+    /// Lower limit of the bin; the upper limit is twice this value.
     pub from: u64,
     /// Number of values; an estimate if blocks were sampled.
     pub count: f64,
 }
 
-/// Counts by powers of two, up to the largest value: small enough to have some per device.
+/// Counts in power-of-two bins, up to the largest value. Small enough to keep several per device.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Powers(Vec<f64>);
 
@@ -36,13 +36,13 @@ impl Powers {
         self.0[index] += weight;
     }
 
-    /// Adds other counts.
+    /// Adds the counts of another histogram.
     pub(crate) fn merge(&mut self, other: &Powers) {
         self.0.resize(self.0.len().max(other.0.len()), 0.0);
         self.0.iter_mut().zip(&other.0).for_each(|(count, other)| *count += other);
     }
 
-    /// The non-empty bins.
+    /// Returns the non-empty bins.
     pub(crate) fn bins(&self) -> Vec<Bin> {
         let from = |index: usize| if index == 0 { 0 } else { 1 << (index - 1) };
         let bins = self.0.iter().enumerate().filter(|(_, count)| **count > 0.0);
@@ -50,16 +50,16 @@ impl Powers {
     }
 }
 
-/// Summary of times or other values.
+/// Summary of a set of times or other values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Number of values.
     pub count: u64,
-    /// Their mean.
+    /// Mean value.
     pub mean: f64,
     /// Smallest value.
     pub min: u64,
-    /// Median; this and the other percentiles to 0.1 %, rounded up.
+    /// Median; percentiles are rounded up, by at most 0.1 %.
     pub p50: u64,
     /// 90th percentile.
     pub p90: u64,
@@ -73,13 +73,13 @@ pub struct Summary {
     pub max: u64,
 }
 
-/// Larger values go to the last bin of percentiles.
+/// Largest value counted exactly; larger values go to the last bin.
 const VALUE_MAX: u64 = i64::MAX as u64;
 
-/// Values for percentiles.
+/// Values recorded for percentiles.
 pub(crate) struct Values {
     histogram: Histogram<u64>,
-    /// Whole, so the order of summation does not matter.
+    /// Sum of the values; an integer, so the order of summation does not matter.
     sum: u128,
     min: u64,
     max: u64,
@@ -87,9 +87,10 @@ pub(crate) struct Values {
 
 impl Values {
     pub(crate) fn new() -> Values {
-        // The whole range from the start: recording with saturation clamps values instead of growing the range.
+        // The full range is set from the start, because saturating recording clamps values instead of growing the
+        // range.
         let histogram = Histogram::new_with_max(VALUE_MAX, 3);
-        let histogram = histogram.unwrap_or_else(|_| unreachable!("three digits are allowed"));
+        let histogram = histogram.unwrap_or_else(|_| unreachable!("3 significant digits are valid"));
         Values { histogram, sum: 0, min: u64::MAX, max: 0 }
     }
 
@@ -101,19 +102,20 @@ impl Values {
         self.histogram.saturating_record(value);
     }
 
-    /// Adds other values.
+    /// Adds the values of another histogram.
     pub(crate) fn merge(&mut self, other: &Values) {
         let added = self.histogram.add(&other.histogram);
-        added.unwrap_or_else(|_| unreachable!("both have the same range"));
+        added.unwrap_or_else(|_| unreachable!("both histograms have the same range"));
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the summary; `None` without values.
+    /// Returns the summary; `None` if there are no values.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let count = self.histogram.len();
-        // Not in percent: 99.9 / 100 is above 0.999, which is a rank too many in 1,000.
+        // Quantiles are shares, not percentages: 99.9 / 100 is slightly above 0.999, which is one rank too high in
+        // 1,000.
         let at = |share: f64| self.histogram.value_at_quantile(share).clamp(self.min, self.max);
         (count > 0).then(|| Summary {
             count,
@@ -129,7 +131,7 @@ impl Values {
     }
 }
 
-/// Serialised form: the non-empty bins.
+/// Serialized form: the non-empty bins.
 #[derive(Serialize, Deserialize)]
 struct Sent {
     bins: Vec<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! [`Latencies`]: response times by size, device and process, separately for reads and writes.
+//! [`Latencies`]: latency by size, device and process, separately for reads and writes.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::times::{TimeClass, Times, TimesReport};
 use crate::meta::Meta;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Largest number of devices with separate times: each has a distribution of some KB.
+/// Maximum number of devices with separate latencies; each keeps a distribution of several KB.
 const DEVICES_MAX: usize = 256;
 
-/// Reads, writes, and all others.
+/// Class of operations: reads, writes, or all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Sort {
@@ -41,13 +41,13 @@ impl Sort {
     }
 }
 
-/// Times by sort.
+/// Latencies by class of operation.
 pub(crate) type BySort = [Times; Sort::ALL.len()];
 
-/// Response times of one size class, device or process.
+/// Latency of one size class, device or process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SliceReport<K> {
-    /// Lower limit of the size class, the device's name, or the process.
+    /// Lower limit of the size class, name of the device, or the process.
     pub of: K,
     /// Latency of reads; null if there are none.
     pub read: Option<TimesReport>,
@@ -57,7 +57,7 @@ pub struct SliceReport<K> {
     pub all: TimesReport,
 }
 
-/// A process.
+/// A process of the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessName {
     /// Process ID.
@@ -66,12 +66,12 @@ pub struct ProcessName {
     pub name: String,
 }
 
-/// Response times: the whole distribution, and by size, device and process.
+/// Latency: the whole distribution, and by size, device and process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LatencyReport {
-    /// Counts by class for reads, writes and others if present; a class is 1.6 % wide.
+    /// Distribution for reads, writes and other operations, if present; each class is 1.6 % wide.
     pub distribution: BTreeMap<&'static str, Vec<TimeClass>>,
-    /// By length in bytes: each class from its limit up to twice as much.
+    /// Latency by length in bytes; each class extends to twice its lower limit.
     pub by_size: Vec<SliceReport<u64>>,
     /// Latency by device, for the first 256 devices.
     pub by_device: Vec<SliceReport<String>>,
@@ -79,7 +79,7 @@ pub struct LatencyReport {
     pub by_process: Vec<SliceReport<ProcessName>>,
 }
 
-/// Response times by size, device and process.
+/// Latencies by size, device and process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latencies {
     sizes: Vec<BySort>,
@@ -105,7 +105,7 @@ impl Latencies {
         }
     }
 
-    /// Merges another part of the trace with the same numbers of devices and processes.
+    /// Merges a part of the trace with the same numbers of devices and processes.
     #[must_use]
     pub(crate) fn merge(mut self, later: Latencies) -> Latencies {
         for (mine, later) in
@@ -118,7 +118,7 @@ impl Latencies {
         self
     }
 
-    /// Null if no response is recorded.
+    /// Returns the report; `None` if no latency is recorded.
     pub(crate) fn finish(&self, meta: &Meta) -> Option<LatencyReport> {
         let mut whole = BySort::default();
         for of in &self.sizes {
@@ -154,7 +154,7 @@ fn at(slices: &mut Vec<BySort>, index: usize) -> &mut BySort {
     &mut slices[index]
 }
 
-/// Slices with a response.
+/// Returns the reports of slices that have a recorded latency.
 fn slices<K>(slices: &[BySort], of: impl Fn(usize) -> K) -> Vec<SliceReport<K>> {
     let report = |(index, times): (usize, &BySort)| {
         let mut all = Times::default();

@@ -1,4 +1,4 @@
-//! Properties of requests: operations, sizes, alignment, flags.
+//! Properties of requests: operations, sizes, alignment and flags.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Flags, Operation, Record};
 
-/// Number of distinct sizes; with more, all are rounded up to nine binary digits, by 0.4 % at most.
+/// Maximum number of distinct sizes. Above it, all sizes are rounded up to 9 significant bits, by at most 0.4 %.
 const SIZES_MAX: usize = 4_096;
 const ROUNDED_BITS: u32 = 9;
-/// Number of devices with separate figures, the first of the trace's list: 1 KB each, more if they have many streams.
+/// Maximum number of devices with separate figures, in the order of the trace's device list. Each takes 1 KB, or more
+/// if it has many streams.
 pub(crate) const DEVICES_MAX: usize = 1 << 17;
-/// Number of processes with separate counts, the first of the trace's list.
+/// Maximum number of processes with separate counts, in the order of the trace's process list.
 pub(crate) const PROCESSES_MAX: usize = 1_024;
 /// Base-2 logarithms of the reported alignments: 512 bytes to 1 MiB.
 const ALIGNMENTS: std::ops::RangeInclusive<u32> = 9..=20;
 
-/// Whether the operation moves data between host and device; an unknown operation is assumed to.
+/// Returns whether the operation transfers data between host and device; true for an unknown operation.
 pub(crate) fn transfers(operation: Operation) -> bool {
     matches!(operation, Operation::Read | Operation::Write | Operation::Unknown)
 }
 
-/// A number of requests and their bytes.
+/// Number of requests and their total bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     /// Number of requests.
     pub requests: u64,
-    /// Sum of their lengths.
+    /// Total length of the requests.
     pub bytes: u64,
 }
 
-/// Requests by operation.
+/// Number and bytes of requests by operation.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Mix([Amount; Operation::ALL.len()]);
 
@@ -62,14 +63,14 @@ impl Mix {
         self.0.iter().fold(Amount::default(), sum)
     }
 
-    /// The operations that occur, by name.
+    /// Returns the counts of operations that occur, by name.
     pub(crate) fn report(&self) -> BTreeMap<&'static str, Amount> {
         let amounts = Operation::ALL.into_iter().map(|operation| (operation.name(), self.of(operation)));
         amounts.filter(|(_, amount)| amount.requests > 0).collect()
     }
 }
 
-/// Requests of one size.
+/// Number of requests of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeReport {
     /// Length in bytes.
@@ -84,7 +85,7 @@ pub struct SizeReport {
     pub trims: u64,
 }
 
-/// Lengths of requests, except those without a range.
+/// Request lengths, excluding requests without a range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizesReport {
     /// Mean length of the requests that transfer data.
@@ -99,13 +100,13 @@ pub struct SizesReport {
     pub p99_bytes: Option<u32>,
     /// Largest length.
     pub max_bytes: Option<u32>,
-    /// Requests whose size is rounded up by at most 0.4 %, since more than 4,096 sizes occur.
+    /// Number of requests whose size is rounded up, by at most 0.4 %, because the trace has more than 4,096 sizes.
     pub rounded: u64,
-    /// Every size.
+    /// Counts for every size.
     pub sizes: Vec<SizeReport>,
 }
 
-/// Requests of one size by operation: random ones, and those that continue a stream.
+/// Requests of one size by operation, separately for random requests and requests that continue a stream.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct SizeCounts {
     pub(crate) random: [u64; Operation::ALL.len()],
@@ -127,7 +128,7 @@ impl SizeCounts {
     }
 }
 
-/// Sizes of requests. Whether they are rounded depends on the set of sizes, not on their order.
+/// Counts requests by size. Whether sizes are rounded depends on the set of sizes, not on their order.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sizes {
     places: FxHashMap<u32, usize>,
@@ -152,7 +153,7 @@ impl Sizes {
         counts[record.operation as usize] += 1;
     }
 
-    /// Index of the counts of a size for `requests` requests.
+    /// Returns the index of the counts for a size, and adds `requests` to its total.
     fn place(&mut self, bytes: u32, requests: u64) -> usize {
         let counted = if self.is_rounded { rounded(bytes) } else { bytes };
         let place = self.places.get(&counted).copied();
@@ -189,7 +190,7 @@ impl Sizes {
         other.counts.iter().for_each(|(bytes, counts)| self.add_size(*bytes, counts));
     }
 
-    /// Sizes with their counts, in ascending order.
+    /// Returns sizes with their counts, in ascending order.
     pub(crate) fn sorted(&self) -> Vec<(u32, SizeCounts)> {
         let mut counts = self.counts.clone();
         counts.sort_unstable_by_key(|(bytes, _)| *bytes);
@@ -240,26 +241,26 @@ fn rounded(bytes: u32) -> u32 {
 /// Share of requests whose offset or length is a multiple of a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AlignmentShare {
-    /// The power of two.
+    /// Alignment in bytes, a power of two.
     pub align_bytes: u64,
-    /// Share with an aligned offset, of all requests that transfer data.
+    /// Share of data transfers with an aligned offset.
     pub offset: f64,
-    /// Share with an aligned length.
+    /// Share of data transfers with an aligned length.
     pub length: f64,
-    /// Share with both.
+    /// Share of data transfers with both aligned.
     pub both: f64,
 }
 
 /// Alignment of requests that transfer data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AlignmentReport {
-    /// Largest power of two that divides all offsets and lengths; null without requests.
+    /// Largest power of two that divides all offsets and lengths; null if there are no requests.
     pub common_bytes: Option<u64>,
-    /// From 512 bytes to 1 MiB.
+    /// Shares for alignments from 512 bytes to 1 MiB.
     pub shares: Vec<AlignmentShare>,
 }
 
-/// Trailing zeros of offsets, of lengths and of both.
+/// Number of trailing zero bits of offsets, lengths, and both combined.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Alignment {
     zeros: Vec<[u64; 3]>,
@@ -298,7 +299,7 @@ impl Alignment {
             length: share(power, 1),
             both: share(power, 2),
         });
-        // All zeros: only empty requests at 0.
+        // No nonzero value occurs if all requests are empty and at offset 0.
         let common = self.zeros[..64].iter().position(|zeros| zeros[2] > 0);
         AlignmentReport {
             common_bytes: common.map(|power| 1 << power),
@@ -326,7 +327,7 @@ impl FlagCounts {
         self.0.iter_mut().zip(other.0).for_each(|(count, other)| *count += other);
     }
 
-    /// The flags that occur, by name.
+    /// Returns the counts of flags that occur, by name.
     pub(crate) fn report(&self) -> BTreeMap<&'static str, u64> {
         let counts = Flags::ALL.iter().zip(self.0).map(|((_, name), count)| (*name, count));
         counts.filter(|(_, count)| *count > 0).collect()

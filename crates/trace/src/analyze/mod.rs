@@ -1,11 +1,11 @@
-//! Analysis of a trace ([`Analysis`]): one pass over its requests in order of arrival, in memory independent of its
-//! length. See docs/design/traces.md.
+//! Analysis of a trace ([`Analysis`]): one pass over its requests in order of arrival, in memory independent of the
+//! trace's length. See docs/design/traces.md.
 //!
-//! A trace can be analysed in parts that are merged in order: the report is that of one pass. Every part knows the
-//! start of the whole and the requests in flight before it; each accumulator has a `merge` that appends a later part.
-//! Sums over requests are added. Figures that depend on order (runs, gaps, windows, blocks, re-use) keep the data that
-//! a part cannot evaluate alone, and the merge completes them. Sums are whole numbers, since sums of floats depend on
-//! order. If blocks are sampled, estimates depend on the boundaries of parts, within their error.
+//! A trace can be analysed in parts that are merged in order, with the same report as one pass. Every part knows the
+//! start of the whole trace and the requests in flight before it. The `merge` of each accumulator appends a later part.
+//! Sums over requests are added. Figures that depend on order (runs, gaps, windows, blocks, reuse) keep the state that
+//! a part cannot evaluate alone, and the merge completes them. Sums are integers, because float sums depend on the
+//! order of summation. If blocks are sampled, estimates depend on where the trace is split, within their error.
 
 mod blocks;
 mod course;
@@ -67,18 +67,18 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 
-/// Scope of an analysis.
+/// Options of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Block size for the working set and re-use: a power of two from 512 to 2^30.
+    /// Block size for working set and reuse, in bytes: a power of two from 512 to 2^30.
     pub block_bytes: u32,
-    /// Whether to track blocks: the working set and successions.
+    /// Whether to track blocks for the working set and successive operations.
     pub working_set: bool,
-    /// Memory for the table of blocks; beyond it, half of them are dropped and the rest represents all.
+    /// Memory limit for the block table, in bytes. Above it, half of the blocks are dropped and the rest represent all.
     pub working_set_memory_bytes: u64,
-    /// How re-use is counted; `None` for not at all.
+    /// How reuse is counted; `None` disables it.
     pub reuse: Option<ReuseOptions>,
-    /// Whether to build the map of addresses over time.
+    /// Whether to build the map of accesses by address and time.
     pub heat_map: bool,
 }
 
@@ -127,7 +127,7 @@ impl Device {
     }
 }
 
-/// Range of the touched addresses.
+/// Range of touched addresses.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Range {
     lowest_bytes: u64,
@@ -153,7 +153,7 @@ impl Range {
 #[derive(Serialize, Deserialize)]
 pub struct Analysis {
     options: Options,
-    /// Whether it is a later part of a trace.
+    /// Whether this is a later part of a trace.
     is_later: bool,
     start_ns: Option<u64>,
     last_ns: u64,
@@ -183,7 +183,7 @@ impl Analysis {
     /// Creates an empty analysis.
     ///
     /// # Errors
-    /// When options are out of range.
+    /// Returns an error if an option is out of range.
     pub fn new(options: Options) -> Result<Analysis, TraceError> {
         options.check()?;
         Ok(Analysis::begin(options, false))
@@ -220,9 +220,10 @@ impl Analysis {
         }
     }
 
-    /// Adds the next requests, in order of arrival. A request before its predecessor counts as arriving with it.
+    /// Adds the next requests, in order of arrival. A request with an earlier arrival than its predecessor is moved to
+    /// the predecessor's arrival.
     pub fn add(&mut self, records: &[Record]) {
-        // Re-use takes about as long as everything else, and the two are independent.
+        // Reuse takes about as long as everything else and is independent of it, so it runs in parallel.
         let mut reuse = self.reuse.take();
         rayon::join(
             || records.iter().for_each(|record| self.add_one(record)),
@@ -281,7 +282,7 @@ impl Analysis {
         }
     }
 
-    /// Adds a request to its device's sequence; returns whether it continues a stream.
+    /// Adds a request to its device's sequence; returns whether the request continues a stream.
     #[inline]
     fn add_device(&mut self, record: &Record) -> Placement {
         let index = record.device as usize;

@@ -7,15 +7,15 @@ use super::{Analysis, Device, Options};
 use crate::error::TraceError;
 use crate::record::Record;
 
-/// The analysis of a part of a trace that is not the first.
+/// Analysis of a part of a trace other than the first.
 pub struct Part(Analysis);
 
 impl Part {
-    /// Creates an empty part. The whole trace begins at `start_ns`; `in_flight` are the requests of earlier parts that
-    /// are not complete when this part begins.
+    /// Creates an empty part. The whole trace begins at `start_ns`; `in_flight` contains the requests of earlier parts
+    /// that are not complete when this part begins.
     ///
     /// # Errors
-    /// When options are out of range.
+    /// Returns an error if an option is out of range.
     pub fn new(options: Options, start_ns: u64, in_flight: &[Record]) -> Result<Part, TraceError> {
         options.check()?;
         let mut part = Analysis::begin(options, true);
@@ -29,19 +29,19 @@ impl Part {
         self.0.add(records);
     }
 
-    /// Serialises the part, for sending or storing.
+    /// Serializes the part for sending or storing.
     pub fn to_bytes(&self) -> Vec<u8> {
         let packed = zstd::stream::write::Encoder::new(Vec::new(), 1)
             .map_err(|error| error.to_string())
             .and_then(|encoder| postcard::to_io(&self.0, encoder).map_err(|error| error.to_string()))
             .and_then(|encoder| encoder.finish().map_err(|error| error.to_string()));
-        packed.expect("plain data goes into memory")
+        packed.expect("serializing plain data to memory cannot fail")
     }
 
     /// Restores a part from [`Part::to_bytes`] of the same build.
     ///
     /// # Errors
-    /// When the bytes are anything else.
+    /// Returns an error if `bytes` is not such a part.
     pub fn from_bytes(bytes: &[u8]) -> Result<Part, TraceError> {
         let damaged = |error: &dyn std::fmt::Display| refused(&format!("a part is damaged: {error}"));
         let plain = zstd::stream::decode_all(bytes).map_err(|error| damaged(&error))?;
@@ -53,21 +53,21 @@ impl Analysis {
     /// Appends a later part.
     ///
     /// # Errors
-    /// When the part does not follow: it has another start or other options, or was begun without all requests in
-    /// flight.
+    /// Returns an error if the later part has another start of trace or other options, begins too early, or was created
+    /// without all requests in flight.
     pub fn merge(&mut self, later: Part) -> Result<(), TraceError> {
         let Part(later) = later;
         if later.options != self.options {
-            return Err(refused("a part was analysed by other options"));
+            return Err(refused("a part was analysed with different options"));
         }
         if later.mix.total().requests == 0 {
             return Ok(());
         }
         if self.start_ns.is_some_and(|start_ns| later.start_ns != Some(start_ns)) {
-            return Err(refused("a part is of a trace that begins at another time"));
+            return Err(refused("a part belongs to a trace with a different start time"));
         }
         if later.arrivals.first_ns() < Some(self.last_ns) {
-            return Err(refused("a part begins before the end of the one before"));
+            return Err(refused("a part begins before the end of the previous part"));
         }
         self.start_ns = later.start_ns;
         self.last_ns = later.last_ns;
@@ -79,7 +79,7 @@ impl Analysis {
         self.range.merge(later.range);
         self.arrivals.merge(later.arrivals);
         if !self.flights.merge(later.flights, &mut self.series) {
-            return Err(refused("a part was begun without knowing all that was in flight before it"));
+            return Err(refused("a part was started without all requests in flight before it"));
         }
         self.series.merge(later.series);
         self.timeline = replace(&mut self.timeline, Timeline::new(None)).merge(later.timeline);

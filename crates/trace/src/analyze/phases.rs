@@ -1,4 +1,4 @@
-//! [`Phases`]: the phases of a request in the block layer, named as in Linux' btt.
+//! [`Phases`]: the phases of a request in the block layer, with the names used by btt of Linux.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 pub(crate) enum Phase {
     /// From queueing until the kernel has allocated a request.
     Q2G,
-    /// Until insertion into the scheduler's queue.
+    /// From allocation until insertion into the scheduler's queue.
     G2I,
-    /// Until the driver receives it.
+    /// From insertion until dispatch to the driver.
     I2D,
-    /// The three together, which more traces record.
+    /// From queueing until dispatch to the driver: Q2G, G2I and I2D together, which more traces record.
     Q2D,
-    /// Until the device completes it.
+    /// From dispatch until completion by the device.
     D2C,
-    /// The whole time.
+    /// From queueing until completion.
     Q2C,
 }
 
@@ -39,11 +39,11 @@ impl Phase {
         }
     }
 
-    /// Duration of the phase; [`NOT_RECORDED`] if the trace does not have it.
+    /// Returns the duration of the phase in ns; [`NOT_RECORDED`] if the trace does not have it.
     fn of(self, record: &Record) -> u64 {
         let between = |from_ns: u64, to_ns: u64| match to_ns.checked_sub(from_ns) {
             Some(ns) if to_ns != NOT_RECORDED => ns,
-            // A requeued request was given to the driver, or partially completed, before.
+            // A requeued or partially completed request was dispatched before, so the value is invalid.
             _ => NOT_RECORDED,
         };
         let Record { got_ns, inserted_ns, wait_ns, response_ns, .. } = *record;
@@ -72,13 +72,13 @@ pub(crate) fn add(times: &mut ByPhase, record: &Record) {
     }
 }
 
-/// The recorded phases, by name.
+/// Returns the recorded phases, by name.
 pub(crate) fn report(times: &ByPhase) -> BTreeMap<&'static str, TimesReport> {
     let reports = Phase::ALL.into_iter().zip(times).map(|(phase, times)| Some((phase.name(), times.report()?)));
     reports.flatten().collect()
 }
 
-/// Times of requests per phase; phases that are not recorded are absent.
+/// Time of requests in each phase; phases that are not recorded are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhasesReport {
     /// Phases of all requests.
@@ -87,7 +87,7 @@ pub struct PhasesReport {
     pub by_operation: BTreeMap<&'static str, BTreeMap<&'static str, TimesReport>>,
 }
 
-/// Phases by operation.
+/// Times in each phase by operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Phases([Option<Box<ByPhase>>; Operation::ALL.len()]);
 
@@ -111,7 +111,7 @@ impl Phases {
         self
     }
 
-    /// Null if the trace does not record when the device received requests.
+    /// Returns the report; `None` if the trace does not record when the device received requests.
     pub(crate) fn finish(&self) -> Option<PhasesReport> {
         let mut all = ByPhase::default();
         for of in self.0.iter().flatten() {

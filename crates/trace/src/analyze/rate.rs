@@ -1,4 +1,4 @@
-//! Requests over time: [`Series`] are rates in bins, [`Arrivals`] their burstiness at every scale.
+//! Requests over time: [`Series`] for rates in time bins, [`Arrivals`] for burstiness at every time scale.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 
 const S: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * S;
-/// Lengths of bins. Each is a multiple of the previous one, so that bins can be merged; a second is among them, so that
-/// whole-second timestamps are distributed evenly.
+/// Bin lengths in ns. Each is a multiple of the previous one, so bins can be merged. One second is included so that
+/// timestamps in whole seconds are distributed evenly.
 const LADDER_NS: [u64; 25] = [
     10_000,
     20_000,
@@ -36,15 +36,15 @@ const LADDER_NS: [u64; 25] = [
     100 * DAY,
     1_000 * DAY,
 ];
-/// Largest number of bins of a series.
+/// Maximum number of bins of a series.
 const BINS_MAX: usize = 2_000;
-/// Number of complete bins below which a scale has no meaningful variance.
+/// Minimum number of complete bins for a meaningful variance at a scale.
 const BINS_MIN: u64 = 8;
-/// Number of complete bins for a point of the fit of the Hurst exponent.
+/// Minimum number of complete bins for a point of the Hurst exponent fit.
 const FIT_BINS_MIN: u64 = 32;
 const FIT_POINTS_MIN: usize = 4;
 
-/// Arrivals in a bin of time.
+/// Arrivals in a time bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateBin {
     /// Number of requests.
@@ -59,13 +59,13 @@ pub struct RateBin {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Mean response time of the requests that arrived; null if none is recorded.
+    /// Mean latency of the requests that arrived in the bin; null if none is recorded.
     pub mean_response_ns: Option<f64>,
-    /// Mean queue depth during the bin; null if no response is recorded.
+    /// Mean queue depth during the bin; null if no latency is recorded.
     pub mean_depth: Option<f64>,
 }
 
-/// Counters of a bin. Whole numbers, so the order of summation does not matter.
+/// Counters of a bin. Integers, so the order of summation does not matter.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Counts {
     requests: u64,
@@ -92,7 +92,7 @@ impl Counts {
         self.depth_ns += other.depth_ns;
     }
 
-    /// Report of a bin of that length.
+    /// Returns the report of a bin of `length_ns`.
     fn report(&self, length_ns: u64, has_responses: bool) -> RateBin {
         RateBin {
             requests: self.requests,
@@ -110,13 +110,13 @@ impl Counts {
 /// Rates over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateReport {
-    /// Length of a bin; the first begins with the first arrival, the last one is cut short.
+    /// Bin length, in ns. The first bin begins at the first arrival; the last bin ends with the trace.
     pub bin_ns: u64,
     /// All bins, including empty ones.
     pub bins: Vec<RateBin>,
 }
 
-/// Rates over time, in bins that grow.
+/// Rates over time, in bins whose length grows with the trace.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Series {
     rung: usize,
@@ -151,11 +151,11 @@ impl Series {
         }
     }
 
-    /// Adds a queue depth between two moments since the start.
+    /// Adds a queue depth that lasted from `from_ns` to `to_ns`, relative to the start.
     pub(crate) fn add_depth(&mut self, from_ns: u64, to_ns: u64, depth: usize) {
         let mut at = from_ns;
         while at < to_ns {
-            // First, since it may lengthen the bins.
+            // Done first because it may lengthen the bins.
             self.bin(at);
             let width = LADDER_NS[self.rung];
             let end = (at / width + 1).saturating_mul(width).min(to_ns);
@@ -200,7 +200,7 @@ impl Series {
         self.bins.iter_mut().zip(&other.bins).for_each(|(bin, other)| bin.merge(other));
     }
 
-    /// Returns bins no shorter than the clock's resolution. `last_ns` is the last arrival since the start.
+    /// Returns bins no shorter than the clock's resolution. `last_ns` is the last arrival relative to the start.
     pub(crate) fn finish(mut self, resolution_ns: u64, last_ns: u64) -> RateReport {
         while LADDER_NS[self.rung] < resolution_ns && self.rung + 1 < LADDER_NS.len() {
             self.coarsen();
@@ -213,41 +213,41 @@ impl Series {
     }
 }
 
-/// Number of requests per bin for one bin length.
+/// Number of requests per bin, for one bin length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScaleReport {
-    /// Length of a bin.
+    /// Bin length, in ns.
     pub bin_ns: u64,
-    /// Number of bins, including empty ones; the end of the trace cuts the last one short.
+    /// Number of bins, including empty ones and the last, shorter bin.
     pub bins: u64,
-    /// Mean number of requests in the time of a bin, over the whole trace.
+    /// Mean number of requests per bin length over the whole trace.
     pub mean: f64,
-    /// Largest number of requests in a bin, divided by the mean.
+    /// Maximum number of requests in a bin, divided by the mean.
     pub peak_over_mean: f64,
-    /// Variance of the requests per bin, divided by their mean: 1 for Poisson arrivals at every length. The last bin
-    /// counts in proportion to its length.
+    /// Variance of the requests per bin, divided by their mean: 1 for Poisson arrivals at every bin length. The last
+    /// bin counts in proportion to its length.
     pub index_of_dispersion: f64,
 }
 
 /// Self-similarity, from the variance of mean rates over bins of increasing length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HurstReport {
-    /// 0.5 if counts of distant bins are independent, towards 1 the longer bursts last.
+    /// Hurst exponent: 0.5 if counts of distant bins are independent; closer to 1 the longer bursts last.
     pub exponent: f64,
-    /// Shortest bin of the fit.
+    /// Shortest bin length of the fit, in ns.
     pub from_ns: u64,
-    /// Longest bin of the fit.
+    /// Longest bin length of the fit, in ns.
     pub to_ns: u64,
-    /// Number of fitted lengths.
+    /// Number of bin lengths in the fit.
     pub points: u32,
-    /// Share of the variance explained by the straight line (R squared).
+    /// Share of the variance explained by the fitted line (R squared).
     pub r_squared: f64,
 }
 
-/// Arrival process. Figures below the clock's resolution are null.
+/// The arrival process. Figures below the clock's resolution are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ArrivalReport {
-    /// Mean gap between requests, in ns; null for a single one.
+    /// Mean gap between requests, in ns; null if there is only one request.
     pub mean_gap_ns: Option<f64>,
     /// Coefficient of variation of the gaps: 1 for Poisson arrivals, 0 for regular ones.
     pub gap_variation: Option<f64>,
@@ -261,12 +261,12 @@ pub struct ArrivalReport {
     pub hurst: Option<HurstReport>,
 }
 
-/// Bins of one length: the current one, and statistics of the earlier ones.
+/// Bins of one length: the current bin, and statistics of earlier bins.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Scale {
     index: u64,
     count: u64,
-    /// The first complete bin, and its requests: it may be the rest of one that an earlier part of the trace began.
+    /// Index of the first complete bin, and its requests. The bin may have begun in an earlier part of the trace.
     first: Option<(u64, u64)>,
     sum: u64,
     squares: u128,
@@ -316,7 +316,7 @@ pub(crate) struct Arrivals {
     powers: Powers,
     gap_squares: u128,
     scales: [Scale; LADDER_NS.len()],
-    /// Whether each scale's current bin includes the counts of shorter bins that are not over.
+    /// Whether each scale's current bin includes the counts of unfinished shorter bins.
     is_settled: bool,
 }
 
@@ -353,7 +353,7 @@ impl Arrivals {
         self.scales[0].count += 1;
     }
 
-    /// First arrival, if there was one.
+    /// Returns the first arrival, if any.
     pub(crate) fn first_ns(&self) -> Option<u64> {
         self.first_ns
     }
@@ -366,7 +366,7 @@ impl Arrivals {
         self.gap_squares += u128::from(gap_ns).pow(2);
     }
 
-    /// Completes a bin, and closes longer ones that end with it.
+    /// Completes a bin, and closes longer bins that end at the same time.
     fn close(&mut self, level: usize) {
         let scale = &mut self.scales[level];
         let (count, closed) = (scale.count, scale.index);
@@ -382,12 +382,12 @@ impl Arrivals {
         self.scales[level + 1].count += count;
     }
 
-    /// Brings every scale up to the last arrival; nothing is added afterwards.
+    /// Brings every scale up to the last arrival. Nothing may be added afterwards.
     fn settle(&mut self) {
         if std::mem::replace(&mut self.is_settled, true) {
             return;
         }
-        // Bins without the last arrival are complete.
+        // Bins before the one with the last arrival are complete.
         for (level, bin_ns) in LADDER_NS.into_iter().enumerate() {
             let index = self.last_ns / bin_ns;
             if self.scales[level].index < index {
@@ -395,7 +395,7 @@ impl Arrivals {
                 self.scales[level].index = index;
             }
         }
-        // The last bin of each length also includes the counts that shorter ones have not passed on yet.
+        // The last bin of each length also includes the counts that shorter bins have not passed on yet.
         for level in 1..LADDER_NS.len() {
             self.scales[level].count += self.scales[level - 1].count;
         }
@@ -445,7 +445,7 @@ impl Arrivals {
         }
     }
 
-    /// The trace ends one step of its clock after its last arrival.
+    /// Returns the report of one bin length. The trace ends one step of its clock after its last arrival.
     fn scale(&self, level: usize, resolution_ns: u64) -> Option<ScaleReport> {
         let (bin_ns, scale) = (LADDER_NS[level], &self.scales[level]);
         let complete = self.last_ns / bin_ns;
@@ -464,10 +464,11 @@ impl Arrivals {
     }
 }
 
-/// Aggregated variance method: the variance of mean rates falls with the bin length to the power of 2H - 2.
+/// Fits the Hurst exponent H by the aggregated variance method: the variance of mean rates is proportional to the bin
+/// length to the power of 2H - 2.
 ///
-/// Only bins with at least one expected request count: in shorter ones counts are 0 or 1 and carry no information on
-/// dependence.
+/// Uses only bin lengths with at least one expected request. In shorter bins, counts are 0 or 1 and carry no
+/// information on dependence.
 fn hurst(scales: &[ScaleReport], mean_gap_ns: f64) -> Option<HurstReport> {
     let fitted: Vec<&ScaleReport> = scales
         .iter()

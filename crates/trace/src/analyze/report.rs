@@ -20,20 +20,20 @@ const NS_PER_S: f64 = 1e9;
 /// Figures of one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceReport {
-    /// Name in the trace.
+    /// Name of the device in the trace.
     pub name: String,
     /// Requests by operation.
     pub operations: BTreeMap<&'static str, Amount>,
-    /// First byte touched by a transfer; null without transfers.
+    /// First byte touched by a transfer; null if there are no transfers.
     pub lowest_bytes: Option<u64>,
     /// End of the highest range touched by a transfer.
     pub highest_end_bytes: Option<u64>,
-    /// Mean response time; null if none is recorded.
+    /// Mean latency, in ns; null if none is recorded.
     pub mean_response_ns: Option<f64>,
-    /// Mean queue depth between the first and the last arrival of the trace, by Little's law; null if no response is
+    /// Mean queue depth between the first and last arrival of the trace, by Little's law; null if no latency is
     /// recorded.
     pub mean_depth: Option<f64>,
-    /// Sequentiality.
+    /// Sequentiality of the device's requests.
     pub sequence: SequenceReport,
 }
 
@@ -50,23 +50,23 @@ pub struct ProcessReport {
 
 /// Report on a trace. Null means not recorded; shares are from 0 to 1.
 ///
-/// "Transfers" are reads, writes and requests with an unknown operation: only these have an address, and only they
-/// count for alignment, addresses, sequences, blocks and re-use.
+/// "Transfers" are reads, writes and requests with an unknown operation. Only transfers have an address, so only they
+/// count for alignment, addresses, sequences, blocks and reuse.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// Number of requests.
     pub requests: u64,
-    /// Sum of their lengths.
+    /// Total length of the requests.
     pub bytes: u64,
-    /// First arrival on the trace's clock; null without requests.
+    /// First arrival on the trace's clock, in ns; null if there are no requests.
     pub first_arrival_ns: Option<u64>,
-    /// From the first arrival to the last.
+    /// Time from the first to the last arrival, in ns.
     pub duration_ns: u64,
     /// Arrivals per second: number of gaps divided by the duration; null if the duration is 0.
     pub requests_per_s: Option<f64>,
     /// Bytes per second over the duration.
     pub bytes_per_s: Option<f64>,
-    /// Resolution of the clock; null if unknown.
+    /// Resolution of the clock, in ns; null if unknown.
     pub resolution_ns: Option<u64>,
     /// Requests by operation.
     pub operations: BTreeMap<&'static str, Amount>,
@@ -76,7 +76,7 @@ pub struct Report {
     pub sizes: SizesReport,
     /// Alignment of transfers.
     pub alignment: AlignmentReport,
-    /// First byte touched by a transfer on any device; null without transfers.
+    /// First byte touched by a transfer on any device; null if there are no transfers.
     pub lowest_bytes: Option<u64>,
     /// End of the highest range touched by a transfer on any device.
     pub highest_end_bytes: Option<u64>,
@@ -84,35 +84,35 @@ pub struct Report {
     pub arrivals: ArrivalReport,
     /// Rates over time.
     pub rate: RateReport,
-    /// Rates, response times, phases, working set and re-use over time.
+    /// Rates, latency, phases, working set and reuse over time.
     pub timeline: TimelineReport,
     /// Sequentiality of transfers, per device.
     pub sequence: SequenceReport,
     /// Touched blocks; null if not requested.
     pub working_set: Option<WorkingSetReport>,
-    /// Re-used blocks; null if not requested.
+    /// Reuse of blocks; null if not requested.
     pub reuse: Option<ReuseReport>,
-    /// Response times.
+    /// Latency of requests.
     pub response: ResponseReport,
-    /// Distribution of response times, and by size, device and process; null if none is recorded.
+    /// Distribution of latency, and latency by size, device and process; null if none is recorded.
     pub latency: Option<LatencyReport>,
     /// Times per phase; null if the trace does not record when the device received requests.
     pub phases: Option<PhasesReport>,
-    /// Queue depth; null if no response is recorded.
+    /// Queue depth; null if no latency is recorded.
     pub depth: Option<DepthReport>,
-    /// Map of addresses over time; null if not requested.
+    /// Map of accesses by address and time; null if not requested.
     pub heat: Option<HeatReport>,
-    /// The trace in the terms of an access specification.
+    /// The trace summarized as an access specification.
     pub environment: EnvironmentReport,
-    /// The first 131,072 devices, if they have requests.
+    /// Figures of the first 131,072 devices that have requests.
     pub devices: Vec<DeviceReport>,
-    /// Requests to all others, without sequences.
+    /// Requests to all other devices, without sequences.
     pub other_devices: Amount,
-    /// The first 1,024 processes, if they have requests.
+    /// Figures of the first 1,024 processes that have requests.
     pub processes: Vec<ProcessReport>,
-    /// Requests of all others.
+    /// Requests of all other processes.
     pub other_processes: Amount,
-    /// Notes for readers of the figures.
+    /// Notes on the limits of these figures.
     pub notes: Vec<String>,
 }
 

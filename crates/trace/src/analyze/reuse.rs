@@ -1,8 +1,8 @@
 //! [`Reuse`]: LRU stack distances in one pass, and the resulting miss-ratio curve.
 //!
-//! A reference hits in an LRU cache of C blocks if fewer than C other blocks were used since the last use of its own.
-//! The count is exact as long as the blocks fit the permitted memory; beyond it, half of the blocks are sampled, then a
-//! quarter (fixed-size SHARDS), and the curve has a band.
+//! A reference hits in an LRU cache of C blocks if fewer than C other blocks were used since the previous use of the
+//! block. The count is exact as long as the blocks fit the memory limit. Above it, one half of the blocks is sampled,
+//! then one quarter, and so on (fixed-size SHARDS), and the curve has a confidence band.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -12,29 +12,29 @@ use super::stack::Stack;
 use super::table::{Table, place};
 use crate::record::Record;
 
-/// Unit of re-use.
+/// Unit of reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Granularity {
-    /// Blocks of the analysis' block size; a request uses its blocks in address order.
+    /// Blocks of the analysis' block size. A request uses its blocks in address order.
     Block,
-    /// Whole requests, identified by device and first byte, of any length: the objects of cache simulators.
+    /// Whole requests of any length, identified by device and first byte, like the objects of cache simulators.
     Request,
 }
 
-/// How re-use is counted.
+/// How reuse is counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReuseOptions {
-    /// Unit of re-use.
+    /// Unit of reuse.
     pub granularity: Granularity,
-    /// Smallest share of the blocks that is sampled while they fit the memory, above 0 and up to 1: 1 is all, 0.01 one
-    /// in a hundred (SHARDS). If there are few blocks, a larger share is used, since a sample of less than 8,192 is too
+    /// Smallest share of blocks to sample while they fit the memory, above 0 and up to 1: 1 samples all, 0.01 samples 1
+    /// % (SHARDS). A trace with few blocks uses a larger share, since a sample of fewer than 8,192 blocks is too
     /// inaccurate.
     pub rate: f64,
-    /// Seed of the choice of sampled blocks.
+    /// Seed for choosing the sampled blocks.
     pub salt: u64,
-    /// Memory for the table of blocks; beyond it, half of them are dropped.
+    /// Memory limit for the block table, in bytes; above it, half of the blocks are dropped.
     pub memory_bytes: u64,
-    /// Cache sizes, in blocks or requests, that the curve contains in addition to its own eight per octave.
+    /// Additional cache sizes for the curve, in blocks or requests. The curve has eight sizes per octave of its own.
     pub cache_sizes: Vec<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Default for ReuseOptions {
     }
 }
 
-/// Re-use of blocks or requests.
+/// Reuse of blocks or requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReuseReport {
     /// Block size in bytes; null if whole requests are counted.
@@ -59,49 +59,51 @@ pub struct ReuseReport {
     pub references: u64,
     /// Number of distinct blocks or requests; an estimate if `sampled_rate` is below 1.
     pub distinct: f64,
-    /// Share of the blocks still sampled at the end; 1 if the count is exact.
+    /// Share of blocks still sampled at the end; 1 if the count is exact.
     pub sampled_rate: f64,
-    /// Mean half width of the 95 % band over cache sizes in equal steps up to the working set; null if exact.
+    /// Mean half-width of the 95 % confidence band, over equally spaced cache sizes up to the working set; null if the
+    /// count is exact.
     pub mean_band: Option<f64>,
-    /// Miss ratio of an LRU cache by increasing size.
+    /// Miss ratio of an LRU cache, by increasing size.
     pub lru_curve: Vec<CurvePoint>,
 }
 
-/// Size above which a sample is halved, down to the requested rate: twice the figure of the SHARDS paper.
+/// Sample size above which the sample is halved, down to the requested rate: twice the value in the SHARDS paper.
 const SAMPLE_MAX: usize = 16_384;
-/// Number of touched blocks between two checks of the memory.
+/// Number of touched blocks between two checks of memory use.
 const PIECE: u64 = 1_024;
 /// Old position of a block that is used for the first time.
 const COLD: u32 = u32::MAX;
 
-/// Counts re-use as references arrive.
+/// Counts reuse as references arrive.
 pub struct Reuse {
     options: ReuseOptions,
     block_bytes: u32,
     block_shift: u32,
     last_use: Table<u32>,
-    /// Number of blocks that fit the memory, and at which the sample is halved.
+    /// Number of blocks that fit the memory; above it, the sample is halved.
     memory_blocks: usize,
     blocks_max: usize,
     stack: Stack,
     sample: Sample,
     distances: Distances,
     references: u64,
-    /// For a later part of a trace: its blocks in order of their first use.
+    /// For a later part of a trace: its blocks, in order of first use.
     firsts: Option<Vec<u64>>,
 }
 
-/// Consecutive references that were also consecutive the last time: all have the same distance.
+/// Consecutive references that were also consecutive at their previous use, so all have the same distance.
 #[derive(Clone, Copy, Default)]
 struct Run {
-    /// Position of the first one, or [`COLD`].
+    /// Old position of the first reference, or [`COLD`].
     old: u32,
     uses: u32,
     group: Option<usize>,
 }
 
 impl Reuse {
-    /// Creates an empty count. `block_bytes` must be a power of two; [`super::Analysis::new`] checks it and the rate.
+    /// Creates an empty count. `block_bytes` must be a power of two; [`super::Analysis::new`] checks `block_bytes` and
+    /// the rate.
     pub fn new(options: ReuseOptions, block_bytes: u32) -> Reuse {
         let memory_blocks = Table::<u32>::blocks_within(options.memory_bytes);
         Reuse {
@@ -119,7 +121,7 @@ impl Reuse {
         }
     }
 
-    /// Creates the count of a later part of a trace.
+    /// Creates an empty count for a later part of a trace.
     pub fn later(options: ReuseOptions, block_bytes: u32) -> Reuse {
         Reuse { firsts: Some(Vec::new()), ..Reuse::new(options, block_bytes) }
     }
@@ -204,9 +206,9 @@ impl Reuse {
         self.blocks_max = if may_halve { SAMPLE_MAX.min(self.blocks_max) } else { self.memory_blocks };
     }
 
-    /// Appends a later part. A block that is used for the first time there, but was used here, has as its distance the
-    /// blocks used since then in both parts: those after it here that were not yet used there, and those that were. The
-    /// count remains exact while nothing is sampled.
+    /// Appends a later part. If the first use of a block in the later part follows a use here, the distance is the
+    /// number of other blocks used in between in either part: blocks used after it here and not yet in the later part,
+    /// plus blocks already used in the later part. The count remains exact while nothing is sampled out.
     pub fn merge(&mut self, mut later: Reuse) {
         while self.sample.is_more_than(later.sample) {
             self.halve();
@@ -235,7 +237,7 @@ impl Reuse {
         self.fit();
     }
 
-    /// All blocks by their last use.
+    /// Returns all blocks, ordered by last use.
     fn order(&self) -> Vec<u64> {
         let mut order: Vec<(u32, u64)> = self.last_use.iter().map(|(place, &position)| (position, place)).collect();
         order.sort_unstable();
@@ -255,7 +257,7 @@ impl Reuse {
         let distinct = self.last_use.len() as f64 / self.sample.rate();
         let curve = self.distances.finish(self.references, self.sample.rate());
         let mut sizes = std::mem::take(&mut self.options.cache_sizes);
-        // Eight per octave, up to the first that holds everything.
+        // Eight sizes per octave, up to the first that holds everything.
         sizes.extend(
             (0..)
                 .map(|step: i32| (f64::from(step) / 8.0).exp2().round())
@@ -278,7 +280,7 @@ impl Reuse {
     }
 }
 
-/// Serialised form, with the order of last uses in place of table and stack.
+/// Serialized form, which stores the order of last uses instead of the table and the stack.
 type Sent<O, F, D> = (O, u32, Vec<u64>, F, usize, Sample, D, u64);
 
 impl Serialize for Reuse {

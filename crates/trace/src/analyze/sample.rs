@@ -1,20 +1,20 @@
-//! [`Sample`]: spatial sampling (SHARDS: Waldspurger et al., FAST '15), stratified: exactly one of every 2^k
-//! neighbouring blocks.
+//! [`Sample`]: stratified spatial sampling that selects exactly one of every 2^k neighboring blocks (after SHARDS:
+//! Waldspurger et al., FAST '15).
 //!
-//! Addresses form the leaves of a binary tree, and a hash picks one child of each node; a block is sampled if it is
+//! Addresses are the leaves of a binary tree, and a hash picks one child of each node. A block is sampled if it is
 //! picked on every level up to k. A block picked up to level k + 1 is also picked up to level k, so a sample can be
-//! halved. Neighbours are accessed in similar ways: with one block per neighbourhood, the sample contains nearly the
-//! right number of each kind, while independent choice would be off by chance.
+//! halved. Neighbors have similar access patterns, so one block per neighborhood gives nearly the right number of
+//! blocks of each kind, while an independent choice has random errors.
 
 use serde::{Deserialize, Serialize};
 
 use super::table::mix;
 
-/// Number of groups of a sample, whose differences give its error.
+/// Number of groups in a sample; the differences between groups give the sampling error.
 pub(crate) const GROUPS: usize = 64;
 const LEVELS_MAX: u32 = 48;
 
-/// Which blocks are sampled.
+/// Selects the sampled blocks.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Sample {
     levels: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// All blocks, until the sample is halved; `salt` determines which half remains.
+    /// Creates a sample of all blocks; `salt` determines which half remains when the sample is halved.
     pub(crate) fn all(salt: u64) -> Sample {
         Sample { levels: 0, salt: mix(salt) }
     }
@@ -32,12 +32,12 @@ impl Sample {
         self.levels == 0
     }
 
-    /// Whether it is a superset of the other sample and larger.
+    /// Returns whether this sample is a strict superset of the other.
     pub(crate) fn is_more_than(self, other: Sample) -> bool {
         self.levels < other.levels
     }
 
-    /// Share of the blocks that are sampled.
+    /// Returns the share of blocks that are sampled.
     pub(crate) fn rate(self) -> f64 {
         f64::from(self.levels).exp2().recip()
     }
@@ -47,7 +47,7 @@ impl Sample {
         self.levels = (self.levels + 1).min(LEVELS_MAX);
     }
 
-    /// Whether this block is sampled.
+    /// Returns whether the block is sampled.
     #[inline]
     pub(crate) fn takes(self, place: u64) -> bool {
         let picked = |level: u32| {
@@ -58,7 +58,8 @@ impl Sample {
         (1..=self.levels).all(picked)
     }
 
-    /// Group of a block: neighbourhoods in turn, so that groups differ as little as neighbours do.
+    /// Returns the group of a block. Neighborhoods are assigned to groups in turn, so that groups differ as little as
+    /// neighbors do.
     #[inline]
     pub(crate) fn group(self, place: u64) -> usize {
         (place >> self.levels) as usize % GROUPS

@@ -1,4 +1,4 @@
-//! [`Sequence`]: how requests follow each other on a device: runs, streams, seeks.
+//! [`Sequence`]: how requests on a device follow each other: runs, streams and seeks.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,23 +8,23 @@ use super::mix::Sizes;
 use crate::meta::AddressSpace;
 use crate::record::Record;
 
-/// Number of concurrent streams that are followed per device.
+/// Number of concurrent streams tracked per device.
 pub const STREAMS: usize = 32;
 
-/// Runs of requests, each of which starts where an earlier one ended.
+/// Runs of requests, in which each request starts where an earlier one ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RunReport {
-    /// Share of requests that continue a run, of those that could.
+    /// Share of requests that continue a run, among those that could.
     pub share: Option<f64>,
-    /// Number of runs, of one request or more.
+    /// Number of runs, including runs of one request.
     pub runs: u64,
-    /// Mean requests of a run.
+    /// Mean number of requests in a run.
     pub mean_requests: Option<f64>,
-    /// Mean bytes of a run.
+    /// Mean number of bytes in a run.
     pub mean_bytes: Option<f64>,
-    /// Runs by number of requests.
+    /// Number of runs by number of requests.
     pub requests: Vec<Bin>,
-    /// Runs by bytes.
+    /// Number of runs by bytes.
     pub bytes: Vec<Bin>,
 }
 
@@ -33,22 +33,22 @@ pub struct RunReport {
 pub struct SequenceReport {
     /// Runs in which each request starts where the previous one ended.
     pub strict: RunReport,
-    /// Runs in which each request continues one of the last 32 streams, with others in between.
+    /// Runs in which each request continues one of the last 32 streams, possibly with other requests in between.
     pub streams: RunReport,
-    /// Mean number of streams with two requests or more among the last 32.
+    /// Mean number of streams with at least two requests among the last 32.
     pub mean_concurrent_streams: Option<f64>,
-    /// Largest number of such streams.
+    /// Maximum number of streams with at least two requests among the last 32.
     pub max_concurrent_streams: u64,
     /// Mean distance from the end of a request to the start of the next, in either direction, in bytes.
     pub mean_seek_bytes: Option<f64>,
-    /// Forward seeks by distance; those of 0 are sequential.
+    /// Forward seeks by distance in bytes; a distance of 0 is sequential.
     pub forward_seeks_bytes: Vec<Bin>,
-    /// Backward seeks by distance.
+    /// Backward seeks by distance in bytes.
     pub backward_seeks_bytes: Vec<Bin>,
 }
 
 impl SequenceReport {
-    /// Removes figures that are meaningless for offsets of this kind.
+    /// Removes figures that are meaningless in this address space.
     pub(crate) fn within(self, space: AddressSpace) -> SequenceReport {
         match space {
             AddressSpace::Device => self,
@@ -101,7 +101,7 @@ impl Runs {
     }
 }
 
-/// Not the number of an [`Opening`].
+/// Marks a stream without an [`Opening`].
 const NONE: u8 = u8::MAX;
 
 /// A run in progress.
@@ -110,7 +110,7 @@ struct Stream {
     end_bytes: u64,
     requests: u64,
     bytes: u64,
-    /// Number of the [`Opening`] with which it began, or [`NONE`].
+    /// Index of the [`Opening`] that began this stream, or [`NONE`].
     opening: u8,
 }
 
@@ -119,7 +119,7 @@ impl Stream {
         Stream { end_bytes: record.end_bytes(), requests: 1, bytes: u64::from(record.length_bytes), opening: NONE }
     }
 
-    /// Makes it the continuation of a run of an earlier part of the trace.
+    /// Prepends a run of an earlier part of the trace to this stream.
     fn continue_from(&mut self, earlier: &Stream) {
         self.requests += earlier.requests;
         self.bytes += earlier.bytes;
@@ -154,39 +154,39 @@ struct Counts {
 pub(crate) enum Placement {
     Sequential,
     Random,
-    /// Depends on an earlier part of the trace.
+    /// Undecided: depends on an earlier part of the trace.
     Open,
 }
 
-/// The first request of one of the first [`STREAMS`] streams of a later part: only these can continue a stream of an
-/// earlier part. Streams used here are more recent than all others, and the fate of the older ones does not affect
-/// them, so everything else is known without them.
+/// First request of one of the first [`STREAMS`] streams of a later part. Only these requests can continue a stream of
+/// an earlier part: once [`STREAMS`] streams have begun here, they have displaced all earlier ones. All other results
+/// are independent of the earlier part.
 #[derive(Clone, Serialize, Deserialize)]
 struct Opening {
     record: Record,
-    /// The stream when it ended, if it did.
+    /// The stream as it was when displaced, if it was.
     left: Option<Stream>,
 }
 
-/// A period with the same openings, of which the same streams had one request.
+/// A period in which the set of openings, and the set of their streams with one request, do not change.
 #[derive(Clone, Serialize, Deserialize)]
 struct Span {
     openings: u8,
     singles: u32,
     requests: u64,
-    /// Largest number of streams of two requests or more.
+    /// Maximum number of streams with at least two requests.
     long_max: u64,
 }
 
-/// Data at the start of a later part that depend on the part before.
+/// State at the start of a later part that cannot be evaluated without the part before.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Seam {
-    /// The run that began with the first request, once it is over.
+    /// Run that began with the first request, once it has ended.
     first_run: Option<Stream>,
     openings: Vec<Opening>,
-    /// Openings whose streams have one request.
+    /// Bit mask of the openings whose streams have one request.
     singles: u32,
-    /// At most 65: openings begin and end.
+    /// At most 65 periods, since each opening begins and ends once.
     spans: Vec<Span>,
 }
 
@@ -203,21 +203,21 @@ impl Seam {
     }
 }
 
-/// The requests of one device in order.
+/// Tracks the requests of one device in order.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Sequence {
     counts: Counts,
     last: Option<Stream>,
-    /// Most recently used first.
+    /// Streams, most recently used first.
     recent: Vec<Stream>,
-    /// Number of streams of two requests or more.
+    /// Number of streams with at least two requests.
     long: u64,
-    /// Open start, if this is a later part of a trace.
+    /// State that depends on the part before, if this is a later part of a trace.
     seam: Option<Box<Seam>>,
 }
 
 impl Sequence {
-    /// The sequence of a trace, or of a later part of one.
+    /// Creates an empty sequence for a trace or a later part of one.
     pub(crate) fn new(is_later: bool) -> Sequence {
         let seam = is_later.then(Box::default);
         Sequence { counts: Counts::default(), last: None, recent: Vec::new(), long: 0, seam }
@@ -303,8 +303,8 @@ impl Sequence {
         }
     }
 
-    /// Appends a later part of the same device. Requests for which that part did not know whether they continue a
-    /// stream are now counted in `sizes` and `spread`.
+    /// Appends a later part of the same device. Requests of the later part with an undecided [`Placement`] are now
+    /// counted in `sizes` and `spread`.
     pub(crate) fn merge(&mut self, later: Sequence, sizes: &mut Sizes, spread: &mut Spread) {
         let (Some(mut seam), Some(last)) = (later.seam, later.last) else { return };
         self.counts.merge(&later.counts);
@@ -352,7 +352,7 @@ impl Sequence {
         }
     }
 
-    /// Joins the current run here with the first of a later part.
+    /// Joins the current run with the first run of a later part.
     fn join_runs(&mut self, offset_bytes: u64, first_run: Option<Stream>, last: Stream) {
         let mut first = first_run.unwrap_or(last);
         if let Some(before) = self.last {
@@ -370,7 +370,7 @@ impl Sequence {
         }
     }
 
-    /// Ends current runs, and returns the report of one device.
+    /// Ends current runs and returns the report of one device.
     pub(crate) fn finish(&mut self) -> SequenceReport {
         if let Some(last) = self.last.take() {
             self.counts.strict.end(&last);
@@ -381,7 +381,7 @@ impl Sequence {
         self.counts.report()
     }
 
-    /// Report of all devices together, each of which is finished.
+    /// Returns the report of all devices together; each must be finished.
     pub(crate) fn together<'a>(devices: impl Iterator<Item = &'a Sequence>) -> SequenceReport {
         let mut all = Counts::default();
         devices.for_each(|device| all.merge(&device.counts));
@@ -390,7 +390,8 @@ impl Sequence {
 }
 
 impl Counts {
-    /// Adds the seek from the end of a request to the start of the next; returns whether that continues its run.
+    /// Adds the seek from the end of a request to the start of the next; returns whether the next request continues the
+    /// run.
     #[inline]
     fn seek(&mut self, end_bytes: u64, offset_bytes: u64) -> bool {
         let distance = offset_bytes.abs_diff(end_bytes);

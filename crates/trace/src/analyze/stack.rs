@@ -1,33 +1,34 @@
-//! [`Stack`]: the LRU stack as a bitmap over time, with a bit for the last use of each block and counts of later bits.
+//! [`Stack`]: an LRU stack stored as a bitmap over time. The bit at the last use of each block is set; the counters of
+//! each level speed up counting later bits.
 //!
-//! The stack distance of a block is the number of bits after its own. The axis is twice to four times as long as the
-//! number of blocks, so for a working set of 50,000 it has 16 KiB and stays in the first-level cache; when it is full,
-//! it is compacted. A Fenwick tree over the same axis needs 32 times the memory.
+//! The stack distance of a block is the number of set bits after its own. The bitmap has two to four times as many bits
+//! as there are blocks and is compacted when full. A working set of 50,000 blocks takes 16 KiB, which fits the L1
+//! cache. A Fenwick tree over the same axis would need 32 times the memory.
 
 const WORD_BITS: usize = 64;
-/// Words that are counted directly.
+/// Number of words per line, whose bits are counted directly.
 const LINE_WORDS: usize = 4;
 const LINE_BITS: usize = LINE_WORDS * WORD_BITS;
-/// Number of counts that a count of the next level sums.
+/// Number of counters that a counter of the next level sums.
 const FAN_OUT: usize = 16;
 const BITS_MIN: usize = 4_096;
 
-/// Last uses in order of time.
+/// Last uses of blocks, in order of time.
 pub(crate) struct Stack {
     words: Vec<u64>,
-    /// Number of bits in each line, then in each group of lines, and so on.
+    /// Number of set bits in each line, then in each group of lines, and so on.
     levels: Vec<Vec<u32>>,
     next: usize,
 }
 
-/// New positions of bits when the axis is compacted.
+/// New positions of bits after the bitmap is compacted.
 pub(crate) struct Moves {
     words: Vec<u64>,
     before: Vec<u32>,
 }
 
 impl Moves {
-    /// New position of the bit at `position`.
+    /// Returns the new position of the bit at `position`.
     #[inline]
     pub(crate) fn to(&self, position: u32) -> u32 {
         let (word, bit) = (position as usize / WORD_BITS, position as usize % WORD_BITS);
@@ -40,7 +41,7 @@ impl Stack {
         Stack::of(0, BITS_MIN)
     }
 
-    /// An axis of `bits`, of which the first `live` are set.
+    /// Creates a bitmap of `bits` bits with the first `live` bits set.
     fn of(live: usize, bits: usize) -> Stack {
         let mut words = vec![0; bits.div_ceil(LINE_BITS) * LINE_WORDS];
         let mut levels = Vec::new();
@@ -64,13 +65,13 @@ impl Stack {
         Stack { words, levels, next: live }
     }
 
-    /// Whether there is room for `uses` more.
+    /// Returns whether there is room for `uses` more bits.
     #[inline]
     pub(crate) fn has_room(&self, uses: usize) -> bool {
         self.next + uses <= self.words.len() * WORD_BITS
     }
 
-    /// Compacts the axis and makes room for `uses`; all positions must then be updated.
+    /// Compacts the bitmap and makes room for `uses` bits. The caller must then update all positions.
     pub(crate) fn compact(&mut self, uses: usize) -> Moves {
         let mut live = 0;
         let before: Vec<u32> = self
@@ -87,7 +88,7 @@ impl Stack {
         Moves { words: old.words, before }
     }
 
-    /// Position of the next use.
+    /// Returns the position of the next use.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
         self.next as u32
@@ -123,7 +124,7 @@ impl Stack {
         }
     }
 
-    /// Number of bits after `position`: other blocks used since.
+    /// Returns the number of set bits after `position`, which is the number of other blocks used since.
     #[inline]
     pub(crate) fn behind(&self, position: u32) -> u64 {
         let word = position as usize / WORD_BITS;

@@ -1,29 +1,29 @@
-//! [`Table`]: an open-addressing hash table of blocks that stores neighbours together.
+//! [`Table`]: an open-addressing hash table of blocks that stores neighboring blocks together.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Number of blocks whose keys are adjacent. With 32, blocks of longer requests are found 20 % faster than with 8,
-/// since lines are prefetched.
+/// Number of neighboring blocks whose keys are adjacent. With 32, blocks of longer requests are found 20 % faster than
+/// with 8, because cache lines are prefetched.
 const NEIGHBOURS: usize = 32;
 const SLOTS_MIN: usize = 1_024;
-/// Limit of the load factor, above which probes get long.
+/// Returns whether `len` entries are below the maximum load factor, above which probes get long.
 const fn fits(len: usize, slots: usize) -> bool {
     len <= slots / 8 * 5
 }
 
-/// Key of an empty slot: [`place`] never yields it.
+/// Key of an empty slot; [`place`] never returns it.
 const EMPTY: u64 = u64::MAX;
 
-/// Returns the `value`-th block of a device as one number.
+/// Returns a number that identifies block `value` of a device.
 ///
-/// Aligned neighbourhoods remain aligned neighbourhoods, and no two blocks of one device have the same number. Blocks
-/// of two devices collide with a probability of 2^-64 per pair.
+/// Aligned neighborhoods stay aligned, and no two blocks of one device get the same number. Two blocks of different
+/// devices collide with a probability of 2^-64.
 #[inline]
 pub(crate) fn place(device: u32, value: u64) -> u64 {
     (value ^ u64::from(device).wrapping_mul(0xd6e8_feb8_6659_fd93)).min(EMPTY - 1)
 }
 
-/// Mixes a number: every bit of the result depends on every bit.
+/// Hashes a number: every bit of the result depends on every bit of `value`.
 #[inline]
 pub(crate) fn mix(value: u64) -> u64 {
     let mut mixed = (value ^ value >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -31,7 +31,7 @@ pub(crate) fn mix(value: u64) -> u64 {
     mixed ^ mixed >> 33
 }
 
-/// A value for each of many blocks.
+/// A map from blocks to values.
 #[derive(Clone)]
 pub(crate) struct Table<E> {
     places: Vec<u64>,
@@ -48,9 +48,9 @@ impl<E: Copy + Default> Table<E> {
         Table { places: vec![EMPTY; slots], values: vec![E::default(); slots], len: 0 }
     }
 
-    /// Number of blocks for which the table stays within `memory_bytes`, including while it grows.
+    /// Returns the number of blocks for which the table stays within `memory_bytes`, even while it grows.
     pub(crate) fn blocks_within(memory_bytes: u64) -> usize {
-        // While growing, the table of half the size exists as well.
+        // While the table grows, the old table of half the size also exists.
         let bytes_per_slot = (size_of::<u64>() + size_of::<E>()) as u64 * 3 / 2;
         let slots = (memory_bytes / bytes_per_slot).clamp(SLOTS_MIN as u64, 1 << 30);
         (1usize << slots.ilog2()) / 8 * 5
@@ -60,7 +60,7 @@ impl<E: Copy + Default> Table<E> {
         self.len
     }
 
-    /// The value of a block, and whether it is new (and the default).
+    /// Returns the value of a block, and whether the block is new (with the default value).
     #[inline]
     pub(crate) fn entry(&mut self, place: u64) -> (&mut E, bool) {
         let (slot, is_new) = self.find(place);
@@ -70,7 +70,7 @@ impl<E: Copy + Default> Table<E> {
         self.insert(place, slot)
     }
 
-    /// The value of a block, if it exists.
+    /// Returns the value of a block, if present.
     #[inline]
     pub(crate) fn get(&self, place: u64) -> Option<&E> {
         let (slot, is_new) = self.find(place);
@@ -89,14 +89,14 @@ impl<E: Copy + Default> Table<E> {
         (&mut self.values[slot], true)
     }
 
-    /// The slot of `place`, or the empty one where it belongs.
+    /// Returns the slot of `place` and true, or the empty slot for inserting it and false.
     #[inline]
     fn find(&self, place: u64) -> (usize, bool) {
         let slots = self.places.len();
         let mut mixed = (place / NEIGHBOURS as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let group = (mixed >> (u64::BITS + NEIGHBOURS.ilog2() - slots.ilog2())) as usize;
-        // Rotated by the neighbourhood; otherwise blocks with equal alignment would use only a few slots.
+        // The lane is rotated by the neighborhood; otherwise blocks of equal alignment would use only a few slots.
         let lane = (place ^ mixed >> 8) as usize % NEIGHBOURS;
         let mut slot = group * NEIGHBOURS + lane;
         loop {
@@ -114,8 +114,8 @@ impl<E: Copy + Default> Table<E> {
         }
     }
 
-    /// Makes room for more blocks. Inserted in the order of another table, they would all go to one side of a smaller
-    /// table.
+    /// Makes room for `more` blocks. Without this, inserting in the order of another table would fill one side of a
+    /// smaller table first.
     pub(crate) fn make_room(&mut self, more: usize) {
         while !fits(self.len + more, self.places.len()) {
             self.grow();
@@ -124,7 +124,8 @@ impl<E: Copy + Default> Table<E> {
 
     /// Drops the blocks for which `keep` returns false.
     pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
-        // Copied aside instead of into a second table: two tables of the full size exceed the memory.
+        // Entries are copied to a list instead of a second table, because two tables of full size would exceed the
+        // memory.
         let mut kept = Vec::with_capacity(self.len);
         kept.extend(self.iter().filter(|(place, _)| keep(*place)).map(|(place, value)| (place, *value)));
         self.places.fill(EMPTY);
@@ -188,7 +189,7 @@ mod tests {
             let mut table = Table::<u32>::new();
             let mut map = HashMap::new();
             for (device, value, stride) in values {
-                // Strides of powers of two put all blocks into one lane.
+                // Power-of-two strides put all blocks into one lane.
                 let value = value << (stride * 8);
                 let (entry, is_new) = table.entry(place(device, value));
                 *entry += 1;

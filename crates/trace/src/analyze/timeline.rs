@@ -1,7 +1,7 @@
-//! [`Timeline`]: requests, response times, phases and blocks by bins of time.
+//! [`Timeline`]: requests, latency, phases and blocks by time bin.
 //!
-//! Bins are aligned to the trace's clock, not to its first arrival, and contain only whole numbers and sets: separately
-//! analysed parts of a trace add up to exactly the analysis of the whole, in any grouping.
+//! Bins are aligned to the trace's clock instead of its first arrival, and contain only integers and sets. Separately
+//! analysed parts of a trace therefore merge into exactly the analysis of the whole, in any grouping.
 
 use std::collections::BTreeMap;
 
@@ -14,40 +14,40 @@ use super::times::{Times, TimesReport};
 use super::touched::{BINS_MAX, SetByBin, TouchedBlocks};
 use crate::record::{NOT_RECORDED, Record};
 
-/// Largest number of reported bins: if there are more, two or five are merged.
+/// Maximum number of reported bins; above it, two or five bins are merged into one.
 const TOLD_MAX: usize = 200;
-/// Initial bin length.
+/// Initial bin length, in ns.
 const WIDTH_NS: u64 = 1_000;
-/// 32 years: no clock has a coarser resolution.
+/// Maximum bin length: 32 years, coarser than any clock's resolution.
 const WIDTH_NS_MAX: u64 = 1_000_000_000_000_000_000;
-/// Number of completions after the last arrival that are followed, by bin.
+/// Maximum number of bins with completions after the last arrival.
 const ENDS_MAX: usize = 1 << 20;
 
-/// Requests of one sort in a bin.
+/// Requests of one class of operation in a bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SortReport {
-    /// Number of requests that arrived.
+    /// Number of requests that arrived in the bin.
     pub requests: u64,
-    /// Sum of their lengths.
+    /// Total length of the requests.
     pub bytes: u64,
-    /// Response times of the requests that arrived; null if none is recorded.
+    /// Latency of the requests that arrived in the bin; null if none is recorded.
     pub response: Option<TimesReport>,
-    /// Bytes touched, in blocks; this and the rest are null if blocks were not requested.
+    /// Bytes of the blocks touched in the bin. This and the following fields are null if blocks were not requested.
     pub touched_bytes: Option<f64>,
-    /// Bytes that this sort touched until the end of the bin.
+    /// Bytes of the blocks touched by this class of operation up to the end of the bin.
     pub touched_so_far_bytes: Option<f64>,
-    /// Share of the references to blocks that this sort had already touched in the same bin.
+    /// Share of block references to a block that the same class of operation already touched in this bin.
     pub reused_in_bin: Option<f64>,
-    /// Share of the references to blocks that this sort had already touched at any time.
+    /// Share of block references to a block that the same class of operation already touched at any time.
     pub reused: Option<f64>,
 }
 
-/// A bin of time.
+/// A time bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineBin {
-    /// Start, relative to the first arrival.
+    /// Start of the bin, in ns after the first arrival.
     pub from_ns: u64,
-    /// End; the last bin ends with the last arrival.
+    /// End of the bin, in ns after the first arrival; the last bin ends with the last arrival.
     pub to_ns: u64,
     /// All requests.
     pub all: SortReport,
@@ -55,29 +55,30 @@ pub struct TimelineBin {
     pub read: SortReport,
     /// Writes.
     pub write: SortReport,
-    /// Mean queue depth; null if no response is recorded, or the trace ends within the bin.
+    /// Mean queue depth; null if no latency is recorded or the trace ends within the bin.
     pub mean_depth: Option<f64>,
     /// Times of arriving requests in each recorded phase, by btt's names.
     pub phases: BTreeMap<&'static str, TimesReport>,
 }
 
-/// Bins of time.
+/// A trace by time bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineReport {
-    /// Length of a bin: one, two or five times a power of ten. Bins begin at multiples of it on the trace's clock.
+    /// Bin length in ns: 1, 2 or 5 times a power of ten. Bins begin at multiples of this length on the trace's clock.
     pub bin_ns: u64,
     /// Block size in bytes; null if blocks were not requested.
     pub block_bytes: Option<u32>,
-    /// Share of the sampled blocks; 1 if working set and re-use are exact.
+    /// Share of blocks that are sampled; 1 if working set and reuse are exact.
     pub sampled_rate: Option<f64>,
-    /// Requests whose end was not followed for the depth, since 2^20 others end after the last arrival.
+    /// Number of requests whose completion is missing from the queue depth, because completions after the last arrival
+    /// fall in too many bins.
     pub not_followed: u64,
     /// All bins, including empty ones.
     pub bins: Vec<TimelineBin>,
 }
 
-/// Time in flight within a bin, as if nothing were in flight at its start; and the change of the number in flight by
-/// its end.
+/// Change of the number of requests in flight by the end of a bin, and the total time in flight within the bin relative
+/// to the number at its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct BinDepth {
     area_ns: i128,
@@ -90,7 +91,7 @@ impl BinDepth {
         self.more += other.more;
     }
 
-    /// As a part of a longer bin that continues for `rest_ns`.
+    /// Returns the contribution to a longer bin that continues for `rest_ns` after this one.
     fn with_rest(self, rest_ns: u64) -> BinDepth {
         BinDepth { area_ns: self.area_ns + i128::from(rest_ns) * i128::from(self.more), more: self.more }
     }
@@ -119,21 +120,21 @@ impl Bin {
     }
 }
 
-/// The bins of a trace, or of a part of it.
+/// The bins of a trace or of a part of it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Timeline {
     width_ns: u64,
-    /// Number of the first bin: its start on the trace's clock, divided by the width.
+    /// Number of the first bin: start on the trace's clock, divided by the width.
     first: u64,
     bins: Vec<Bin>,
-    /// Ends of flights after the last bin.
+    /// Completions after the last bin, by bin.
     ends: BTreeMap<u64, BinDepth>,
     not_followed: u64,
     blocks: Option<TouchedBlocks>,
 }
 
 impl Timeline {
-    /// Creates a timeline with blocks of that size, a power of two, or without blocks.
+    /// Creates an empty timeline with blocks of `block_bytes`, a power of two, or without blocks.
     pub(crate) fn new(block_bytes: Option<u32>) -> Timeline {
         Timeline {
             width_ns: WIDTH_NS,
@@ -145,7 +146,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a request that arrives at `at_ns`, not before the previous one.
+    /// Adds a request that arrives at `at_ns`, no earlier than the previous request.
     #[inline]
     pub(crate) fn add(&mut self, at_ns: u64, record: &Record) {
         let number = self.reach(at_ns);
@@ -168,7 +169,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the bin of a moment, after creating all bins up to it.
+    /// Creates all bins up to `at_ns` and returns the number of the bin at that time.
     #[inline]
     fn reach(&mut self, at_ns: u64) -> u64 {
         let mut number = at_ns / self.width_ns;
@@ -195,7 +196,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a request in flight from its arrival in the bin `number` until its completion.
+    /// Adds a request in flight from its arrival in bin `number` until its completion.
     #[inline]
     fn fly(&mut self, number: u64, at_ns: u64, completion_ns: u64) {
         let width_ns = self.width_ns;
@@ -206,7 +207,7 @@ impl Timeline {
             return;
         }
         let begun = BinDepth { area_ns: i128::from(width_ns - at_ns % width_ns), more: 1 };
-        // It counts as in flight for all of its last bin, since it was at the start.
+        // The change at the end of the bin counts from the completion on, so this bin loses the time after it.
         let ended = BinDepth { area_ns: i128::from(completion_ns % width_ns) - i128::from(width_ns), more: -1 };
         if last < end {
             flight.add(begun);
@@ -222,7 +223,7 @@ impl Timeline {
     /// Merges groups of `factor` bins.
     fn coarsen(&mut self, factor: u64) {
         let (width_ns, first) = (self.width_ns, self.first);
-        // Requests in flight at the end of a short bin remain so for the rest of the long one.
+        // Requests in flight at the end of a short bin remain in flight for the rest of the long bin.
         let with_rest = |number: u64, flight: BinDepth| flight.with_rest((factor - 1 - number % factor) * width_ns);
         let mut bins: Vec<Bin> = Vec::new();
         for (number, bin) in (first..).zip(std::mem::take(&mut self.bins)) {
@@ -245,7 +246,7 @@ impl Timeline {
         }
     }
 
-    /// Merges a part of the same trace with later requests.
+    /// Merges a later part of the same trace.
     #[must_use]
     pub(crate) fn merge(mut self, mut later: Timeline) -> Timeline {
         if self.bins.is_empty() || later.bins.is_empty() {
@@ -283,7 +284,7 @@ impl Timeline {
         self
     }
 
-    /// Returns bins no shorter than the clock's resolution. The trace lasts from `start_ns` for `duration_ns`.
+    /// Returns bins no shorter than the clock's resolution. The trace starts at `start_ns` and lasts for `duration_ns`.
     pub(crate) fn finish(mut self, start_ns: u64, duration_ns: u64, resolution_ns: u64) -> TimelineReport {
         while self.width_ns < resolution_ns.min(WIDTH_NS_MAX) {
             self.coarsen(10);
@@ -327,7 +328,7 @@ impl Timeline {
         }
     }
 
-    /// Report of some sorts together: of one, or of all.
+    /// Returns the report of one or all classes of operation.
     fn sort(&self, bin: &Bin, sorts: &[Sort], place: usize, set: Option<&SetByBin>) -> SortReport {
         let sum = |of: &[u64; Sort::ALL.len()]| sorts.iter().map(|sort| of[*sort as usize]).sum::<u64>();
         let mut times = Times::default();
@@ -370,7 +371,7 @@ mod tests {
     }
 
     prop_compose! {
-        /// In order of arrival, over spans of microseconds to days.
+        /// Generates requests in order of arrival, over spans of microseconds to days.
         fn requests()(
             given in prop::collection::vec(
                 (0u64..1_000, 0u64..60, 1u32..4, 0usize..6, prop::option::of(0u64..5_000)), 1..80),
@@ -449,7 +450,7 @@ mod tests {
 
     #[test]
     fn more_blocks_than_are_kept_are_estimated_and_still_add_up() {
-        // A block per millisecond, each touched twice, the second time a minute later.
+        // One block per millisecond; each is touched twice, the second time one minute later.
         let request =
             |ms: u64| Record::new(ms * 1_000_000, Operation::Read, (ms % 60_000 + ms / 120_000 * 60_000) * K, 512);
         let records: Vec<Record> = (0..480_000).map(request).collect();

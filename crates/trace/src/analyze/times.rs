@@ -1,41 +1,41 @@
-//! [`Times`]: a histogram of times with a fixed relative class width, small enough to have one per bin of a timeline.
+//! [`Times`]: a histogram of times with a fixed relative class width, small enough for one per timeline bin.
 
 use serde::{Deserialize, Serialize};
 
-/// Base-2 logarithm of the number of classes per octave: each is 1.6 % wide, and its middle within 0.8 % of its
-/// members.
+/// Base-2 logarithm of the number of classes per octave. Each class is 1.6 % wide, and its midpoint is within 0.8 % of
+/// all its values.
 const CLASS_BITS: u32 = 6;
 const CLASSES: u64 = 1 << CLASS_BITS;
 
-/// Summary of the times of a bin, a process or a phase.
+/// Summary of the times in a bin, process or phase.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TimesReport {
     /// Number of times.
     pub count: u64,
-    /// Their mean.
+    /// Mean time, in ns.
     pub mean_ns: f64,
-    /// Median; this and the other percentiles to 0.8 %.
+    /// Median, in ns; percentiles are accurate to 0.8 %.
     pub p50_ns: u64,
-    /// 95th percentile.
+    /// 95th percentile, in ns.
     pub p95_ns: u64,
-    /// 99th percentile.
+    /// 99th percentile, in ns.
     pub p99_ns: u64,
-    /// 99.9th percentile.
+    /// 99.9th percentile, in ns.
     pub p999_ns: u64,
-    /// Largest time.
+    /// Maximum time, in ns.
     pub max_ns: u64,
 }
 
 /// A class of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeClass {
-    /// Exclusive upper limit of the class.
+    /// Exclusive upper limit of the class, in ns.
     pub below_ns: u64,
     /// Number of times in the class.
     pub count: u64,
 }
 
-/// Counts of times by class. Whole numbers, so parts of a trace add up exactly to the whole.
+/// Counts of times by class. Counts are integers, so parts of a trace add up exactly to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Times {
     /// Class of the first count.
@@ -73,7 +73,7 @@ impl Times {
         self.counts.resize(self.counts.len().max(high + 1 - self.first), 0);
     }
 
-    /// Adds other times.
+    /// Adds the counts of another histogram.
     pub(crate) fn merge(&mut self, other: &Times) {
         if other.count == 0 {
             return;
@@ -86,7 +86,7 @@ impl Times {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Returns the summary; `None` without times.
+    /// Returns the summary; `None` if there are no times.
     pub(crate) fn report(&self) -> Option<TimesReport> {
         (self.count > 0).then(|| TimesReport {
             count: self.count,
@@ -99,7 +99,7 @@ impl Times {
         })
     }
 
-    /// The quantile `share`.
+    /// Returns the quantile `share`, in ns.
     fn at(&self, share: f64) -> u64 {
         let rank = ((self.count as f64 * share).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
@@ -111,14 +111,14 @@ impl Times {
         (least(class) + (least(class + 1) - least(class)) / 2).min(self.max_ns)
     }
 
-    /// The non-empty classes.
+    /// Returns the non-empty classes.
     pub(crate) fn classes(&self) -> Vec<TimeClass> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(place, &count)| TimeClass { below_ns: least(self.first + place + 1), count }).collect()
     }
 }
 
-/// The class of a time; below 2^6 each time is its own class.
+/// Returns the class of a time; below 2^6 ns, each time has its own class.
 #[inline]
 fn class(time_ns: u64) -> usize {
     let time_ns = time_ns.min(i64::MAX as u64);
@@ -129,7 +129,7 @@ fn class(time_ns: u64) -> usize {
     (u64::from(power - CLASS_BITS + 1) * CLASSES + (time_ns >> (power - CLASS_BITS) & (CLASSES - 1))) as usize
 }
 
-/// Lower limit of a class.
+/// Returns the lower limit of a class, in ns.
 fn least(class: usize) -> u64 {
     let (power, part) = (class as u64 / CLASSES, class as u64 % CLASSES);
     if power == 0 { part } else { (CLASSES + part) << (power - 1) }

@@ -1,7 +1,8 @@
 //! [`TouchedBlocks`]: which blocks are touched in which bins of a timeline.
 //!
-//! Up to a limit all blocks are kept, each with the bins in which it was touched; beyond it, a sample that is halved
-//! each time. The final choice of blocks depends only on the set of blocks, so parts add up exactly.
+//! Up to a limit, all blocks are kept, each with the bins in which it was touched. Above the limit, the blocks are
+//! sampled, and the sample is halved as often as needed. The final sample depends only on the set of blocks, so parts
+//! add up exactly.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +11,17 @@ use super::sample::Sample;
 use super::table::{Table, place};
 use crate::record::Record;
 
-/// Number of bins; beyond it, ten are merged into one.
+/// Maximum number of bins; above it, ten bins are merged into one.
 pub(super) const BINS_MAX: usize = 399;
-/// Number of kept blocks: with all their bins 12 MB. Totals of larger sets have a random error of 0.6 %.
+/// Maximum number of blocks kept; with all their bins they take 12 MB. Totals of larger sets have a random error of 0.6
+/// %.
 const BLOCKS_MAX: usize = 1 << 15;
 /// Number of touched blocks between two checks of the limit.
 const PIECE: u64 = 1_024;
 const WORDS: usize = 7;
 const _: () = assert!(BINS_MAX <= WORDS * u64::BITS as usize, "every bin has its bit");
 
-/// The bins in which a block was touched.
+/// Bitmap of the bins in which a block was touched.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Bins([u64; WORDS]);
 
@@ -47,21 +49,21 @@ impl Bins {
     }
 }
 
-/// By sort of request.
+/// Bins in which a block was touched, by class of operation.
 type Touched = [Bins; Sort::ALL.len()];
 
-/// Blocks touched in a bin.
+/// Number of blocks touched in a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct InBin {
-    /// Number of distinct blocks.
+    /// Number of distinct blocks in the bin.
     pub(super) in_bin: f64,
-    /// Number of blocks that no earlier bin has.
+    /// Number of distinct blocks that were not touched in an earlier bin.
     pub(super) new: f64,
     pub(super) in_bin_bytes: f64,
     pub(super) so_far_bytes: f64,
 }
 
-/// The reported sorts: each, and all together.
+/// Blocks touched per bin, for each class of operation and for all together.
 pub(super) struct SetByBin([Vec<InBin>; Sort::ALL.len() + 1]);
 
 impl SetByBin {
@@ -82,7 +84,7 @@ pub(super) struct TouchedBlocks {
 }
 
 impl TouchedBlocks {
-    /// `block_bytes` must be a power of two.
+    /// Creates an empty set; `block_bytes` must be a power of two.
     pub(super) fn new(block_bytes: u32) -> TouchedBlocks {
         TouchedBlocks { block_bytes, table: Table::new(), sample: Sample::all(0) }
     }
@@ -134,7 +136,7 @@ impl TouchedBlocks {
         }
     }
 
-    /// Merges another part; the bins of both are moved by an offset.
+    /// Merges another part. The bins here move by `mine` and those of the other part by `offset`.
     pub(super) fn merge(&mut self, later: TouchedBlocks, mine: usize, offset: usize) {
         if mine > 0 {
             self.regroup(|bin| bin + mine);
@@ -154,7 +156,7 @@ impl TouchedBlocks {
         self.thin();
     }
 
-    /// Blocks touched in each of `bins` bins.
+    /// Returns the number of blocks touched in each of `bins` bins.
     pub(super) fn by_bin(&self, bins: usize) -> SetByBin {
         let weight = self.sample.rate().recip();
         let mut sets = SetByBin(std::array::from_fn(|_| vec![InBin::default(); bins]));

@@ -1,4 +1,4 @@
-//! [`Volumes`]: figures of each device of a trace in one pass, for any number of devices, by which volumes are chosen.
+//! [`Volumes`]: figures for choosing volumes of a trace, collected for any number of devices in one pass.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::record::{Operation, Record};
 use crate::summary::Counts;
 
 const S: u64 = 1_000_000_000;
-/// Block size of footprints.
+/// Block size for footprints, in bytes.
 const BLOCK_BYTES: u64 = 4_096;
-/// Window of a working set: ten minutes, long enough for a cache to warm up.
+/// Window for the working set: 10 minutes, long enough for a cache to warm up.
 const WINDOW_NS: u64 = 600 * S;
-/// Memory for the table of blocks; beyond it, half of them represent all.
+/// Memory limit for the block table; above it, half of the blocks represent all.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// One device.
+/// Figures of one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VolumeReport {
-    /// Name in the trace.
+    /// Name of the device in the trace.
     pub volume: String,
     /// Number of requests.
     pub requests: u64,
@@ -27,27 +27,28 @@ pub struct VolumeReport {
     pub reads: u64,
     /// Number of writes.
     pub writes: u64,
-    /// Share of reads among reads and writes; null without any.
+    /// Reads as a share of reads and writes; null if there are none.
     pub read_share: Option<f64>,
-    /// Sum of lengths.
+    /// Total length of the requests.
     pub bytes: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// 4 KiB blocks touched by reads and writes, in bytes; an estimate if `sampled_rate` is below 1.
+    /// Total size of the 4 KiB blocks touched by reads and writes, in bytes; an estimate if `sampled_rate` is below 1.
     pub footprint_bytes: f64,
-    /// Blocks touched in ten minutes, in bytes, mean over the time of the trace; null if times are not recorded.
+    /// Total size of the blocks touched in 10 minutes, in bytes, averaged over the trace; null if times are not
+    /// recorded.
     pub working_set_bytes: Option<f64>,
-    /// End of the highest touched range; null if offsets are not those of a device.
+    /// End of the highest touched range, in bytes; null if offsets are not device offsets.
     pub end_bytes: Option<u64>,
-    /// Requests per second over the time of the trace; null if that is 0.
+    /// Requests per second over the duration of the trace; null if the duration is 0.
     pub requests_per_s: Option<f64>,
-    /// Largest number of requests in a second of the trace's clock; null if times are not recorded.
+    /// Maximum number of requests in one second of the trace's clock; null if times are not recorded.
     pub busiest_per_s: Option<u64>,
-    /// Mean response time; null if none is recorded.
+    /// Mean latency, in ns; null if none is recorded.
     pub mean_response_ns: Option<f64>,
-    /// Share of the blocks still sampled at the end.
+    /// Share of blocks still sampled at the end.
     pub sampled_rate: f64,
 }
 
@@ -57,7 +58,7 @@ struct Volume {
     second: u64,
     in_second: u64,
     busiest: u64,
-    /// Sampled blocks that were touched for the first time, and for the first time in their window.
+    /// Number of sampled blocks touched for the first time, and for the first time in their window.
     touched: f64,
     in_windows: f64,
 }
@@ -137,7 +138,7 @@ impl Volumes {
         }
     }
 
-    /// Halves the sample. The blocks in the table are counted again; counts of earlier windows are halved.
+    /// Halves the sample. The blocks in the table are recounted; counts of earlier windows are halved.
     #[cold]
     fn halve(&mut self) {
         self.sample.halve();
@@ -149,7 +150,7 @@ impl Volumes {
         }
     }
 
-    /// Returns the devices with requests, in the order of the trace's list in `meta`.
+    /// Returns the devices with requests, in the order of the trace's device list in `meta`.
     pub fn finish(&self, meta: &Meta) -> Vec<VolumeReport> {
         let is_timed = meta.clock != Clock::Order;
         let duration_ns = if is_timed { self.last_ns - self.first_ns.unwrap_or(self.last_ns) } else { 0 };
@@ -214,7 +215,7 @@ mod tests {
         let first = &found[0];
         assert_eq!((first.reads, first.writes, first.read_share), (2, 1, Some(2.0 / 3.0)));
         assert_eq!((first.bytes, first.read_bytes, first.written_bytes), (7 * 4_096, 6 * 4_096, 4_096));
-        // Four blocks in all; two in the first ten minutes, four in the second, none in the third.
+        // Four blocks in total: two in the first ten minutes, four in the second, none in the third.
         assert_eq!((first.footprint_bytes, first.working_set_bytes), (4.0 * 4_096.0, Some(2.0 * 4_096.0)));
         assert_eq!((first.busiest_per_s, first.end_bytes), (Some(2), Some(4 * 4_096)));
         assert_eq!(first.requests_per_s, Some(3.0 / 1_500.0));
