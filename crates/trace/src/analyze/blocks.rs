@@ -153,7 +153,7 @@ impl Growth {
         self.parts.iter_mut().for_each(|(_, blocks)| *blocks /= 2.0);
     }
 
-    /// Returns the number of sampled blocks at each point of growth, scaled so that the final number is `all`.
+    /// Returns the time and the number of sampled blocks at each point of growth, at most `all`.
     fn points(&self, all: f64) -> impl Iterator<Item = (u64, f64)> {
         let mut sum = 0.0;
         self.parts.iter().filter(|(_, blocks)| *blocks > 0.0).map(move |(at_ns, blocks)| {

@@ -153,7 +153,7 @@ impl Sizes {
         counts[record.operation as usize] += 1;
     }
 
-    /// Returns the index of the counts for a size, and adds `requests` to its total.
+    /// Returns the index of the counts for a size. If the size is rounded, adds `requests` to the rounded requests.
     fn place(&mut self, bytes: u32, requests: u64) -> usize {
         let counted = if self.is_rounded { rounded(bytes) } else { bytes };
         let place = self.places.get(&counted).copied();

@@ -207,7 +207,7 @@ impl Timeline {
             return;
         }
         let begun = BinDepth { area_ns: i128::from(width_ns - at_ns % width_ns), more: 1 };
-        // The change at the end of the bin counts from the completion on, so this bin loses the time after it.
+        // The request is in flight at the start of its last bin, so the time after its completion is subtracted.
         let ended = BinDepth { area_ns: i128::from(completion_ns % width_ns) - i128::from(width_ns), more: -1 };
         if last < end {
             flight.add(begun);

@@ -1,5 +1,5 @@
-//! [`CacheBefore`]: a cache in front of a system: which requests reach the system, and the resulting response times
-//! before the cache.
+//! [`CacheBefore`]: a cache in front of a system. Determines which requests reach the system and the latency of
+//! requests to the cache.
 
 use std::collections::VecDeque;
 
@@ -16,17 +16,17 @@ use crate::record::{Operation, Record};
 use crate::requests::note_of_places;
 use crate::stamps::Stamps;
 
-/// A request to the cache that is not answered yet.
+/// A request to the cache that is not complete yet.
 struct Front {
     is_write: bool,
-    /// Number of system requests that it waits for.
+    /// Number of system requests that this request waits for.
     waits_for: u32,
-    /// Longest response of the completed ones.
+    /// Maximum latency of its completed system requests, in ns.
     behind_ns: u64,
 }
 
-/// A cache of one policy and size in front of a system. The owner of the system takes requests from it, and reports
-/// their completions.
+/// A cache of one policy and size in front of a system. The owner of the system takes requests from the cache and
+/// reports their completions.
 pub struct CacheBefore {
     cell: Cell,
     ids: Ids,
@@ -35,19 +35,20 @@ pub struct CacheBefore {
     references: Vec<Reference>,
     device: Option<u32>,
     fronts: VecDeque<Front>,
-    /// Number of the first one.
+    /// Number of the first request in `fronts`.
     first_front: u64,
-    /// For each incomplete system request, in order of issue: the request that waits for it.
+    /// For each incomplete system request, in order of issue: the number of the cache request that waits for it, if
+    /// any.
     waiting: VecDeque<Option<u64>>,
     responses: Vec<(bool, u64)>,
     stamps: Stamps,
 }
 
 impl CacheBefore {
-    /// Creates an empty cache, whose hits take `hit_ns`.
+    /// Creates an empty cache whose hits take `hit_ns`.
     ///
     /// # Errors
-    /// When options are out of range.
+    /// Returns an error if an option is out of range.
     pub fn new(policy: CachePolicy, size: u64, options: &LabOptions, hit_ns: u64) -> Result<CacheBefore, TraceError> {
         options.check()?;
         let mut cell = Cell::online(policy, size, options);
@@ -67,10 +68,11 @@ impl CacheBefore {
         })
     }
 
-    /// Passes the transfers of requests to the cache, and adds the resulting system requests.
+    /// Sends the data transfers of requests to the cache and adds the resulting system requests.
     ///
     /// # Errors
-    /// When requests go to a second device, since there is only one system, or the trace has no times.
+    /// Returns an error if the requests use a second device, since there is only one system, or if times are not
+    /// recorded.
     pub fn pass_to_cache(
         &mut self,
         records: &[Record],
@@ -120,7 +122,7 @@ impl CacheBefore {
         Recorded { arrival_ns, completion_ns: None, request, pre_flush: false }
     }
 
-    /// Notes that the next system request, in order of issue, is complete after that time.
+    /// Records that the next incomplete system request, in order of issue, completed with this latency.
     pub fn completed(&mut self, response_ns: u64) {
         let Some(number) = self.waiting.pop_front().flatten() else { return };
         let front = &mut self.fronts[(number - self.first_front) as usize];
@@ -137,12 +139,12 @@ impl CacheBefore {
         }
     }
 
-    /// Notes on limits of these response times: a coarse clock, and offsets that name objects.
+    /// Returns notes on the limits of these latencies, such as a coarse clock or offsets that name objects.
     pub fn notes(&self, meta: &Meta) -> Vec<String> {
         self.stamps.note(meta).into_iter().chain(note_of_places(meta)).collect()
     }
 
-    /// Takes the response times since the last call, each with whether it is a write's.
+    /// Takes the latencies recorded since the last call: (whether the request is a write, latency in ns).
     pub fn responses(&mut self) -> std::vec::Drain<'_, (bool, u64)> {
         self.responses.drain(..)
     }

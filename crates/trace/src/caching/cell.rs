@@ -1,4 +1,4 @@
-//! [`Cell`]: one cache of the lab: a policy at a size, with its counts of reads and writes.
+//! [`Cell`]: one cache of the lab, with a policy, a size, and counts of reads and writes.
 
 use headstack_cache::{Belady, CachePolicy, List, Nodes, Policy, Replacement, Task};
 
@@ -7,18 +7,18 @@ use super::references::{Ids, Reference};
 use super::report::Counts;
 use crate::analyze::table::mix;
 
-/// A request to the system behind a cache: consecutive ids from one on.
+/// A request to the system behind a cache, for a range of consecutive ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BackRequest {
     pub id: u32,
     pub count: u32,
     pub length_bytes: u32,
     pub is_write: bool,
-    /// Whether no request waits for it.
+    /// Whether this is a destage, which no request waits for.
     pub is_destage: bool,
 }
 
-/// Dirty ids by age.
+/// Dirty ids, ordered by age.
 struct Dirty {
     nodes: Nodes,
     by_age: List,
@@ -36,18 +36,18 @@ pub(super) struct Ledger {
     unit: Unit,
     writes: Writes,
     admission: Admission,
-    /// Ids that were referenced before, one bit each; for admission on the second access.
+    /// Bitmap of ids that were referenced before, for admission on the second access.
     seen: Vec<u64>,
     misses: u64,
     dirty: Option<Dirty>,
     pub counts: Counts,
-    /// The read, and the write, of the system behind that the next reference may continue.
+    /// Whether the next reference may continue the current read, or the current write, of the system behind the cache.
     open: [bool; 2],
-    /// Individual requests to the system behind, if needed.
+    /// Requests to the system behind the cache, if they are collected.
     pub to_back: Option<Vec<BackRequest>>,
 }
 
-/// The key of an id for policies that count by hashing.
+/// Returns the key of an id for policies that count by hash.
 fn key(id: u32, seed: u64) -> u64 {
     u64::from(id) ^ seed << 32
 }
@@ -57,7 +57,7 @@ enum Rule {
     Belady(Box<Belady>),
 }
 
-/// A policy at a size.
+/// A cache with one policy and size.
 pub(super) struct Cell {
     rule: Rule,
     pub ledger: Ledger,
@@ -73,7 +73,7 @@ impl Cell {
         Cell { rule: Rule::Belady(Box::new(policy)), ledger: Ledger::new(capacity, options) }
     }
 
-    /// Processes references; the first one has the number `number`.
+    /// Processes references; `number` is the number of the first one.
     pub fn run(&mut self, references: &[Reference], number: usize, ids: &Ids) {
         let run = Run { ledger: &mut self.ledger, references, number, ids };
         match &mut self.rule {
@@ -132,7 +132,7 @@ impl Ledger {
         }
     }
 
-    /// Whether everything is admitted with equal weight, and writes go through.
+    /// Returns whether every reference is admitted with weight 1, and writes are write-through.
     fn is_plain(&self) -> bool {
         let unit_weights = matches!(self.unit, Unit::Blocks { .. } | Unit::Objects);
         unit_weights && self.writes == Writes::Through && self.admission == Admission::All && self.to_back.is_none()
@@ -158,7 +158,7 @@ impl Ledger {
                 }
                 policy.admit(id, 1, key(id, self.seed));
             }
-            // Requests are never split between batches.
+            // Batches never split a request, so no request continues from the previous batch.
             let begins = is_first || !before_missed;
             before_missed = !hit && !is_write;
             let bytes = u64::from(self.unit.bytes_of(length_bytes));
@@ -237,7 +237,7 @@ impl Ledger {
         fits && match self.admission {
             Admission::All => true,
             Admission::UpTo { length_bytes } => reference.length_bytes <= length_bytes,
-            // A fixed share of the numbers below 2^53 are less; which ones is the same in every cache.
+            // Admits a fixed share of misses, selected by a hash of the miss number, which is the same in every cache.
             Admission::Share { share } => {
                 (mix(self.misses ^ self.seed << 40) >> 11) as f64 / (1u64 << 53) as f64 > 1.0 - share
             }
@@ -253,7 +253,7 @@ impl Ledger {
         }
     }
 
-    /// Processes a write of a cached id: it becomes dirty.
+    /// Processes a write to a cached id and marks the id as dirty.
     fn write(&mut self, reference: &Reference, ids: &Ids) {
         let bytes = self.unit.bytes_of(reference.length_bytes);
         let weight = u64::from(self.unit.weight(reference.length_bytes));
@@ -270,7 +270,7 @@ impl Ledger {
         }
     }
 
-    /// Destages a dirty id with dirty neighbours. They stay in the cache.
+    /// Destages a dirty id together with dirty neighbors. All of them stay in the cache.
     fn destage(&mut self, id: u32, ids: &Ids) {
         let Some(dirty) = &mut self.dirty else { return };
         let mut run = std::collections::VecDeque::from([id]);
@@ -301,7 +301,7 @@ impl Ledger {
         }
     }
 
-    /// Reads from the back end, or writes to it; together with the previous reference if that did so too.
+    /// Sends the reference to the system behind the cache, as a continuation of the previous request if possible.
     fn pass_on(&mut self, reference: &Reference) {
         let kind = usize::from(reference.is_write);
         let continues = std::mem::replace(&mut self.open[kind], true);

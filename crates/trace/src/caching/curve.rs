@@ -1,32 +1,32 @@
-//! LRU at all sizes at once, if every reference is admitted: a reference hits in each cache that is larger than its
-//! stack distance (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
-//! Journal 9(2), 1970).
+//! LRU at all sizes at once, if every reference is admitted: a reference hits in each cache larger than its stack
+//! distance (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal
+//! 9(2), 1970).
 
 use super::options::Unit;
 use super::references::Reference;
 use super::report::{Counts, Traffic};
 use crate::analyze::stack::Stack;
 
-/// Last use of an id that was not used yet.
+/// Last use of an id that has not been used yet.
 const COLD: u32 = u32::MAX;
-/// References between two checks of the stack's room.
+/// Number of references between two checks for room in the stack.
 const PIECE: usize = 1_024;
 
-/// Number of references by distance.
+/// Number of references by stack distance.
 #[derive(Clone, Default)]
 struct Distances {
-    /// By distance; for reads, and for writes.
+    /// Number of references at each distance, for reads and for writes.
     counts: [Vec<u64>; 2],
     cold: [u64; 2],
-    /// Bytes of reads by distance, and of those that always miss, if references differ in length.
+    /// Bytes of reads at each distance, and bytes of reads that always miss; used if references differ in length.
     read_bytes: Vec<u64>,
     cold_bytes: u64,
-    /// Reads from the back end, as differences between consecutive cache sizes. Neighbours that miss together count as
-    /// one.
+    /// Reads from the system behind the cache, as differences between consecutive cache sizes. Neighboring blocks that
+    /// miss together count as one read.
     more_reads: Vec<i64>,
 }
 
-/// Consecutive references that were also consecutive the last time: all have the same distance.
+/// Consecutive references that were also consecutive at their previous use, so all have the same distance.
 #[derive(Clone, Copy)]
 struct Run {
     old: u32,
@@ -98,7 +98,7 @@ impl Curve {
             self.distances.cold_bytes += u64::from(run.length_bytes) * u64::from(!run.is_write);
             self.begin_to_miss(run, u64::MAX);
         } else {
-            // A hit in each cache of more blocks than were used since.
+            // The reference hits in every cache with room for the blocks used since its last use and the block itself.
             let needs = self.stack.behind(run.old) + 1;
             let counts = &mut self.distances.counts[kind];
             if counts.len() <= needs as usize {
@@ -118,7 +118,8 @@ impl Curve {
         self.stack.push(run.uses as usize);
     }
 
-    /// Counts a read that misses in caches smaller than `needs`, where the previous reference missed below `before`.
+    /// Counts a read that misses in caches smaller than `needs`. The previous reference missed in caches smaller than
+    /// `before`.
     #[inline]
     fn begin_to_miss(&mut self, run: Run, needs: u64) {
         let before = std::mem::replace(&mut self.before, needs);
@@ -140,7 +141,7 @@ impl Curve {
         more[size as usize] += by;
     }
 
-    /// Counts of caches of these sizes, in blocks or objects.
+    /// Returns the counts for caches of these sizes, in blocks or objects.
     pub fn counts(&self, sizes: &[u64]) -> Vec<Counts> {
         let Distances { counts, cold, read_bytes, cold_bytes, more_reads } = &self.distances;
         let counts = counts.each_ref().map(|counts| sums(counts));
@@ -170,7 +171,7 @@ impl Curve {
     }
 }
 
-/// Cumulative sums.
+/// Returns cumulative sums.
 fn sums(counts: &[u64]) -> Vec<u64> {
     let mut sum = 0;
     let add = |count: &u64| {
@@ -180,7 +181,7 @@ fn sums(counts: &[u64]) -> Vec<u64> {
     counts.iter().map(add).collect()
 }
 
-/// The sum at a size; the last one beyond.
+/// Returns the sum at a size; sizes past the end get the last sum.
 fn at(sums: &[u64], size: u64) -> u64 {
     usize::try_from(size).ok().and_then(|size| sums.get(size)).or(sums.last()).copied().unwrap_or(0)
 }

@@ -1,10 +1,10 @@
 //! The cache lab ([`Lab`]): evaluates caches of many policies and sizes on a trace in one pass.
 //!
-//! Every reference is mapped to a small number once, for all caches. LRU at all sizes is one count of stack distances;
-//! Belady's policy needs all references and runs at the end; of the others each cache runs separately, batch by batch.
-//! A sample contains one in 2^k blocks, with caches scaled down accordingly (Waldspurger, Saemundsson, Ahmad and Park,
-//! "Cache modeling and optimization using miniature simulations", USENIX ATC 2017); several independent ones give the
-//! error.
+//! Every reference is mapped to a small integer id once, for all caches. One count of stack distances covers LRU at all
+//! sizes. Belady's policy needs all references and runs at the end. Caches with other policies run separately, batch by
+//! batch. A sample contains one in 2^k blocks, and its caches are scaled down accordingly (Waldspurger, Saemundsson,
+//! Ahmad and Park, "Cache modeling and optimization using miniature simulations", USENIX ATC 2017). Several independent
+//! samples give the error.
 
 mod behind;
 mod cell;
@@ -31,28 +31,29 @@ use curve::Curve;
 use references::{ID_BYTES, Ids, Reference};
 use report::Counts;
 
-/// Memory of a policy per id: most have one node of 16 bytes, LIRS two, W-TinyLFU a key in addition.
+/// Memory of a policy per id, in bytes. Most policies have one node of 16 bytes, LIRS has two, and W-TinyLFU also has a
+/// key.
 const NODE_BYTES: u64 = 32;
-/// Upper limit of W-TinyLFU's counters per held id in bytes: two for each of 14.4, and they double.
+/// Upper limit of W-TinyLFU's counters per cached id, in bytes: two per 14.4 bytes, doubled when they grow.
 const COUNTERS_BYTES: u64 = 58;
-/// Memory of Belady's policy per reference at its end: the reference, its id, and its next use.
+/// Memory of Belady's policy per reference when it runs, in bytes: the reference, its id, and its next use.
 const FUTURE_BYTES: u64 = 12 + 4 + 4;
 
-/// Caches of one sample, or of all references.
+/// The caches of one sample, or of all references.
 struct Lane {
     ids: Ids,
     references: Vec<Reference>,
-    /// Policies by sizes; empty if a curve or Belady's policy replaces them.
+    /// Caches by policy and size; empty if a curve or Belady's policy replaces them.
     cells: Vec<Vec<Cell>>,
     curve: Option<Curve>,
     /// All references so far, if Belady's policy is requested.
     past: Vec<Reference>,
-    /// References of reads, and of writes, sampled or not.
+    /// Number of references of reads, and of writes, sampled or not.
     referred: [u64; 2],
     seen: usize,
 }
 
-/// Caches that process a trace.
+/// A set of caches that process a trace.
 pub struct Lab {
     options: LabOptions,
     lanes: Vec<Lane>,
@@ -63,7 +64,7 @@ impl Lab {
     /// Creates empty caches.
     ///
     /// # Errors
-    /// When options are out of range.
+    /// Returns an error if an option is out of range.
     pub fn new(options: LabOptions) -> Result<Lab, TraceError> {
         options.check()?;
         let samples = if options.rate < 1.0 { options.samples } else { 1 };
@@ -76,7 +77,8 @@ impl Lab {
     /// Adds the next requests, in order of arrival.
     ///
     /// # Errors
-    /// When the memory does not suffice for the blocks, or the references for Belady's policy.
+    /// Returns an error if the memory limit is too low for the blocks, or for the references that Belady's policy
+    /// needs.
     pub fn add(&mut self, records: &[Record]) -> Result<(), TraceError> {
         self.lanes.par_iter_mut().for_each(|lane| lane.add(records, &self.options));
         self.requests += records.iter().filter(|record| transfers(record.operation)).count() as u64;
@@ -98,7 +100,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Returns the results of the caches.
+    /// Returns the results of all caches.
     pub fn finish(mut self) -> LabReport {
         let options = &self.options;
         let by_lane: Vec<Vec<Counts>> = self.lanes.par_iter_mut().map(|lane| lane.finish(options)).collect();
@@ -204,7 +206,7 @@ impl Lane {
                     counts.par_extend(sizes.par_iter().map(one));
                 }
                 LabPolicy::Online(_) if cells.is_empty() => {
-                    let curve = self.curve.as_ref().expect("LRU alone has no cells");
+                    let curve = self.curve.as_ref().expect("a lane without cells has a curve");
                     counts.extend(curve.counts(&sizes));
                 }
                 LabPolicy::Online(_) => counts.extend(cells.iter().map(|cell| cell.ledger.counts)),
@@ -214,13 +216,13 @@ impl Lane {
     }
 }
 
-/// Whether all sizes of LRU follow from distances: everything is admitted with equal weight.
+/// Returns whether stack distances give the results of LRU at all sizes: every reference is admitted with weight 1.
 fn is_one_pass(options: &LabOptions) -> bool {
     let weigh_alike = matches!(options.unit, Unit::Blocks { .. } | Unit::Objects);
     weigh_alike && options.writes == Writes::Through && options.admission == Admission::All
 }
 
-/// Size of a cache scaled to a sample.
+/// Returns the size of a cache scaled to a sample.
 fn scaled(size: u64, rate: f64) -> u64 {
     ((size as f64 * rate).round() as u64).max(1)
 }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Place, TraceError};
 
-/// A policy of the lab: a real one, or Belady's, which knows the future.
+/// A policy of the lab: an online policy, or Belady's, which knows the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PolicyName", into = "PolicyName")]
 pub enum LabPolicy {
-    /// A policy for real caches.
+    /// A policy that can run in a real cache.
     Online(CachePolicy),
-    /// Evicts the entry with the latest next use.
+    /// Belady's policy: evicts the entry with the latest next use.
     Belady,
 }
 
@@ -46,23 +46,23 @@ impl From<LabPolicy> for PolicyName {
     }
 }
 
-/// The entries of a cache, and the unit of its size.
+/// What a cache holds, and the unit of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Unit {
-    /// Blocks of `bytes`, a power of two; a request refers to its blocks in address order.
+    /// Blocks of `bytes`, a power of two. A request references its blocks in address order.
     Blocks {
-        /// Size of a block.
+        /// Block size, in bytes.
         bytes: u32,
     },
-    /// Whole requests, identified by device and first byte, of any length; the size is their number.
+    /// Whole requests of any length, identified by device and first byte. The size is the number of objects.
     Objects,
-    /// Whole requests; the size is their bytes. An object has the length of the request that brought it in.
+    /// Whole requests; the size is in bytes. An object has the length of the request that admitted it.
     ObjectBytes,
 }
 
 impl Unit {
-    /// Whether requests are objects.
+    /// Returns whether requests are objects.
     pub(super) fn is_object(self) -> bool {
         match self {
             Unit::Blocks { .. } => false,
@@ -70,7 +70,7 @@ impl Unit {
         }
     }
 
-    /// Bytes that a reference of a request of that length moves.
+    /// Returns the number of bytes that a reference moves, for a request of this length.
     #[inline]
     pub(super) fn bytes_of(self, length_bytes: u32) -> u32 {
         match self {
@@ -79,7 +79,7 @@ impl Unit {
         }
     }
 
-    /// Space that it takes in the cache.
+    /// Returns the space that a reference takes in the cache, in units of the cache size.
     #[inline]
     pub(super) fn weight(self, length_bytes: u32) -> u32 {
         match self {
@@ -93,13 +93,13 @@ impl Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writes {
-    /// Admitted, and written to the back end at once.
+    /// Write-through: admits writes and writes them to the system behind the cache at once.
     Through,
-    /// Admitted, and written to the back end on eviction, or if too much is dirty.
+    /// Write-back: admits writes and writes them to the system behind the cache on eviction or if too much is dirty.
     Back,
-    /// Written to the back end. Cached data are updated and used; nothing is admitted.
+    /// Write-around: writes to the system behind the cache. Updates and uses cached data, but admits nothing.
     Around,
-    /// Written to the back end, and invalidated in the cache.
+    /// Read-only cache: writes to the system behind the cache and invalidates cached data.
     ReadOnly,
 }
 
@@ -107,18 +107,18 @@ pub enum Writes {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Admission {
-    /// Everything.
+    /// Admits every miss.
     All,
-    /// On the second miss.
+    /// Admits an entry on its second miss.
     Second,
-    /// Requests up to this length.
+    /// Admits requests up to a length.
     UpTo {
-        /// The length.
+        /// Maximum length, in bytes.
         length_bytes: u32,
     },
-    /// A random share.
+    /// Admits a random share of entries.
     Share {
-        /// From 0 to 1.
+        /// Share to admit, from 0 to 1.
         share: f64,
     },
 }
@@ -127,27 +127,27 @@ pub enum Admission {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabOptions {
-    /// Policies.
+    /// Cache policies.
     pub policies: Vec<LabPolicy>,
-    /// Sizes of caches: blocks, objects or bytes of objects, above 0.
+    /// Cache sizes in blocks, objects or bytes of objects; above 0.
     pub sizes: Vec<u64>,
     /// Unit of the caches.
     pub unit: Unit,
     /// Write policy.
     pub writes: Writes,
-    /// Largest share of a cache that may be dirty, from 0 to 1, for write-back.
+    /// Maximum dirty share of a write-back cache, from 0 to 1.
     pub dirty_share: f64,
-    /// Largest number of bytes that are destaged at once.
+    /// Maximum number of bytes destaged at once.
     pub destage_bytes: u32,
     /// Admission policy.
     pub admission: Admission,
-    /// Smallest share of the blocks or objects in a sample, above 0 and up to 1: rounded up to a power of 1/2.
+    /// Minimum share of blocks or objects in a sample, above 0 and up to 1; rounded up to a power of 1/2.
     pub rate: f64,
     /// Number of independent samples, at least 2 if the rate is below 1.
     pub samples: u32,
     /// Seed of the samples.
     pub seed: u64,
-    /// Memory for ids, policies and, for Belady's, references.
+    /// Memory limit for ids, policies and the references for Belady's policy, in bytes.
     pub memory_bytes: u64,
 }
 

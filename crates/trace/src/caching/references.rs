@@ -1,4 +1,4 @@
-//! Maps requests to references: blocks or objects as small numbers, in order.
+//! Maps requests to references: blocks or objects as small integer ids, in order.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::analyze::sample::Sample;
 use crate::analyze::table::place;
 use crate::record::{Operation, Record};
 
-/// Objects are sampled by sector, since offsets are multiples of it.
+/// Objects are sampled by sector, since their offsets are multiples of the sector size.
 const SECTOR_SHIFT: u32 = 9;
 
-/// A use of a block or an object.
+/// One use of a block or object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
     pub id: u32,
-    /// Length of the request.
+    /// Length of the request, in bytes.
     pub length_bytes: u32,
     pub is_write: bool,
-    /// Whether it is the first of its request.
+    /// Whether this is the first reference of its request.
     pub is_first: bool,
 }
 
-/// Ids of everything used so far. A sample only knows its own.
+/// Ids of all blocks or objects used so far; in a sample, only of those sampled.
 pub(super) struct Ids {
     unit: Unit,
     sample: Sample,
@@ -31,7 +31,7 @@ pub(super) struct Ids {
     places: Vec<(u32, u64)>,
 }
 
-/// Memory per id: its address, and an entry of a table that is half full.
+/// Memory per id, in bytes: its address and an entry of a half-full table.
 pub(super) const ID_BYTES: u64 = 16 + 2 * 25;
 
 impl Ids {
@@ -48,12 +48,12 @@ impl Ids {
         self.sample.rate()
     }
 
-    /// Device, and number of the block or first byte of the object.
+    /// Returns the device, and the block number or first byte of the object.
     pub fn place(&self, id: u32) -> (u32, u64) {
         self.places[id as usize]
     }
 
-    /// The id of an address, if it has one.
+    /// Returns the id of an address, if it has one.
     #[inline]
     pub fn find(&self, device: u32, value: u64) -> Option<u32> {
         self.by_place.get(&(device, value)).copied()
@@ -61,7 +61,7 @@ impl Ids {
 
     #[inline]
     fn id(&mut self, device: u32, value: u64, last: u32) -> u32 {
-        // Neighbours that were new together have consecutive ids, and are mostly used together again.
+        // Neighboring blocks that were new together have consecutive ids and are mostly used together again.
         if let Some(&after) = self.places.get(last as usize + 1)
             && after == (device, value)
         {
@@ -75,7 +75,7 @@ impl Ids {
         id
     }
 
-    /// Adds the references of requests that transfer data; returns the number of references of reads and of writes,
+    /// Adds the references of requests that transfer data. Returns the number of references of reads and of writes,
     /// sampled or not. An unknown operation counts as a read.
     pub fn refer(&mut self, records: &[Record], references: &mut Vec<Reference>) -> [u64; 2] {
         let (mut counts, mut last) = ([0; 2], 0);

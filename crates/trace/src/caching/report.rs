@@ -13,7 +13,7 @@ pub(super) struct Traffic {
     pub write_bytes: u64,
 }
 
-/// Counters of one cache; reads first, then writes.
+/// Counters of one cache: index 0 for reads, 1 for writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub references: [u64; 2],
@@ -23,40 +23,41 @@ pub(super) struct Counts {
     pub dirty_bytes: u64,
 }
 
-/// A share, with a band if it is estimated.
+/// A share, with a confidence band if it is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
     /// Value from 0 to 1.
     pub value: f64,
-    /// Lower end of the 95 % band; null if the count is exact.
+    /// Lower end of the 95 % confidence band; null if the count is exact.
     pub low: Option<f64>,
-    /// Upper end of the 95 % band; null if the count is exact.
+    /// Upper end of the 95 % confidence band; null if the count is exact.
     pub high: Option<f64>,
 }
 
-/// One policy at one size.
+/// Result of one policy at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CacheReport {
     /// Name of the policy.
     pub policy: String,
-    /// Size in blocks, objects or bytes of objects, as requested.
+    /// Cache size in blocks, objects or bytes of objects, as requested.
     pub cache: u64,
-    /// Size in bytes; null if objects are counted.
+    /// Cache size in bytes; null if objects are counted.
     pub cache_bytes: Option<u64>,
     /// Miss ratio of all references.
     pub miss_ratio: Share,
-    /// Miss ratio of reads; null without reads.
+    /// Miss ratio of reads; null if there are no reads.
     pub read_miss_ratio: Option<Share>,
-    /// Miss ratio of writes; null without writes.
+    /// Miss ratio of writes; null if there are no writes.
     pub write_miss_ratio: Option<Share>,
-    /// Reads of the system behind, where neighbours that miss together count as one; null if a sample separates
-    /// neighbours.
+    /// Number of reads from the system behind the cache, where neighboring blocks that miss together count as one read;
+    /// null if a sample separates neighbors.
     pub back_reads: Option<u64>,
-    /// Bytes read from the system behind.
+    /// Bytes read from the system behind the cache.
     pub back_read_bytes: f64,
-    /// Writes to the system behind, by write-through and destages; null as for reads.
+    /// Number of writes to the system behind the cache, from write-through and destages; null if a sample separates
+    /// neighbors.
     pub back_writes: Option<u64>,
-    /// Bytes written to the system behind.
+    /// Bytes written to the system behind the cache.
     pub back_write_bytes: f64,
     /// Dirty bytes at the end.
     pub dirty_bytes: f64,
@@ -65,38 +66,39 @@ pub struct CacheReport {
 /// Results of all caches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LabReport {
-    /// Unit of sizes: `blocks`, `objects` or `bytes` of objects.
+    /// Unit of cache sizes: `blocks`, `objects` or `bytes` of objects.
     pub unit: String,
     /// Block size in bytes; null if requests are objects.
     pub block_bytes: Option<u32>,
-    /// References of reads, and of writes.
+    /// Number of references of reads, and of writes.
     pub references: [u64; 2],
-    /// Number of counted requests, which transfer data.
+    /// Number of counted requests (those that transfer data).
     pub requests: u64,
     /// Number of distinct blocks or objects; an estimate if `sampled_rate` is below 1.
     pub distinct: f64,
-    /// Share of the blocks or objects in each sample; 1 if the count is exact.
+    /// Share of blocks or objects in each sample; 1 if the count is exact.
     pub sampled_rate: f64,
     /// Number of independent samples; 1 if the count is exact.
     pub samples: u32,
-    /// Policies in the requested order, each at the sizes in the requested order.
+    /// Results by policy and then by size, in the requested order.
     pub caches: Vec<CacheReport>,
 }
 
-/// Factor by which bands are wider than those of a normal distribution: a hot block inside or outside of a sample skews
-/// figures, and small caches of a sample miss a little more than they should. Without it, 85 % of the figures of a
-/// trace with popular blocks were in their 95 % bands.
+/// Factor by which bands are wider than those of a normal distribution. A hot block that is or is not in a sample skews
+/// the figures, and small caches of a sample miss slightly too often. Without this factor, 85 % of the figures of a
+/// trace with popular blocks were within their 95 % bands.
 const WIDER: f64 = 2.0;
-/// Additional width to each side: the bias of small caches does not decrease when samples agree. Without it, 92 % of
-/// the figures of a real trace were in their bands, which were 0.005 wide.
+/// Additional width on each side of a band. The bias of small caches does not decrease when samples agree. Without this
+/// width, 92 % of the figures of a real trace were within their bands, which were 0.005 wide.
 const BIAS: f64 = 0.002;
-/// Student's t for a 95 % band, by degrees of freedom from 1 on; beyond, the normal value is less than 5 % smaller.
+/// Student's t for a 95 % confidence band, by degrees of freedom starting at 1; past the end, the normal value is less
+/// than 5 % smaller.
 const T: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Returns the result of one cache from its samples, or from the only count.
+/// Returns the result of one cache from its samples, or from its only count.
 pub(super) fn summarise(
     policy: LabPolicy,
     size: u64,
@@ -106,8 +108,8 @@ pub(super) fn summarise(
     lanes: &[Counts],
 ) -> CacheReport {
     let is_exact = lanes.len() == 1;
-    // Misses divided by the expected references of a sample of this rate, not by the actual ones: nearly all references
-    // to a hot block, which may be in or out, are hits.
+    // Misses are divided by the expected number of references in a sample of this rate, not the actual number: nearly
+    // all references to a hot block, which may or may not be in the sample, are hits.
     let misses = |counts: &Counts, kind: usize| (counts.references[kind] - counts.hits[kind]) as f64;
     let share = |kinds: &[usize]| {
         let all = kinds.iter().map(|&kind| referred[kind]).sum::<u64>() as f64;
@@ -120,7 +122,7 @@ pub(super) fn summarise(
     CacheReport {
         policy: match serde_json::to_value(policy) {
             Ok(serde_json::Value::String(name)) => name,
-            other => unreachable!("policies have names: {other:?}"),
+            other => unreachable!("every policy serializes to a name: {other:?}"),
         },
         cache: size,
         cache_bytes: match options.unit {

@@ -1,4 +1,5 @@
-//! [`Claim`]: ownership of a capture: the changes made to the kernel, and cleanup after killed processes.
+//! [`Claim`]: ownership of a capture and the changes it made to the kernel, so that they can be undone after a process
+//! is killed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,22 +9,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::control::{Folder, failed, refused};
 use crate::error::TraceError;
 
-/// File with the owner of the kernel's block tracer and the previous values of its control files: the owner, then `PATH
-/// VALUE` lines.
+/// File with the owner of the kernel's block tracer on the first line, then `PATH VALUE` lines with the previous values
+/// of control files.
 const CLAIM: &str = "/run/headstack-capture";
-/// Prefix of the names of our instances; the owner follows.
+/// Name prefix of headstack's tracing instances; the owner follows.
 const INSTANCE: &str = "headstack-";
 
-/// A process, distinguished from a later one with the same ID by its start time.
+/// A process, distinguished from a later process with the same ID by its start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pid: u32,
-    /// In clock ticks since boot.
+    /// Start time of the process, in clock ticks since boot.
     started: u64,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns the current process.
     pub(super) fn this() -> Result<Owner, TraceError> {
         let pid = std::process::id();
         let started = started(pid).ok_or_else(|| failed(format!("/proc/{pid}/stat cannot be read")))?;
@@ -34,46 +35,46 @@ impl Owner {
         started(self.pid) == Some(self.started)
     }
 
-    /// Returns a name for an instance of this owner, a different one at each call.
+    /// Returns a new, unique name for a tracing instance of this owner.
     pub(super) fn instance(self) -> String {
         format!("{INSTANCE}{}-{}-{}", self.pid, self.started, next_number())
     }
 
-    /// The owner of an instance, if it is ours.
+    /// Returns the owner of an instance, if headstack created the instance.
     fn from_instance(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix(INSTANCE)?.split('-');
         Some(Owner { pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
     }
 
-    /// The owner of a claim.
+    /// Returns the owner of a claim.
     fn from_claim(text: &str) -> Option<Owner> {
         let (pid, started) = text.lines().next()?.split_once(' ')?;
         Some(Owner { pid: pid.parse().ok()?, started: started.parse().ok()? })
     }
 }
 
-/// The 22nd field of a process's `stat`; its name, the second, may contain blanks and brackets.
+/// Returns the 22nd field of a process's `stat`. The second field, the process name, may contain spaces and brackets.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// The exclusive right, among our processes, to the kernel's only block tracer; released when dropped.
+/// Exclusive right, among headstack processes, to the kernel's only block tracer; released on drop.
 #[derive(Debug)]
 pub(super) struct Claim;
 
 impl Claim {
-    /// Takes the claim, and stores the values to restore.
+    /// Takes the claim and stores the values to restore.
     ///
     /// # Errors
-    /// When another process has it.
+    /// Returns an error if another process has the claim.
     pub(super) fn take(before: &[(PathBuf, String)]) -> Result<Claim, TraceError> {
         let owner = Owner::this()?;
         let mut text = format!("{} {}\n", owner.pid, owner.started);
         for (path, value) in before {
             text += &format!("{} {value}\n", path.display());
         }
-        // Complete or absent, also for concurrent readers: written under another name, then linked.
+        // The claim is written under another name and then linked, so concurrent readers see it complete or not at all.
         let draft = draft();
         let write = |path: &Path| fs::File::create(path)?.write_all(text.as_bytes());
         let linked = write(&draft).and_then(|()| fs::hard_link(&draft, CLAIM));
@@ -92,12 +93,12 @@ impl Claim {
     }
 }
 
-/// A unique name next to [`CLAIM`].
+/// Returns a unique file name next to [`CLAIM`].
 fn draft() -> PathBuf {
     PathBuf::from(format!("{CLAIM}.{}.{}", std::process::id(), next_number()))
 }
 
-/// Returns a different number at each call in this process.
+/// Returns a different number on each call in this process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -109,15 +110,15 @@ impl Drop for Claim {
     }
 }
 
-/// Restores control files, in reverse order.
+/// Restores control files in reverse order.
 pub(super) fn set_back(before: &[(PathBuf, String)]) {
     for (path, value) in before.iter().rev() {
-        // A device may be gone by now, and there is no one to report it to.
+        // Errors are ignored: the device may be gone, and no caller could handle them.
         let _ = fs::write(path, value);
     }
 }
 
-/// Restores and removes leftovers of our dead processes; returns a description.
+/// Restores and removes leftovers of dead headstack processes; returns a description of each.
 pub(super) fn clean_up(tracefs: &Folder) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(pid) = clean_claim() {
@@ -141,12 +142,12 @@ fn clean_claim() -> Option<u32> {
     if owner.is_alive() {
         return None;
     }
-    // Of two processes that clean up, one gets the file.
+    // If two processes clean up at the same time, only one gets the file.
     let mine = draft();
     fs::rename(CLAIM, &mine).ok()?;
     let text = fs::read_to_string(&mine).ok()?;
     if Owner::from_claim(&text)?.is_alive() {
-        // The other one was faster, and has already claimed it again.
+        // Another process was faster and has already claimed the tracer again.
         let _ = fs::rename(&mine, CLAIM);
         return None;
     }

@@ -1,4 +1,4 @@
-//! [`Folder`]: the kernel's control files: found, read, written.
+//! [`Folder`]: finds, reads and writes the kernel's control files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
-/// Longest text of a control file that is read at once, except for lists.
+/// Maximum length of a control file that is read at once, except for lists.
 const TEXT_BYTES: usize = 16 << 10;
 
-/// A folder of control files: tracefs itself, one of its instances, or that of a device.
+/// A directory of control files: tracefs itself, one of its instances, or the trace directory of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// The folder at `path`.
+    /// Creates a handle for the directory at `path`.
     pub(super) fn new(path: impl Into<PathBuf>) -> Folder {
         Folder { path: path.into() }
     }
 
-    /// Tracefs, if it is mounted.
+    /// Finds tracefs.
     ///
     /// # Errors
-    /// When this user is not root, or there is no tracefs.
+    /// Returns an error if the user is not root or tracefs is not mounted.
     pub(super) fn tracefs() -> Result<Folder, TraceError> {
         let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
         for place in places {
@@ -45,17 +45,16 @@ impl Folder {
         Err(failed("needs a kernel with tracing; /sys/kernel/tracing is missing"))
     }
 
-    /// Path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it has that file.
+    /// Returns whether the directory has this file.
     pub(super) fn has(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
 
-    /// Reads a file, without surrounding blanks.
+    /// Reads a file and trims whitespace.
     pub(super) fn read(&self, name: &str) -> Result<String, TraceError> {
         let path = self.path.join(name);
         Ok(read(&path)?.trim().to_owned())
@@ -66,15 +65,15 @@ impl Folder {
         write(&self.path.join(name), value)
     }
 
-    /// The folders of the processors' buffers.
+    /// Returns the directories of the per-CPU buffers.
     pub(super) fn processors(&self) -> Result<Vec<Folder>, TraceError> {
         let path = self.path.join("per_cpu");
         let entries = fs::read_dir(&path).map_err(|error| refused(&path, "cannot be read", &error))?;
         Ok(entries.filter_map(|entry| Some(Folder::new(entry.ok()?.path()))).collect())
     }
 
-    /// Number of events lost because buffers were full, since they were created or their clock was set, which empties
-    /// them.
+    /// Returns the number of events lost to full buffers since the buffers were created or their clock was set, which
+    /// empties them.
     pub(super) fn lost(&self) -> Result<u64, TraceError> {
         let mut lost: u64 = 0;
         for processor in self.processors()? {
@@ -89,7 +88,7 @@ impl Folder {
         Ok(lost)
     }
 
-    /// Current time of the clock of its records.
+    /// Returns the current time of the trace clock, in ns.
     pub(super) fn now_ns(&self) -> Option<u64> {
         let stats = self.read("per_cpu/cpu0/stats").ok()?;
         let now = stats.lines().find_map(|line| line.strip_prefix("now ts:"))?;
@@ -97,12 +96,12 @@ impl Folder {
     }
 }
 
-/// An error of the capture as a whole.
+/// Returns an error that concerns the capture as a whole.
 pub(super) fn failed(message: impl std::fmt::Display) -> TraceError {
     TraceError::of_file("capture", message)
 }
 
-/// An error of one of the kernel's files.
+/// Returns an error that concerns one of the kernel's files.
 pub(super) fn refused(path: &Path, what: &str, error: &io::Error) -> TraceError {
     match error.kind() {
         io::ErrorKind::PermissionDenied => failed(format!("needs root: {} {what}", path.display())),
@@ -110,7 +109,7 @@ pub(super) fn refused(path: &Path, what: &str, error: &io::Error) -> TraceError 
     }
 }
 
-/// Opens a buffer for non-blocking reads.
+/// Opens a trace buffer for non-blocking reads.
 pub(super) fn open_pipe(path: &Path) -> Result<File, TraceError> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     opened.map_err(|error| match error.kind() {
@@ -120,7 +119,7 @@ pub(super) fn open_pipe(path: &Path) -> Result<File, TraceError> {
 }
 
 pub(super) fn read(path: &Path) -> Result<String, TraceError> {
-    // Some of the kernel's files return their text only to the first read, however short that is.
+    // Some kernel files return their text only on the first read, however short that is.
     let mut text = String::with_capacity(TEXT_BYTES);
     let read = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
     read.map_err(|error| refused(path, "cannot be read", &error))?;

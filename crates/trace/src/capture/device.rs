@@ -1,4 +1,4 @@
-//! [`BlockDevice`]: the block device to capture: by path, name or number, whole or a partition.
+//! [`BlockDevice`]: the device or partition to capture, found by path, name or number.
 
 use std::fs;
 use std::ops::Range;
@@ -8,31 +8,32 @@ use std::path::{Path, PathBuf};
 use crate::error::TraceError;
 use crate::meta::DeviceMeta;
 
-/// Sector size of the kernel's counters and records, for any device.
+/// Sector size of the kernel's counters and records, for every device.
 const SECTOR_BYTES: u64 = 512;
 
 /// A block device of this machine.
 #[derive(Clone, Debug)]
 pub(super) struct BlockDevice {
-    /// Kernel name: `sda`, `sda1`, `loop0`.
+    /// Kernel name, such as `sda`, `sda1` or `loop0`.
     pub(super) name: String,
     /// Device number: major << 20 | minor.
     pub(super) number: u32,
-    /// All numbers that its requests carry: its own, its partitions', or that of the disk it is a partition of.
+    /// All device numbers that its requests can carry: its own, its partitions', or that of the disk it is a partition
+    /// of.
     pub(super) numbers: Vec<u32>,
-    /// Range on its disk, in sectors of 512 bytes; the kernel's records count from the start of the disk.
+    /// Range on its disk, in sectors of 512 bytes. The kernel's records count from the start of the disk.
     pub(super) sectors: Range<u64>,
     /// Whether it is a partition.
     pub(super) is_partition: bool,
-    /// Folder in sysfs.
+    /// Directory of the device in sysfs.
     folder: PathBuf,
 }
 
 impl BlockDevice {
-    /// Finds the device of a user's text: `/dev/sda`, `sda`, `sda1`, `8:0`.
+    /// Finds a device from user input such as `/dev/sda`, `sda`, `sda1` or `8:0`.
     ///
     /// # Errors
-    /// When it is not a block device.
+    /// Returns an error if the input is not a block device.
     pub(super) fn find(text: &str) -> Result<BlockDevice, TraceError> {
         let refused = |message: &str| TraceError::of_file(text, message);
         let link = match number_of(text) {
@@ -40,7 +41,7 @@ impl BlockDevice {
             None if text.contains('/') => {
                 let metadata = fs::metadata(text).map_err(|error| refused(&error.to_string()))?;
                 if !metadata.file_type().is_block_device() {
-                    return Err(refused("is not a block device; /dev/NAME, NAME or MAJOR:MINOR is allowed"));
+                    return Err(refused("is not a block device; use /dev/NAME, NAME or MAJOR:MINOR"));
                 }
                 PathBuf::from(format!(
                     "/sys/dev/block/{}:{}",
@@ -53,7 +54,7 @@ impl BlockDevice {
         let folder = fs::canonicalize(link)
             .ok()
             .filter(|folder| !text.is_empty() && folder.join("dev").is_file())
-            .ok_or_else(|| refused("no such block device; /dev/NAME, NAME or MAJOR:MINOR is allowed"))?;
+            .ok_or_else(|| refused("no such block device; use /dev/NAME, NAME or MAJOR:MINOR"))?;
         BlockDevice::at(folder).ok_or_else(|| refused("sysfs does not describe this device"))
     }
 
@@ -79,12 +80,12 @@ impl BlockDevice {
         })
     }
 
-    /// Folder of its block tracer controls, if the kernel has one.
+    /// Returns the directory of its block tracer controls, if the kernel has one.
     pub(super) fn trace_folder(&self) -> PathBuf {
         self.folder.join("trace")
     }
 
-    /// Metadata of the device for the trace.
+    /// Returns the metadata of the device for the trace.
     pub(super) fn meta(&self) -> DeviceMeta {
         let disk = if self.is_partition { self.folder.parent().unwrap_or(&self.folder) } else { &self.folder };
         let length = self.sectors.end - self.sectors.start;
@@ -103,7 +104,7 @@ fn number_of(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Twelve bits of major and twenty of minor, as the kernel packs them.
+/// Returns the device number with 12 bits of major and 20 bits of minor, as the kernel packs them.
 fn device_number(folder: &Path) -> Option<u32> {
     let (major, minor) = number_of(&attribute(folder, "dev")?)?;
     (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)

@@ -1,7 +1,8 @@
 //! [`Capture`]: records requests on this machine as they happen, from the kernel's block layer.
 //!
-//! There are two methods with equal results: the kernel's block tracer, which one user at a time can have, or the block
-//! tracepoints in our own tracing instance. All changes to the kernel are undone when a [`Capture`] ends or is dropped.
+//! There are two methods with equal results: the kernel's block tracer, which only one user at a time can have, and the
+//! block tracepoints in a private tracing instance. All changes to the kernel are undone when a [`Capture`] ends or is
+//! dropped.
 
 mod claim;
 mod control;
@@ -29,19 +30,20 @@ use window::Window;
 
 pub use options::{CaptureOptions, Method, Progress};
 
-/// Longest wait of [`Capture::poll`].
+/// Maximum wait of [`Capture::poll`].
 const POLL: Duration = Duration::from_millis(100);
-/// Sleep while there is nothing to read: a compromise between wakeups and buffer size.
+/// Sleep while there is nothing to read: a compromise between wake-ups and buffer size.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Interval of reading counters and names.
+/// Interval between reads of counters and names.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time for outstanding requests to complete after the limit is reached.
+/// Time for requests in flight to complete after the limit is reached.
 const GRACE: Duration = Duration::from_secs(1);
-/// Time after which an outstanding request counts as lost. The kernel's drivers give a device 30 s, more than once.
+/// Time after which a request in flight counts as lost, in ns. The kernel's drivers allow a device 30 s, more than
+/// once.
 const GIVEN_UP_NS: u64 = 120_000_000_000;
-/// Name of lost events in [`Meta::counts`].
+/// Name of the count of lost events in [`Meta::counts`].
 const LOST: &str = "lost events";
-/// Smallest buffer of a processor: some pages.
+/// Minimum size of a per-CPU buffer, in KiB.
 const BUFFER_KIB_MIN: u64 = 16;
 
 enum Source {
@@ -65,9 +67,9 @@ impl Source {
     }
 }
 
-/// A capture of this machine's requests; dropping it ends it and restores the kernel.
+/// A capture of this machine's requests. Dropping it ends the capture and restores the kernel.
 pub struct Capture {
-    /// `None` after the end.
+    /// Source of events; `None` after the end.
     source: Option<Source>,
     method: Method,
     device: BlockDevice,
@@ -76,12 +78,12 @@ pub struct Capture {
     pairing: Pairing,
     out: Collector,
     started: Instant,
-    /// When the requested number of requests had arrived.
+    /// Time at which the requested number of requests had arrived.
     enough: Option<Instant>,
     is_stopped: bool,
     looked: Option<Instant>,
     progress: Progress,
-    /// Progress about a second ago, from which rates are computed.
+    /// Progress about one second ago, from which rates are computed.
     mark: Progress,
 }
 
@@ -89,13 +91,13 @@ impl Capture {
     /// Starts a capture.
     ///
     /// # Errors
-    /// When there is no such block device, this user is not root, the kernel has no tracing, or another user has the
-    /// method's resources.
+    /// Returns an error if the block device does not exist, the user is not root, the kernel has no tracing, or another
+    /// user has the resources of the method.
     pub fn start(options: &CaptureOptions) -> Result<Capture, TraceError> {
         let device = BlockDevice::find(&options.device)?;
         let buffer_kib = options.buffer_bytes >> 10;
         if buffer_kib < BUFFER_KIB_MIN {
-            return Err(failed(format!("the buffer must be {BUFFER_KIB_MIN} KiB or more, not {buffer_kib} KiB")));
+            return Err(failed(format!("the buffer must be at least {BUFFER_KIB_MIN} KiB, not {buffer_kib} KiB")));
         }
         let tracefs = Folder::tracefs()?;
         let mut out = Collector::new(true);
@@ -121,21 +123,21 @@ impl Capture {
         })
     }
 
-    /// The method in use.
+    /// Returns the method in use.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Metadata of the trace; complete once the capture is over.
+    /// Returns the metadata of the trace; complete once the capture is over.
     pub fn meta(&self) -> &Meta {
         &self.out.meta
     }
 
-    /// Replaces `batch` by the next requests, in order of arrival; waits for at most 100 ms. Call it until the capture
-    /// is over; the last requests come with that.
+    /// Replaces `batch` with the next requests in order of arrival, waiting for at most 100 ms. Call this until the
+    /// capture is over; the last call returns the last requests.
     ///
     /// # Errors
-    /// When the kernel refuses an operation.
+    /// Returns an error if the kernel refuses an operation.
     pub fn poll(&mut self, batch: &mut Vec<Record>) -> Result<Progress, TraceError> {
         batch.clear();
         let deadline = Instant::now() + POLL;
@@ -154,10 +156,10 @@ impl Capture {
         Ok(self.progress)
     }
 
-    /// Ends the capture. Requests recorded until now are still returned by [`Capture::poll`].
+    /// Ends the capture. [`Capture::poll`] still returns requests recorded until now.
     ///
     /// # Errors
-    /// When the kernel refuses an operation.
+    /// Returns an error if the kernel refuses an operation.
     pub fn stop(&mut self) -> Result<(), TraceError> {
         if let Some(source) = &mut self.source
             && !self.is_stopped
@@ -218,7 +220,7 @@ impl Capture {
         let Some(source) = &self.source else { return Ok(()) };
         self.looked = Some(Instant::now());
         let counted = source.folder().lost()?;
-        // The stream reports it too, possibly earlier.
+        // The event stream may report the loss too, possibly earlier.
         let recorded = self.out.meta.counts.get(LOST).copied().unwrap_or(0);
         self.progress.lost = self.progress.lost.max(counted).max(recorded);
         if let Source::Tracer(tracer) = source {
@@ -266,7 +268,7 @@ impl Capture {
 }
 
 impl Source {
-    /// Starts the capture by the requested method, or by the first that works.
+    /// Starts the capture with the requested method, or with the first that works.
     fn start(
         tracefs: &Folder,
         device: &BlockDevice,
@@ -309,13 +311,13 @@ fn describe(tracefs: &Folder, buffers: &Folder, device: &BlockDevice, method: Me
     if let (Some(unix_ns), Some(now_ns)) = (unix_ns, buffers.now_ns()) {
         out.meta.zero_unix_ns = unix_ns.checked_sub(now_ns);
     }
-    // The pairing knows the device by its number, users by its name.
+    // Pairing refers to the device by number, users by name.
     let index = out.device(&format!("{},{}", device.number >> 20, device.number & 0xf_ffff));
     out.meta.devices[index as usize] = device.meta();
     out.meta.note(format!("recorded by the {} under {}", method.name(), tracefs.path().display()));
 }
 
-/// Pairs an event, with its sector counted from the start of the device.
+/// Pairs an event after converting its sector to count from the start of the device.
 fn take(device: &BlockDevice, mut event: Event, pairing: &mut Pairing, out: &mut Collector) {
     event.device = device.number;
     let has_address =

@@ -7,18 +7,18 @@ use crate::formats::Stage;
 /// Capture method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The block tracepoints in our own instance: several concurrent users, the name of every request's process, and at
-    /// most 33 % of the tracer's cost.
+    /// Block tracepoints in a private tracing instance. Allows several concurrent users, records the process name of
+    /// every request, and costs at most 33 % as much as the tracer.
     Tracepoints,
-    /// The block tracer: blktrace's records, one user per system.
+    /// Block tracer: produces blktrace records; one user at a time per system.
     Tracer,
 }
 
 impl Method {
-    /// All methods, the preferred one first.
+    /// All methods, in order of preference.
     pub const ALL: [Method; 2] = [Method::Tracepoints, Method::Tracer];
 
-    /// Name in options and metadata.
+    /// Returns the name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Method::Tracer => "tracer",
@@ -35,24 +35,24 @@ impl Method {
 /// Options of a capture.
 #[derive(Clone, Debug)]
 pub struct CaptureOptions {
-    /// The block device or partition: `/dev/NAME`, `NAME` or `MAJOR:MINOR`.
+    /// Block device or partition: `/dev/NAME`, `NAME` or `MAJOR:MINOR`.
     pub device: String,
-    /// The method; the first that works if absent.
+    /// Method; if absent, the first that works.
     pub method: Option<Method>,
-    /// Stage at which requests are counted: when programs queue them, or when the device receives them, which costs
+    /// Stage at which requests are recorded: when programs queue them, or when the device receives them, which costs
     /// less.
     pub stage: Stage,
     /// Time limit.
     pub duration: Option<Duration>,
-    /// Limit of the number of requests.
+    /// Maximum number of requests.
     pub requests: Option<u64>,
-    /// Size of the kernel's buffer per processor.
+    /// Size of the kernel's buffer per CPU, in bytes.
     pub buffer_bytes: u64,
 }
 
 impl CaptureOptions {
-    /// Requests to that device as they are queued, until stopped, with 16 MiB of buffer per processor: at 60,000
-    /// requests a second on one of them, about 0.8 s.
+    /// Records requests to the device as they are queued, until stopped, with a 16 MiB buffer per CPU. This holds about
+    /// 0.8 s at 60,000 IOPS on one CPU.
     pub fn new(device: impl Into<String>) -> CaptureOptions {
         CaptureOptions {
             device: device.into(),
@@ -68,20 +68,20 @@ impl CaptureOptions {
 /// Progress of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Number of returned requests.
+    /// Number of requests returned.
     pub requests: u64,
-    /// Their bytes.
+    /// Total bytes of the requests.
     pub bytes: u64,
-    /// Number of their events.
+    /// Number of events read.
     pub events: u64,
     /// Number of events lost because buffers were full.
     pub lost: u64,
-    /// Requests per second, over about the last second.
+    /// Requests per second over about the last second.
     pub rate_per_s: f64,
-    /// Bytes per second, over about the last second.
+    /// Bytes per second over about the last second.
     pub bytes_per_s: f64,
-    /// Time since the start.
+    /// Time since the start of the capture.
     pub elapsed: Duration,
-    /// Whether it is over.
+    /// Whether the capture is over.
     pub is_over: bool,
 }

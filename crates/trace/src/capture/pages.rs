@@ -1,10 +1,10 @@
-//! Parses binary pages of the kernel's ring buffer and the fields of events; both layouts differ between kernels, which
-//! describe their own.
+//! Parses binary pages of the kernel's ring buffer and the fields of events. Both layouts differ between kernels, and
+//! each kernel describes its own.
 
 use super::control::failed;
 use crate::error::TraceError;
 
-/// A field of an event or of a page's header.
+/// A field of an event or of a page header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Field {
     offset: usize,
@@ -12,12 +12,12 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Its bytes; empty if the event is shorter.
+    /// Returns the bytes of the field; empty if the event is too short.
     pub(super) fn of(self, event: &[u8]) -> &[u8] {
         event.get(self.offset..self.offset.saturating_add(self.bytes)).unwrap_or_default()
     }
 
-    /// Its value in the machine's byte order, sign-extended if negative; 0 if the event is shorter.
+    /// Returns the value in the machine's byte order, sign-extended if negative; 0 if the event is too short.
     #[inline]
     pub(super) fn number(self, event: &[u8]) -> u64 {
         match *self.of(event) {
@@ -29,7 +29,7 @@ impl Field {
         }
     }
 
-    /// Its text, up to the first zero.
+    /// Returns the text of the field, up to the first zero byte.
     pub(super) fn text(self, event: &[u8]) -> &[u8] {
         let text = self.of(event);
         &text[..text.iter().position(|&byte| byte == 0).unwrap_or(text.len())]
@@ -39,7 +39,7 @@ impl Field {
 /// Fields described by a `format` or `header_page` file.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Number of the event in records; 0 for a page's header, which has none.
+    /// Event number in records; 0 for a page header, which has none.
     pub(super) id: u64,
     fields: Vec<(String, Field)>,
 }
@@ -59,7 +59,7 @@ impl Layout {
         Layout { id, fields: fields.collect() }
     }
 
-    /// The field with that name.
+    /// Returns the field with this name.
     pub(super) fn find(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(field, _)| field == name).map(|&(_, field)| field)
     }
@@ -73,13 +73,13 @@ pub(super) struct PageLayout {
     data: Field,
 }
 
-/// Bits of the commit word with the length of the data; the bits above mark lost events.
+/// Bits of the commit word that hold the data length; the bits above mark lost events.
 const COMMIT_LENGTH: u64 = 0xf_ffff;
-/// Bits of an event's time delta, which with the type's 5 fill its first word.
+/// Number of bits of an event's time delta; with the 5 bits of the type they fill the first word.
 const DELTA_BITS: u32 = 27;
-/// Bits of an absolute timestamp; the others come from the page's own.
+/// Number of bits of an absolute timestamp; the higher bits come from the page's timestamp.
 const STAMP_BITS: u32 = 59;
-/// Types of events other than a length.
+/// Event type values that do not encode a length.
 const LONG: u32 = 0;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -89,7 +89,7 @@ impl PageLayout {
     /// Parses `events/header_page`.
     ///
     /// # Errors
-    /// When the header has no timestamp, length or data.
+    /// Returns an error if the header has no timestamp, commit or data field.
     pub(super) fn parse(text: &str) -> Result<PageLayout, TraceError> {
         let layout = Layout::parse(text);
         let field_offsets = || {
@@ -102,12 +102,11 @@ impl PageLayout {
         field_offsets().ok_or_else(|| failed("events/header_page does not describe timestamp, commit and data"))
     }
 
-    /// Length of a page in bytes.
     pub(super) fn page_bytes(self) -> usize {
         self.data.offset.saturating_add(self.data.bytes)
     }
 
-    /// Calls `each` with the time and the bytes of every event of a page; a damaged page ends early.
+    /// Calls `each` with the time and bytes of every event in a page; stops early at damage.
     pub(super) fn events(self, page: &[u8], mut each: impl FnMut(u64, &[u8])) {
         let length = (self.commit.number(page) & COMMIT_LENGTH) as usize;
         let mut time_ns = self.timestamp.number(page);
@@ -115,13 +114,13 @@ impl PageLayout {
         rest = &rest[..length.min(rest.len())];
         while let Some((word, after)) = split_word(rest) {
             let (kind, delta) = split_kind(word);
-            // Short events have their length, in words, in place of a type; all others have a second word.
+            // Short events store their length in words in place of a type; all others have a second word.
             let second = if matches!(kind, 1..=28) { Some((0, after)) } else { split_word(after) };
             let Some((second, after)) = second else { return };
             let stamp = u64::from(second) << DELTA_BITS | u64::from(delta);
             let bytes = match kind {
                 PADDING if delta == 0 => return,
-                // The length includes its own four bytes.
+                // The length includes its own 4 bytes.
                 LONG | PADDING => (second as usize).saturating_sub(4).next_multiple_of(4),
                 TIME_EXTEND | TIME_STAMP => 0,
                 words => words as usize * 4,
@@ -145,7 +144,8 @@ fn split_word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_ne_bytes(*word), rest))
 }
 
-/// A bit field of C: the first bits are the lowest on a little-endian machine, the highest on a big-endian one.
+/// Splits a C bit field: the first bits are the lowest on a little-endian machine and the highest on a big-endian
+/// machine.
 fn split_kind(word: u32) -> (u32, u32) {
     if cfg!(target_endian = "little") {
         (word & 0x1f, word >> 5)
@@ -166,7 +166,7 @@ mod tests {
         \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
         \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
-    /// A page that began at 1,000 ns.
+    /// Returns a page that began at 1,000 ns.
     fn page(words: &[u32], missed: u64) -> Vec<u8> {
         let mut page = 1_000u64.to_le_bytes().to_vec();
         page.extend((missed | (words.len() as u64 * 4)).to_le_bytes());
@@ -189,7 +189,7 @@ mod tests {
         let words = [
             delta(5, 1),
             0x11,
-            // 2^27 ns, and 3.
+            // 2^27 ns, plus 3.
             delta(3, TIME_EXTEND),
             1,
             delta(0, LONG),
@@ -215,8 +215,8 @@ mod tests {
             (2 * (1 << 27) + 8, bytes(&[0x55, 0x66])),
         ];
         assert_eq!(read(&page(&words, 0)), expected);
-        assert_eq!(read(&page(&words, 3 << 30)), expected, "marks of lost events are no length");
-        assert_eq!(read(&page(&words[..7], 0)), expected[..1], "an event that is cut off");
+        assert_eq!(read(&page(&words, 3 << 30)), expected, "bits that mark lost events are not part of the length");
+        assert_eq!(read(&page(&words[..7], 0)), expected[..1], "a truncated event");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`Settings`]: temporary changes of control files.
+//! [`Settings`]: temporary changes to control files.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use super::claim::{self, Claim};
 use super::control::{read, write};
 use crate::error::TraceError;
 
-/// Changed control files; dropping it restores them. The previous values are also stored in a file meanwhile, for
-/// cleanup after a killed process.
+/// Changed control files, restored on drop. The previous values are also stored in a file meanwhile, for cleanup after
+/// the process is killed.
 #[derive(Debug)]
 pub(super) struct Settings {
     before: Vec<(PathBuf, String)>,
@@ -15,11 +15,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Sets each file of `changes` to its value, in that order. They are restored in reverse order.
+    /// Writes the values of `changes` in order; they are restored in reverse order.
     ///
     /// # Errors
-    /// When another of our processes has them, or a file is missing or refuses its value; then the others are restored
-    /// first.
+    /// Returns an error if another headstack process has the files, or if a file is missing or refuses its value. Files
+    /// already changed are then restored.
     pub(super) fn change(changes: &[(PathBuf, &str)]) -> Result<Settings, TraceError> {
         let mut before = Vec::with_capacity(changes.len());
         for (path, _) in changes {
@@ -40,8 +40,8 @@ impl Drop for Settings {
     }
 }
 
-/// The value in a control file's text: `local` of `[local] global`, 1408 of `7 (expanded: 1408)`. The kernel shows the
-/// smaller number until the buffer is first used, and uses the other one from then on.
+/// Extracts the value from a control file's text: `local` from `[local] global`, 1408 from `7 (expanded: 1408)`. The
+/// kernel shows the smaller number until the buffer is first used, and uses the larger one from then on.
 fn setting(text: &str) -> &str {
     let between = |from, to| Some(text.split_once(from)?.1.split_once(to)?.0);
     between("[", "]").or_else(|| between("(expanded: ", ")")).unwrap_or(text).trim()

@@ -1,5 +1,5 @@
-//! [`Tracepoints`]: capture by block tracepoints in a private tracing instance: several concurrent users, names of
-//! processes, no interference.
+//! [`Tracepoints`]: capture by block tracepoints in a private tracing instance. Allows several concurrent users,
+//! records process names, and does not interfere with other tracing.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -17,23 +17,23 @@ use crate::formats::blktrace::events::{Event, EventKind, SECTOR_BYTES, category,
 use crate::formats::blktrace::pairing::Pairing;
 use crate::record::Flags;
 
-/// Number of pages read from one processor before the next one's turn.
+/// Maximum number of pages read from one CPU's buffer before moving to the next.
 const PAGES_A_TURN: usize = 512;
 
-/// Value of the kernel for a missing sector.
+/// Value that the kernel reports for a missing sector.
 const NO_SECTOR: u64 = u64::MAX;
 
-/// The tracepoints of each stage of a request.
+/// Tracepoints for each stage of a request.
 const TRACEPOINTS: [(&str, EventKind); 6] = [
     ("block_rq_issue", EventKind::Issue),
     ("block_rq_complete", EventKind::Complete),
     ("block_rq_requeue", EventKind::Requeue),
     ("block_bio_queue", EventKind::Queue),
     ("block_split", EventKind::Split),
-    // For devices without their own queue, such as those of the device mapper.
+    // Completion event of devices without their own queue, such as device-mapper devices.
     ("block_bio_complete", EventKind::Complete),
 ];
-/// Number of those that show when the device receives and completes requests.
+/// Number of leading entries that cover issue to and completion by the device.
 const ISSUE_TRACEPOINTS: usize = 3;
 
 /// A tracepoint of this kernel.
@@ -43,13 +43,13 @@ struct Tracepoint {
     pid: Field,
     sector: Field,
     rwbs: Field,
-    /// Length in bytes, which some tracepoints lack.
+    /// Length in bytes; some tracepoints lack this field.
     bytes: Option<Field>,
     /// Length in sectors.
     sectors: Option<Field>,
-    /// Start of the second part of a split.
+    /// Start of the second part of a split request.
     second_sector: Option<Field>,
-    /// 0, or a negative number.
+    /// Error code: 0 or negative.
     error: Option<Field>,
     /// Name of the process.
     comm: Option<Field>,
@@ -72,10 +72,10 @@ impl Tracepoint {
         })
     }
 
-    /// Returns the event of a record of this tracepoint.
+    /// Returns the event in a record of this tracepoint.
     ///
     /// # Errors
-    /// When the letters or the sector are invalid.
+    /// Returns an error if the letters or the sector are invalid.
     fn event(&self, at_ns: u64, device: u32, record: &[u8]) -> Result<Event, Problem> {
         let sector = self.sector.number(record);
         let second_sector = self.second_sector.map_or(0, |field| field.number(record));
@@ -85,7 +85,7 @@ impl Tracepoint {
         };
         let length = self.bytes.map(|field| field.number(record));
         let mut categories = categories(self.rwbs.text(record))?;
-        // A pass-through command has no sectors, also on completion.
+        // A pass-through command has no sectors, and neither does its completion.
         let is_command = sector == NO_SECTOR || sectors == 0 && length.is_some_and(|bytes| bytes > 0);
         if is_command && categories & category::FLUSH == 0 {
             categories |= category::PASS_THROUGH;
@@ -109,7 +109,7 @@ impl Tracepoint {
     }
 }
 
-/// Our tracing instance; removed when dropped.
+/// A private tracing instance, removed on drop.
 struct Instance {
     folder: Folder,
 }
@@ -117,22 +117,23 @@ struct Instance {
 impl Instance {
     fn create(tracefs: &Folder) -> Result<Instance, TraceError> {
         let path = tracefs.path().join("instances").join(Owner::this()?.instance());
-        fs::create_dir(&path).map_err(|error| refused(&path, "cannot be made", &error))?;
+        fs::create_dir(&path).map_err(|error| refused(&path, "cannot be created", &error))?;
         Ok(Instance { folder: Folder::new(path) })
     }
 }
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Its events end with it. The kernel keeps it while one of its files is open, so these are closed first.
+        // Events are discarded with the instance. The kernel keeps an instance while one of its files is open, so the
+        // files are closed first.
         let _ = fs::remove_dir(self.folder.path());
     }
 }
 
-/// The pages of one processor.
+/// Raw pages of one CPU's buffer.
 struct Pipe {
     file: File,
-    /// Time of the last event that was read.
+    /// Time of the last event read, in ns.
     read_to_ns: u64,
 }
 
@@ -151,7 +152,7 @@ impl Tracepoints {
     /// Starts the capture.
     ///
     /// # Errors
-    /// When the kernel has no such tracepoints, or refuses them.
+    /// Returns an error if the kernel does not have the tracepoints or refuses them.
     pub(super) fn start(
         tracefs: &Folder,
         device: &BlockDevice,
@@ -163,7 +164,7 @@ impl Tracepoints {
         }
         let instance = Instance::create(tracefs)?;
         let folder = &instance.folder;
-        // Switching a tracepoint on takes milliseconds; recording starts for all of them at the same time.
+        // Enabling a tracepoint takes milliseconds; recording starts for all of them at the same time.
         folder.write("tracing_on", "0")?;
         folder.write("trace_clock", "mono")?;
         folder.write("buffer_size_kb", &buffer_kib.to_string())?;
@@ -199,7 +200,7 @@ impl Tracepoints {
         })
     }
 
-    /// Its buffers and their counters.
+    /// Returns the directory of the buffers and their counters.
     pub(super) fn folder(&self) -> &Folder {
         &self.instance.folder
     }
@@ -209,8 +210,8 @@ impl Tracepoints {
         self.instance.folder.write("tracing_on", "0")
     }
 
-    /// Reads all or many of the available events. Returns the time up to which events were read; the maximum if all
-    /// were.
+    /// Reads all or many of the available events. Returns the time up to which events were read; `u64::MAX` if all were
+    /// read.
     pub(super) fn read(
         &mut self,
         window: &mut Window,
@@ -226,7 +227,7 @@ impl Tracepoints {
         Ok(read_to_ns)
     }
 
-    /// Returns whether all of this processor's events were read.
+    /// Reads one CPU's buffer; returns whether all its events were read.
     fn read_processor(
         &mut self,
         place: usize,
@@ -273,13 +274,13 @@ impl Tracepoints {
     }
 }
 
-/// The number of the tracepoint comes first in every record.
+/// Returns the tracepoint number, which comes first in every record.
 fn id(record: &[u8]) -> u64 {
     record.first_chunk().map_or(0, |bytes| u64::from(u16::from_ne_bytes(*bytes)))
 }
 
-/// Filter for the requests of a device. Requests to a partition carry its number while they are queued, and the disk's
-/// from then on; they count sectors from the start of the disk. A flush has sector 0 too.
+/// Returns the filter for the requests of a device. Requests to a partition carry the partition's number while queued
+/// and the disk's number afterwards; they count sectors from the start of the disk. A flush also has sector 0.
 fn filter(device: &BlockDevice) -> String {
     let numbers: Vec<String> = device.numbers.iter().map(|number| format!("dev=={number}")).collect();
     let numbers = numbers.join("||");
@@ -327,12 +328,12 @@ mod tests {
         let none = Flags::default();
         assert_eq!(event(&issue, 80, 8, 4096, "WFS"), (80, 4096, Operation::Write, Flags::FUA.with(Flags::SYNC)));
         assert_eq!(event(FORMAT, 80, 8, 0, "R"), (80, 4096, Operation::Read, none));
-        // Both ends of a flush, and of a command, must look alike to be paired.
+        // The start and end of a flush, and of a command, must look alike to be paired.
         assert_eq!(event(&issue, 0, 0, 0, "FF"), event(FORMAT, NO_SECTOR, 0, 0, "FF"));
         assert_eq!(event(&issue, 0, 0, 36, "N"), (0, 0, Operation::Other, Flags::PASS_THROUGH));
         assert_eq!(event(&issue, 0, 0, 36, "N"), event(FORMAT, NO_SECTOR, 0, 0, "N"));
         assert_eq!(event(&issue, 0, 0, 4096, "N"), event(FORMAT, NO_SECTOR, 8, 0, "N"));
-        // The letter also marks write-zeroes requests, which have an address.
+        // The letter N also marks write-zeroes requests, which have an address.
         assert_eq!(event(FORMAT, 80, 8, 0, "N"), (80, 4096, Operation::Other, none));
     }
 

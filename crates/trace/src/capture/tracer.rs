@@ -1,5 +1,5 @@
-//! [`Tracer`]: capture by the kernel's block tracer in binary mode: blktrace's records, for one user at a time, without
-//! the debugfs files that locked-down kernels forbid.
+//! [`Tracer`]: capture by the kernel's block tracer in binary mode. Reads blktrace records, for one user at a time,
+//! without the debugfs files that locked-down kernels forbid.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,18 +16,19 @@ use crate::formats::blktrace::decode::Stream;
 use crate::formats::blktrace::events::Event;
 use crate::formats::blktrace::pairing::Pairing;
 
-/// The merged stream of all processors.
+/// File with the merged stream of all CPUs.
 const PIPE: &str = "trace_pipe";
-/// Bytes requested at a time; the kernel returns up to two pages.
+/// Number of bytes requested at a time; the kernel returns up to two pages.
 const READ_BYTES: usize = 8 << 10;
-/// Number of reads before pairing.
+/// Maximum number of reads before pairing.
 const READS_A_TURN: usize = 512;
-/// Smallest number of names that the kernel is to remember.
+/// Minimum number of process names for the kernel to remember.
 const NAMES_KEPT: u64 = 4096;
 
 /// A capture by the block tracer.
 pub(super) struct Tracer {
-    // The kernel resets the tracer only when its pipe is closed, which is why it comes first.
+    // Pipe of the tracer. Declared first so that it is closed first: the kernel resets the tracer only when its pipe is
+    // closed.
     pipe: File,
     tracefs: Folder,
     device: Folder,
@@ -40,7 +41,7 @@ impl Tracer {
     /// Starts the capture.
     ///
     /// # Errors
-    /// When another user has the tracer, or the kernel lacks or refuses it.
+    /// Returns an error if another user has the tracer, or the kernel does not have it or refuses it.
     pub(super) fn start(
         tracefs: &Folder,
         device: &BlockDevice,
@@ -62,7 +63,7 @@ impl Tracer {
         }
         changes.push((file("tracing_on"), "1"));
         changes.push((file("current_tracer"), "blk"));
-        // Otherwise text in blktrace's format would precede the binary data.
+        // Without this option, text in blktrace's format would precede the binary data.
         if tracefs.has("options/blk_classic") {
             changes.push((file("options/blk_classic"), "0"));
         }
@@ -71,7 +72,7 @@ impl Tracer {
         changes.push((controls.path().join("enable"), "1"));
         let settings = Settings::change(&changes)?;
         let mask = match stage {
-            // A request matches by any of its bits, and a split only has those of its direction.
+            // A request matches if any bit matches, and a split request only has the bits of its direction.
             Stage::Queue => "read,write,queue,requeue,issue,complete",
             Stage::Issue => "requeue,issue,complete",
         };
@@ -87,19 +88,19 @@ impl Tracer {
         })
     }
 
-    /// Its buffers and their counters.
+    /// Returns the directory of the buffers and their counters.
     pub(super) fn folder(&self) -> &Folder {
         &self.tracefs
     }
 
     /// Ends the capture; the buffers keep their contents.
     pub(super) fn stop(&mut self) -> Result<(), TraceError> {
-        // A device that is gone is not traced any more.
+        // A removed device is no longer traced, so the file may be gone.
         if self.device.has("enable") { self.device.write("enable", "0") } else { Ok(()) }
     }
 
-    /// Reads all or many of the available events. Returns the time up to which events were read; the maximum if all
-    /// were.
+    /// Reads all or many of the available events. Returns the time up to which events were read; `u64::MAX` if all were
+    /// read.
     pub(super) fn read(
         &mut self,
         window: &mut Window,
@@ -127,11 +128,11 @@ impl Tracer {
                 window.push(event);
             }
         }
-        // The kernel merges the processors' buffers.
+        // The kernel already merges the per-CPU buffers.
         Ok(if is_all { u64::MAX } else { window.newest_ns() })
     }
 
-    /// Reads names of processes, as far as the kernel remembers them.
+    /// Reads process names, as far as the kernel remembers them.
     pub(super) fn name(&self, pairing: &mut Pairing, out: &mut Collector) -> Result<(), TraceError> {
         for line in self.tracefs.read("saved_cmdlines")?.lines() {
             if let Some((pid, name)) = line.trim_start().split_once(' ')
@@ -146,7 +147,7 @@ impl Tracer {
     }
 }
 
-/// Refuses to take over another user's tracer.
+/// Returns an error if another user has the tracer.
 fn refuse_others(tracefs: &Folder, controls: &Folder, device: &BlockDevice) -> Result<(), TraceError> {
     let tracers = tracefs.read("available_tracers")?;
     if !controls.has("enable") || !tracers.split_whitespace().any(|tracer| tracer == "blk") {
@@ -176,7 +177,7 @@ fn refuse_others(tracefs: &Folder, controls: &Folder, device: &BlockDevice) -> R
     Ok(())
 }
 
-/// The file with the size of all buffers; one file per buffer if they differ.
+/// Returns the file with the size of all buffers, or one file per buffer if the sizes differ.
 fn buffer_sizes(tracefs: &Folder) -> Result<Vec<PathBuf>, TraceError> {
     const SIZE: &str = "buffer_size_kb";
     if tracefs.read(SIZE)? != "X" {

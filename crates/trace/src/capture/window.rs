@@ -2,19 +2,19 @@
 
 use crate::formats::blktrace::events::Event;
 
-/// Events that were read, of which some not yet read may be older.
+/// Events that were read but may still be preceded by older events.
 ///
-/// Buffers of different processors are read one after another, and an event's place in its buffer is reserved before it
-/// is written: for a moment a newer one can be read while an older one cannot. After all buffers have been read to
-/// their ends once more, events up to the newest of the previous round are complete.
+/// Per-CPU buffers are read one after another, and the kernel reserves an event's place in the buffer before writing
+/// the event. So a newer event can be readable before an older one. After all buffers have been read to the end once
+/// more, all events up to the newest event of the previous round are complete.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     held: Vec<Event>,
-    /// Number of events so far.
+    /// Number of events added so far.
     count: u64,
-    /// Time of the newest one.
+    /// Time of the newest event, in ns.
     newest_ns: u64,
-    /// Newest event at the end of the previous round.
+    /// Time of the newest event at the end of the previous round, in ns.
     settled_ns: u64,
 }
 
@@ -27,18 +27,18 @@ impl Window {
         self.held.push(event);
     }
 
-    /// Number of events added so far.
+    /// Returns the number of events added so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Time of the newest event.
+    /// Returns the time of the newest event, in ns.
     pub(super) fn newest_ns(&self) -> u64 {
         self.newest_ns
     }
 
-    /// Ends a round of reading in which everything older than `read_to_ns` was read: takes the events that no older one
-    /// can follow, in order.
+    /// Ends a round in which all events older than `read_to_ns` were read, and takes the events that no older event can
+    /// follow, in order.
     pub(super) fn settle(&mut self, read_to_ns: u64) -> impl Iterator<Item = Event> + '_ {
         let until_ns = self.settled_ns.min(read_to_ns);
         self.settled_ns = self.newest_ns;
@@ -47,7 +47,7 @@ impl Window {
         self.held.drain(..count)
     }
 
-    /// Takes all events in order, at the end.
+    /// Takes all remaining events in order.
     pub(super) fn finish(&mut self) -> impl Iterator<Item = Event> + '_ {
         self.settled_ns = u64::MAX;
         self.settle(u64::MAX)
@@ -84,7 +84,7 @@ mod tests {
         for at_ns in [10, 30, 20] {
             window.push(event(at_ns, 0));
         }
-        assert!(times(window.settle(u64::MAX)).is_empty(), "an older one may still come");
+        assert!(times(window.settle(u64::MAX)).is_empty(), "an older event may still arrive");
         for at_ns in [15, 40] {
             window.push(event(at_ns, 0));
         }
