@@ -88,7 +88,7 @@ def test_a_coarse_clock_is_noted_for_response_times_behind(tmp_path: Path) -> No
     path = tmp_path / "t.csv"
     path.write_text("".join(f"{1_538_323_200 + number // 50},{number * 64},8,0,7\n" for number in range(500)))
     lab = hs.caches(path, "lru,fifo,belady", ["3", "9"], behind="cheetah-x15-36lp")
-    note = "490 of 500 requests arrive at the time of the previous one, since times have a resolution of 1s"
+    note = "490 of 500 requests arrive at the same time as the previous one, since times have a resolution of 1s"
     assert [note in remark for remark in lab.remarks].count(True) == 1, lab.remarks
     lab.to_json(tmp_path / "lab.json")
     assert hs.CacheLab.load(tmp_path / "lab.json").remarks == lab.remarks

@@ -259,7 +259,7 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
     [
         (["info", "nosuch.csv"], "nosuch.csv: there is no such file"),
         (["info", "empty"], "empty: the file is empty"),
-        (["info", "."], ".: is a directory without *.parquet files"),
+        (["info", "."], ".: is a directory without stored traces"),
         (["info", "prose"], "prose: is in no known format"),
         (["info", "t.csv", "--format", "nosuch"], "format: `nosuch` is unknown; allowed: parquet, "),
         (["info", "t.csv", "--format", "spc"], "t.csv:1: "),

@@ -1,4 +1,4 @@
-//! [`Follower`]: shares a trace, read once on its own thread, among several consumers; decoding continues while they
+//! [`Follower`]: shares a trace, read once on a separate thread, among several consumers. Decoding continues while they
 //! work.
 
 use std::collections::VecDeque;
@@ -10,11 +10,11 @@ use crate::batch::Batch;
 use crate::error::TraceError;
 use crate::reader::TraceReader;
 
-/// Batches read ahead of the slowest follower.
+/// Maximum number of batches read ahead of the slowest follower.
 const AHEAD: usize = 8;
 
-/// Receives a trace from start to end. All followers of a trace must continue or be dropped: the slowest limits the
-/// others.
+/// A consumer that receives a trace from start to end. All followers of a trace must continue or be dropped, since the
+/// slowest limits the others.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
     index: usize,
@@ -26,14 +26,14 @@ struct Shared {
 }
 
 struct State {
-    /// Batches that some follower has still to take, and the number of the first of them.
+    /// Batches that at least one follower has not taken yet, and the number of the first of these batches.
     batches: VecDeque<Arc<Batch>>,
     first: usize,
     /// Returned batches, to be filled again.
     used: Vec<Batch>,
-    /// The next batch of each follower; `None` for dropped ones.
+    /// Number of the next batch of each follower; `None` for dropped followers.
     places: Vec<Option<usize>>,
-    /// The end of the trace, once it is reached.
+    /// How reading ended; `None` while it continues.
     end: Option<End>,
 }
 
@@ -41,11 +41,11 @@ struct State {
 enum End {
     Whole,
     Failed(TraceError),
-    /// The reading thread has panicked, which panics its followers too.
+    /// The reading thread panicked; its followers panic too.
     Panicked,
 }
 
-/// Starts to read for several followers.
+/// Starts to read the trace for several followers.
 pub(crate) fn followed(reader: TraceReader, followers: usize) -> Vec<Follower> {
     let (batches, places) = (VecDeque::new(), vec![Some(0); followers]);
     let state = State { batches, first: 0, used: Vec::new(), places, end: None };
@@ -57,7 +57,7 @@ pub(crate) fn followed(reader: TraceReader, followers: usize) -> Vec<Follower> {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics between two consistent states.
+        // No code here can panic while the state is inconsistent, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// The reading thread, which reports its end in any case.
+/// The reading thread, which reports its end in all cases, including a panic.
 struct Reading {
     shared: Arc<Shared>,
     end: End,
@@ -120,13 +120,13 @@ impl Drop for Reading {
 }
 
 impl Follower {
-    /// Replaces `batch` by the next one; returns false at the end.
+    /// Replaces `batch` with the next one; returns false at the end.
     ///
     /// # Errors
-    /// When a request cannot be accepted, or replayed.
+    /// Returns an error if a request is invalid or cannot be replayed.
     pub(crate) fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         let Some(next) = self.take()? else { return Ok(false) };
-        // The last follower to take a batch gets it without a copy, and returns another one for it.
+        // The last follower to take a batch gets it without a copy and returns its old batch for reuse.
         match Arc::try_unwrap(next) {
             Ok(next) => self.shared.state().used.push(mem::replace(batch, next)),
             Err(next) => batch.copy(&next),
@@ -136,7 +136,7 @@ impl Follower {
 
     fn take(&mut self) -> Result<Option<Arc<Batch>>, TraceError> {
         let mut state = self.shared.state();
-        let place = state.places[self.index].expect("it has not gone");
+        let place = state.places[self.index].expect("a dropped follower takes no batches");
         loop {
             if let Some(next) = state.batches.get(place - state.first) {
                 let next = next.clone();

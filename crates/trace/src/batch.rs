@@ -1,4 +1,4 @@
-//! [`Batch`]: some requests of a trace, reduced for replays.
+//! [`Batch`]: several requests of a trace, reduced to what a replay needs.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::error::TraceError;
 use crate::meta::Meta;
 use crate::record::Record;
 
-/// Some requests in order of arrival. Data that a replay does not need are dropped where the trace is read, so that
-/// less is passed between cores.
+/// Several requests in order of arrival. Data that a replay does not need are dropped on the thread that reads the
+/// trace, so that less data passes between cores.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) requests: Vec<Recorded>,
     /// Device of each request.
     pub(crate) devices: Vec<u32>,
-    /// Metadata of all requests up to these.
+    /// Metadata of the trace up to the last request in this batch.
     pub(crate) meta: Arc<Meta>,
 }
 
 impl Batch {
-    /// Replaces the contents by `records`.
+    /// Replaces the contents with `records`.
     ///
     /// # Errors
-    /// When a request cannot be sent to any system.
+    /// Returns an error if a request cannot be sent to any system.
     pub(crate) fn fill(&mut self, records: &[Record], meta: &Arc<Meta>) -> Result<(), TraceError> {
         self.requests.clear();
         self.requests.reserve(records.len());
@@ -36,7 +36,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Replaces the contents by those of `other`.
+    /// Replaces the contents with those of `other`.
     #[cfg(feature = "files")]
     pub(crate) fn copy(&mut self, other: &Batch) {
         self.requests.clone_from(&other.requests);
@@ -49,7 +49,7 @@ impl Batch {
 fn not_replayable(record: &Record, meta: &Meta) -> TraceError {
     let operation = record.operation.name();
     let message = format!(
-        "it has requests whose operation is `{operation}`: drop them with the step \
+        "the trace has requests with operation `{operation}`; drop them with the step \
          kind=read,write,trim,flush, or treat unknown ones as reads with unknown=read"
     );
     TraceError::of_file(&meta.origin[0].file, message)

@@ -1,4 +1,4 @@
-//! [`Collector`]: the output of readers: records, names, and rejects.
+//! [`Collector`]: collects the records, names and rejects that readers produce.
 
 use rustc_hash::FxHashMap;
 
@@ -6,13 +6,13 @@ use crate::error::{Place, Problem, TraceError};
 use crate::meta::{DeviceMeta, Meta, Process};
 use crate::record::Record;
 
-/// Number of rejects kept with their reasons; the rest are only counted.
+/// Maximum number of rejects kept with their reasons; the rest are only counted.
 pub(crate) const REJECTS_KEPT: usize = 10;
 
-/// Takes the results of a reader.
+/// Receives the results of a reader.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// Records that were read and not yet taken.
+    /// Records that were read but not taken yet.
     pub records: Vec<Record>,
     /// Metadata of the trace so far.
     pub meta: Meta,
@@ -22,12 +22,12 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Creates an empty one, which fails at the first bad line or counts them all.
+    /// Creates an empty collector. The first bad line is an error, or, with `skip_bad`, bad lines are counted.
     pub fn new(skip_bad: bool) -> Collector {
         Collector { skip_bad, ..Collector::default() }
     }
 
-    /// The index of the device with that name.
+    /// Returns the index of the device with this name, and adds the device if it is new.
     pub fn device(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.devices.get(name) {
             return index;
@@ -38,7 +38,7 @@ impl Collector {
         index
     }
 
-    /// The value of [`Record::process`] for that process: its index plus 1.
+    /// Returns the value of [`Record::process`] for this process (its index plus 1), and adds the process if it is new.
     pub fn process(&mut self, pid: u32, name: &str) -> u32 {
         let process = Process { pid, name: name.to_owned() };
         if let Some(&index) = self.processes.get(&process) {
@@ -57,10 +57,10 @@ impl Collector {
         self.meta = meta;
     }
 
-    /// Rejects a line or record: returns an error, or counts it as skipped.
+    /// Rejects a line or record: returns an error or counts it as skipped.
     ///
     /// # Errors
-    /// Unless bad lines are to be skipped.
+    /// Returns the error unless bad lines are to be skipped.
     pub fn reject(&mut self, file: &str, place: Place, (field, message): Problem) -> Result<(), TraceError> {
         let error = TraceError { file: file.to_owned(), place, field, message };
         if !self.skip_bad {

@@ -1,4 +1,4 @@
-//! Text encodings of Windows programs: UTF-8 with a byte order mark, and UTF-16.
+//! Text encodings used by Windows programs: UTF-8 with a byte order mark, and UTF-16.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -6,7 +6,7 @@ use crate::packed::BUFFER_BYTES;
 
 /// Byte order mark of UTF-8.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Number of bytes that distinguish UTF-16 from binary formats that begin with its mark.
+/// Number of bytes examined to distinguish UTF-16 from binary formats that begin with the same mark.
 const LOOKED_AT: usize = 64;
 
 /// Byte order of a UTF-16 unit.
@@ -16,7 +16,7 @@ enum Order {
     Big,
 }
 
-/// Converts text to UTF-8 without a mark; anything else is unchanged.
+/// Converts text to UTF-8 without a mark; other data pass unchanged.
 pub(crate) fn utf8(mut reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
     let mut head = Vec::with_capacity(LOOKED_AT);
     reader.by_ref().take(LOOKED_AT as u64).read_to_end(&mut head)?;
@@ -39,7 +39,7 @@ pub(crate) fn utf8(mut reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn Bu
     })
 }
 
-/// The byte order of UTF-16 text: after the mark, traces have letters and digits, whose other byte is 0.
+/// Returns the byte order of UTF-16 text. After the mark, trace text has ASCII characters, so every other byte is 0.
 fn utf16(head: &[u8]) -> Option<Order> {
     let (order, zero) = match head {
         [0xff, 0xfe, ..] => (Order::Little, 1),
@@ -51,14 +51,14 @@ fn utf16(head: &[u8]) -> Option<Order> {
     (4 * plain >= 3 * units.len() && plain > 0).then_some(order)
 }
 
-/// Reads UTF-16 as UTF-8.
+/// A reader that converts UTF-16 to UTF-8.
 struct Utf16<R> {
     units: R,
     order: Order,
-    /// Decoded text, and how much of it was returned.
+    /// Decoded text, and how many of its bytes were returned.
     text: Vec<u8>,
     at: usize,
-    /// First half of a surrogate pair whose second half was not yet read.
+    /// First half of a surrogate pair whose second half has not been read yet.
     surrogate: Option<u16>,
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn texts_of_every_encoding_are_read_as_utf8() {
-        // A surrogate pair crosses the border between two decoded pieces.
+        // A surrogate pair crosses the boundary between two decoded blocks.
         let text = format!("{}\u{1f4be} end\n", "0.5 fio ".repeat(BUFFER_BYTES / 16).split_at(BUFFER_BYTES / 2 - 1).0);
         for bytes in [
             text.clone().into_bytes(),

@@ -1,4 +1,4 @@
-//! [`TraceError`]: an error of a trace, on one line.
+//! [`TraceError`]: an error in a trace, reported on one line.
 
 use std::fmt;
 #[cfg(feature = "files")]
@@ -12,36 +12,36 @@ use headstack_files::FileError;
 pub enum Place {
     /// The file as a whole.
     File,
-    /// A line of text, from 1.
+    /// Line number in a text file, from 1.
     Line(u64),
-    /// A binary record, from 1.
+    /// Record number in a binary file, from 1.
     Record(u64),
-    /// A byte, from 0.
+    /// Byte offset, from 0.
     Byte(u64),
-    /// The output file, with the kernel's error number: the trace itself is correct.
+    /// The output file, with the operating system's error number. The trace itself is correct.
     Output(i32),
 }
 
-/// A trace that cannot be accepted: position, field, and allowed values.
+/// An error in a trace: where it is, which field is wrong, and which values are allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct TraceError {
-    /// The file as named by the user.
+    /// File name as given by the user.
     pub file: String,
     /// Position in the file.
     pub place: Place,
-    /// Name of the column; empty for the whole line.
+    /// Name of the column; empty if the error concerns the whole line.
     pub field: &'static str,
-    /// The fault and the allowed values, on one line.
+    /// Description of the error and the allowed values, on one line.
     pub message: String,
 }
 
 impl TraceError {
-    /// An error of a whole file.
+    /// Creates an error that concerns the whole file.
     pub fn of_file(file: impl Into<String>, message: impl fmt::Display) -> TraceError {
         TraceError { file: file.into(), place: Place::File, field: "", message: message.to_string() }
     }
 
-    /// An error of writing `path`.
+    /// Creates an error for a failure to write `path`.
     #[cfg(feature = "files")]
     pub(crate) fn for_output(path: &Path, error: &io::Error) -> TraceError {
         FileError::of(path, error).into()
@@ -72,10 +72,10 @@ impl fmt::Display for TraceError {
     }
 }
 
-/// A field's name and its fault; the reader adds file and line.
+/// Name of a field and what is wrong with it; the reader adds file and line.
 pub(crate) type Problem = (&'static str, String);
 
-/// Returns `must be ALLOWED, not FOUND`, with the value shortened to a readable length.
+/// Returns the message `must be ALLOWED, not FOUND`, with the value shortened to a readable length.
 #[cold]
 pub(crate) fn refused(field: &'static str, found: &[u8], allowed: &str) -> Problem {
     let text = String::from_utf8_lossy(found);

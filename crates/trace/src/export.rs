@@ -18,15 +18,15 @@ mod events;
 mod iolog;
 pub(crate) mod msr;
 
-/// Data that a format could not represent, by name: number of requests or facts that were omitted or changed.
+/// Data that the output format cannot represent: number of requests or facts omitted or changed, by name.
 pub type Losses = BTreeMap<&'static str, u64>;
 
 /// An output format other than the stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// The lines of blkparse.
+    /// Text output of blkparse.
     Blkparse,
-    /// Linux' block trace, binary, version 7.
+    /// Linux block trace, binary, version 7.
     Blktrace,
     /// DiskSim's ascii trace.
     DiskSim,
@@ -41,7 +41,7 @@ impl ExportFormat {
     pub const ALL: [ExportFormat; 5] =
         [ExportFormat::Blkparse, ExportFormat::Blktrace, ExportFormat::DiskSim, ExportFormat::Iolog, ExportFormat::Msr];
 
-    /// Name in options.
+    /// Returns the name in options.
     pub fn name(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse",
@@ -52,7 +52,7 @@ impl ExportFormat {
         }
     }
 
-    /// Description for users.
+    /// Returns a description for users.
     pub fn title(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse's text",
@@ -110,11 +110,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes all requests of `reader` to `path`, under a temporary name until complete; returns what the format could not
+/// Writes all requests of `reader` to `path`, under a temporary name until complete. Returns what the format cannot
 /// represent. `progress` receives the number of requests written so far and returns whether to continue.
 ///
 /// # Errors
-/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
+/// Returns an error if reading or writing fails, or a "stopped" error if `progress` returns false.
 pub fn export(
     reader: &mut TraceReader,
     path: &Path,
@@ -129,7 +129,7 @@ pub fn export(
         writer.write(&batch, reader.meta()).map_err(failed)?;
         written += batch.len() as u64;
         if !progress(written) {
-            return Err(TraceError::of_file(path.display().to_string(), "stopped; nothing is written"));
+            return Err(TraceError::of_file(path.display().to_string(), "stopped; no file was written"));
         }
     }
     let losses = writer.finish().map_err(failed)?;
@@ -137,7 +137,8 @@ pub fn export(
     Ok(losses)
 }
 
-/// Whether a request is a read, for formats that only know reads and writes; otherwise the data lost with it.
+/// Returns whether a request is a read, for formats that only have reads and writes. For other operations, the error
+/// names the loss.
 fn reads(operation: Operation) -> Result<bool, &'static str> {
     match operation {
         Operation::Read => Ok(true),

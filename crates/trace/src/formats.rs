@@ -1,4 +1,4 @@
-//! [`Format`]: the trace formats, one file each, and how they are detected.
+//! [`Format`]: the trace formats, one file each, and their detection.
 
 mod alibaba;
 mod binary;
@@ -55,32 +55,33 @@ use crate::window::Window;
 /// Options for reading a trace.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The format; detected by content if absent.
+    /// Format of the trace; detected from the content if absent.
     pub format: Option<Format>,
-    /// Whether to skip and count lines that cannot be accepted.
+    /// Whether to skip and count invalid lines instead of failing.
     pub skip_bad: bool,
-    /// Transformations of the requests, in this order.
+    /// Transformations of the requests, applied in this order.
     pub steps: Vec<Step>,
-    /// Stage at which requests of a block trace are counted; by default where they were queued, if any was.
+    /// Stage at which requests of a block trace are counted; by default where requests are queued, if the trace has
+    /// such events.
     pub at: Option<Stage>,
-    /// Unit of addresses in bytes, for formats that leave it open.
+    /// Unit of addresses, in bytes, for formats that do not define it.
     pub sector_bytes: Option<u32>,
-    /// Unit of times, for formats that leave it to a configuration (MQSim; ns by default) or do not state it.
+    /// Unit of times, for formats that do not state it or define it in a configuration (MQSim, ns by default).
     pub time_unit: Option<TimeUnit>,
-    /// Requests to read from a stored trace; `None` for all.
+    /// Part of a stored trace to read; `None` for all requests.
     pub window: Option<Window>,
-    /// The columns of a CSV; setting it declares the files as CSV.
+    /// Columns of a CSV file. If set, the files are read as CSV.
     pub csv: Option<CsvColumns>,
 }
 
 /// Order of the requests in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Order of arrival, by the format's own rule: time going backwards is an error.
+    /// Order of arrival, required by the format: a time before the previous one is an error.
     Arrival,
-    /// Order of completion, from the way of recording: the reader sorts.
+    /// Order of completion, as recorded: the reader sorts.
     Completion,
-    /// Unspecified: the reader sorts, and counts the moved requests.
+    /// Unspecified: the reader sorts and counts the moved requests.
     Any,
 }
 
@@ -89,13 +90,13 @@ pub enum Order {
 pub enum Format {
     /// headstack's own stored form.
     Parquet,
-    /// Alibaba's block traces of 2020.
+    /// Alibaba block traces of 2020.
     Alibaba,
-    /// The output of bcc's biosnoop.
+    /// Output of biosnoop from bcc.
     Biosnoop,
-    /// The text of blkparse.
+    /// Text output of blkparse.
     Blkparse,
-    /// Linux' block trace, binary.
+    /// Linux block trace, binary.
     Blktrace,
     /// CloudPhysics as CSV.
     CloudPhysics,
@@ -103,13 +104,13 @@ pub enum Format {
     Csv,
     /// DiskSim's ascii trace.
     DiskSim,
-    /// Windows' event trace of disks, as xperf prints it.
+    /// Windows event trace of disks, as printed by xperf.
     Etw,
-    /// Linux' tracepoints of the block layer as text: ftrace, trace-cmd, perf script.
+    /// Linux block tracepoints as text, from ftrace, trace-cmd or perf script.
     Ftrace,
     /// hfplayer's CSV of NetApp controller dumps.
     Hfplayer,
-    /// fio's iolog, versions 2 and 3.
+    /// fio iolog, versions 2 and 3.
     Iolog,
     /// libCacheSim's lcs, versions 1 to 8.
     Lcs,
@@ -127,17 +128,17 @@ pub enum Format {
     Srt,
     /// SYSTOR '17 (SNIA IOTTA 4928, 4964).
     Systor,
-    /// Tencent's cloud block storage, 2018.
+    /// Tencent cloud block storage, 2018.
     Tencent,
     /// DiskSim's `validate`.
     Validate,
     /// CloudPhysics vscsi, versions 1 and 2.
     Vscsi,
-    /// A table that a file of `formats/` declares.
+    /// Table declared by a file in `formats/`.
     Table(Shipped),
 }
 
-/// Formats with their own code.
+/// Formats implemented in code.
 const CODED: [Format; 23] = [
     Format::Parquet,
     Format::Alibaba,
@@ -177,7 +178,7 @@ impl Format {
         all
     };
 
-    /// Name in options and metadata.
+    /// Returns the name in options and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Format::Parquet => "parquet",
@@ -207,7 +208,7 @@ impl Format {
         }
     }
 
-    /// Description for users.
+    /// Returns a description for users.
     pub fn title(self) -> &'static str {
         match self {
             Format::Parquet => "headstack's stored form",
@@ -237,14 +238,14 @@ impl Format {
         }
     }
 
-    /// A handmade sample line; for binary formats, a description of a record.
+    /// Returns a constructed sample line; for binary formats, a description of a record.
     pub fn sample(self) -> &'static str {
         match self {
             Format::Parquet => "(Parquet: arrival_ns, response_ns, offset_bytes, length_bytes, operation, device …)",
             Format::Alibaba => "419,W,12288,4096,1577808144360767",
             Format::Biosnoop => "0.000004  fio  1234  sda  R  2048  4096  0.12",
             Format::Blkparse => "  8,0    0        1     0.000000000  1234  Q   R 2048 + 8 [fio]",
-            Format::Blktrace => "(binary: records of 48 or 64 bytes, each an event)",
+            Format::Blktrace => "(binary: one event per record of 48 or 64 bytes)",
             Format::CloudPhysics => "1,5633898,2a,512,42932745",
             Format::Csv => "(declared with --columns)",
             Format::DiskSim => "13.191135 0 576560 8 1",
@@ -252,7 +253,7 @@ impl Format {
             Format::Ftrace => "fio-1234 [001] d..1. 52.678901: block_rq_issue: 8,0 R 4096 () 2048 + 8 [fio]",
             Format::Hfplayer => "12,250.5,1052,RD,1,7,3,0,0,0,2048,8,1714,1,0,408.1",
             Format::Iolog => "250 /dev/sda read 1048576 4096",
-            Format::Lcs => "(binary: a header of 8,192 bytes, records of 24 to 100)",
+            Format::Lcs => "(binary: 8,192-byte header, records of 24 to 100 bytes)",
             Format::Mooncake => {
                 r#"{"timestamp": 27482, "input_length": 1320, "output_length": 52, "hash_ids": [46, 47, 2353]}"#
             }
@@ -260,7 +261,7 @@ impl Format {
             Format::Msr => "128166372003061629,hm,0,Read,383496192,32768,566",
             Format::OracleGeneral => "(binary: records of 24 or 27 bytes)",
             Format::Spc => "0,20941264,8192,W,0.551706",
-            Format::Srt => "(binary: a header of text, big-endian records of 52 to 60 bytes)",
+            Format::Srt => "(binary: text header, big-endian records of 52 to 60 bytes)",
             Format::Systor => "1456095145.133076000,0.000806000,R,0,899056122368,131072",
             Format::Tencent => "1538323200,12910952,128,0,1063",
             Format::Validate => "R 0 576560 8 9120 15000",
@@ -274,7 +275,7 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Order of its requests.
+    /// Returns the order of requests in this format.
     pub fn order(self) -> Order {
         match self {
             Format::Parquet
@@ -304,13 +305,13 @@ impl Format {
         }
     }
 
-    /// Whether several files form one recording, such as one per CPU or per day.
+    /// Returns whether several files form one recording, such as one per CPU or per day.
     pub fn files_belong_together(self) -> bool {
         matches!(self, Format::Blktrace | Format::Srt)
     }
 
-    /// Whether the head of a file has this format and no other: all of it, or most of its lines, so that reading it
-    /// reports the faulty ones.
+    /// Returns whether the head of a file is in this format. Most lines suffice, so that reading the file reports the
+    /// invalid ones.
     pub fn fits(self, head: Head<'_>) -> bool {
         match self {
             Format::Parquet => head.bytes.starts_with(PARQUET_MAGIC),
@@ -342,7 +343,7 @@ impl Format {
 }
 
 impl Format {
-    /// Refuses options that do not apply to the format.
+    /// Returns an error for options that do not apply to the format.
     fn check(self, file: &str, options: &ReadOptions) -> Result<(), TraceError> {
         let useless = |option: &str, why: &str| {
             Err(TraceError::of_file(file, format!("the format {} has no option {option}: {why}", self.name())))
@@ -354,7 +355,7 @@ impl Format {
             | Format::MqSim
             | Format::OracleGeneral
             | Format::Spc
-            // Their columns determine which of them leave it open.
+            // Whether these formats leave the unit open depends on the declared columns.
             | Format::Table(_) => true,
             Format::Parquet
             | Format::Alibaba
@@ -387,27 +388,27 @@ impl Format {
     }
 }
 
-/// A parser of a file, or of several that belong together.
+/// A parser of one file, or of several that belong together.
 pub(crate) enum Parser {
     /// headstack's stored form.
     #[cfg(feature = "files")]
     Stored(Stored),
-    /// Linux' block trace.
+    /// Linux block trace, binary.
     Blktrace(Blktrace),
-    /// Its text.
+    /// Linux block trace as blkparse text.
     Blkparse(Blkparse),
-    /// Linux' tracepoints as text.
+    /// Linux block tracepoints as text.
     Ftrace(Ftrace),
-    /// One request a binary record.
+    /// Binary records, one request each.
     Binary(Binary),
-    /// Text whose lines depend on earlier ones.
+    /// Text whose lines depend on earlier lines.
     Serial(Serial),
-    /// One request per line.
+    /// Text lines, one request each.
     Lines(Box<Lines>),
 }
 
 impl Parser {
-    /// Opens `inputs`, in order, and stores metadata known from the start in `out`.
+    /// Opens `inputs` in order, and stores metadata known from the start in `out`.
     pub(crate) fn open(
         format: Format,
         inputs: Vec<Input>,
@@ -450,7 +451,7 @@ impl Parser {
         })
     }
 
-    /// Reads about ten thousand requests; returns false at the end.
+    /// Reads about 10,000 requests; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         match self {
             #[cfg(feature = "files")]

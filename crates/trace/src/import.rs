@@ -1,4 +1,4 @@
-//! Imports any trace into the stored form, in order of arrival, at any size ([`import`]).
+//! Imports any trace into the stored form, in order of arrival and of any size ([`import`]).
 
 use std::path::Path;
 
@@ -10,16 +10,15 @@ use crate::reader::{TraceReader, merged, paths_of};
 use crate::recording::Next;
 use crate::store::StoreWriter;
 
-/// Number of runs merged at a time: each holds a row group in memory.
+/// Maximum number of sorted runs merged at a time; each holds a row group in memory.
 const FAN_IN: usize = 16;
 
-/// Writes all requests of `reader` to `path`, and returns the metadata. Requests that are not in order of arrival are
-/// written as several sorted runs in the same folder, which are then merged; the target of `path` receives the file
-/// when it is complete. `progress` receives the number of requests read so far and returns whether to continue; nothing
-/// is left behind unless the import succeeds.
+/// Writes all requests of `reader` to `path` and returns the metadata. Requests out of arrival order are written as
+/// several sorted runs in the same directory and then merged; `path` appears when the file is complete. `progress`
+/// receives the number of requests read so far and returns whether to continue. If the import fails, no files remain.
 ///
 /// # Errors
-/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
+/// Returns an error if reading or writing fails, or a "stopped" error if `progress` returns false.
 pub fn import(
     reader: &mut TraceReader,
     path: &Path,
@@ -32,7 +31,7 @@ pub fn import(
     let mut meta = reader.meta().clone();
     let mut read = 0;
     loop {
-        // The previous batch is encoded meanwhile: neither leaves a core idle in its serial parts.
+        // Encodes the previous batch in parallel with reading, so that the serial parts of either leave no core idle.
         let (next, written) = rayon::join(|| reader.next(&mut batch), || writer.write(&before, &meta));
         written?;
         let next = next?;
@@ -50,7 +49,7 @@ pub fn import(
         }
         read += before.len() as u64;
         if !progress(read) {
-            return Err(TraceError::of_file(path.display().to_string(), "stopped; nothing is written"));
+            return Err(TraceError::of_file(path.display().to_string(), "stopped; no file was written"));
         }
     }
     let meta = reader.meta().clone();
@@ -59,7 +58,7 @@ pub fn import(
         return Ok(meta);
     }
     runs.push(writer.finish_part(&meta)?);
-    // Names are those of the runs in the order of the merge; the rest is the metadata of the whole.
+    // Names come from the runs, in the order of the merge; the other metadata are those of the whole trace.
     let of_all = |names: Meta| Meta { devices: names.devices, processes: names.processes, ..meta.clone() };
     while runs.len() > FAN_IN {
         let some: Vec<Draft> = runs.drain(..FAN_IN).collect();

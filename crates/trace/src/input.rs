@@ -1,4 +1,4 @@
-//! [`Input`]: a file from its first byte on, plain or compressed, one or several in a tar.
+//! [`Input`]: reads a file from its first byte, plain or compressed, including the files in a tar archive.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,41 +8,41 @@ use crate::encoding::utf8;
 use crate::error::TraceError;
 use crate::packed::{BUFFER_BYTES, unpacked};
 
-/// Number of bytes used for detection.
+/// Number of bytes used to detect the format.
 const HEAD_BYTES: usize = 256 << 10;
 
-/// A file that is being read, decompressed.
+/// A file being read, decompressed.
 pub struct Input {
     /// Name as given by the user.
     pub name: String,
-    /// Name of the device, if the file itself has none: the file name without its folder, unless files of several
-    /// folders have the same.
+    /// Name of the device, if the file itself has none: the file name without its directory, unless files in several
+    /// directories have the same name.
     pub label: String,
     head: Vec<u8>,
-    /// How much of the head was returned again.
+    /// Number of bytes of the head that were returned to the reader.
     taken: usize,
     is_whole: bool,
     rest: Box<dyn BufRead + Send>,
 }
 
-/// The first bytes of a file, by which formats are detected.
+/// First bytes of a file, used to detect the format.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// The bytes.
+    /// The first bytes.
     pub bytes: &'a [u8],
-    /// Whether these are all bytes of the file.
+    /// Whether `bytes` is the whole file.
     pub is_whole: bool,
 }
 
 impl<'a> Head<'a> {
-    /// Only its first lines, as if the file ended after them.
+    /// Returns a head with only the first `lines` lines, as if the file ended there.
     pub(crate) fn first(self, lines: usize) -> Head<'a> {
         let ends = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         let end = ends.take(lines).last().unwrap_or(self.bytes.len());
         Head { bytes: &self.bytes[..end], is_whole: true }
     }
 
-    /// The complete lines, without their ends; the last line of the file counts without one.
+    /// Returns the complete lines without line ends. The last line of the file may lack its line end.
     pub fn lines(self) -> impl Iterator<Item = &'a [u8]> {
         let end = if self.is_whole {
             self.bytes.len()
@@ -56,21 +56,21 @@ impl<'a> Head<'a> {
 }
 
 impl Input {
-    /// Opens a file and reads its head. Compression is detected by content: gzip, bzip2, xz, zstd; a tar inside is read
-    /// file after file.
+    /// Opens a file and reads its head. Detects gzip, bzip2, xz and zstd compression from the content. The files in a
+    /// tar archive are read one after another.
     ///
     /// # Errors
-    /// When the file cannot be read, or is empty.
+    /// Returns an error if the file cannot be read or is empty.
     pub fn open(path: &Path) -> Result<Input, TraceError> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| TraceError::of_file(&name, io_message(&error)))?;
         Input::from_reader(name, Box::new(BufReader::with_capacity(BUFFER_BYTES, file)))
     }
 
-    /// Like [`open`](Self::open) for bytes in memory.
+    /// Opens bytes in memory, like [`open`](Self::open).
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Returns an error if the bytes cannot be decompressed or are empty.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, TraceError> {
         Input::from_reader(name.to_owned(), Box::new(io::Cursor::new(bytes)))
     }
@@ -89,12 +89,12 @@ impl Input {
         Ok(Input { name, label, head, taken: 0, is_whole, rest })
     }
 
-    /// The bytes used for detection; reading returns them too.
+    /// Returns the bytes used for detection; reading returns them again.
     pub fn head(&self) -> Head<'_> {
         Head { bytes: &self.head, is_whole: self.is_whole }
     }
 
-    /// An error of reading it.
+    /// Converts an error of reading this file.
     pub fn error(&self, error: &io::Error) -> TraceError {
         TraceError::of_file(&self.name, io_message(error))
     }
@@ -125,8 +125,8 @@ fn io_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
-        io::ErrorKind::UnexpectedEof => "the compressed file is cut off".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory, not a file".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the compressed file is truncated".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -1,8 +1,9 @@
-#![cfg_attr(not(feature = "files"), allow(dead_code))] // What only reading of files needs.
-//! Recorded traces: read from all common formats, stored, analysed, transformed, written. See docs/design/traces.md.
+#![cfg_attr(not(feature = "files"), allow(dead_code))] // Used only to read files.
+//! Recorded traces: reading from all common formats, storing, analysis, transformation and export. See
+//! docs/design/traces.md.
 //!
-//! A [`TraceReader`] yields [`Record`]s in order of arrival, in batches, for any format and size; [`Meta`] applies to
-//! all of them. Data that a format lacks are [`NOT_RECORDED`], never 0.
+//! A [`TraceReader`] returns [`Record`]s in order of arrival, in batches, for any format and size. [`Meta`] describes
+//! the trace as a whole. Data missing from a format are [`NOT_RECORDED`], never 0.
 
 #[cfg(feature = "files")]
 mod ahead;

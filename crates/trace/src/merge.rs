@@ -1,4 +1,4 @@
-//! [`Merge`]: merges several traces by time.
+//! [`Merge`]: merges several traces by arrival time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,10 +14,10 @@ use crate::recording::{Next, Recording};
 /// Number of requests merged at a time.
 const BATCH: usize = 1 << 16;
 
-/// Merges parts that are in order of arrival. Devices and processes with the same name are identified.
+/// Merges traces that are each in order of arrival. Devices and processes with the same name become one.
 pub(crate) struct Merge {
     parts: Vec<Stream>,
-    /// Arrival of the next request of each part, and the part.
+    /// Arrival of the next request of each trace, and the index of the trace.
     heap: BinaryHeap<Reverse<(u64, usize)>>,
     meta: Meta,
     devices: FxHashMap<String, u32>,
@@ -29,19 +29,19 @@ struct Stream {
     part: Recording,
     batch: Vec<Record>,
     next: usize,
-    /// Merged index of each of its devices and processes.
+    /// Index in the merged trace of each of this trace's devices and processes.
     devices: Vec<u32>,
     processes: Vec<u32>,
 }
 
 impl Merge {
-    /// Merges parts with a common clock.
+    /// Creates a merge of traces with the same clock.
     pub(crate) fn new(parts: Vec<Recording>) -> Result<Merge, TraceError> {
         let clock = parts[0].meta().clock;
         for part in &parts {
             let other = part.meta().clock;
             if other != clock {
-                let message = format!("its times count from {other:?}, but those of earlier files from {clock:?}");
+                let message = format!("times count from {other:?}, but in earlier files from {clock:?}");
                 return Err(TraceError::of_file(&part.name, message.to_lowercase()));
             }
         }
@@ -72,7 +72,7 @@ impl Merge {
             };
             let limit = self.heap.peek().map_or((u64::MAX, usize::MAX), |&Reverse(other)| other);
             let stream = &mut self.parts[index];
-            // Mostly a part yields several requests before another's turn comes.
+            // Most of the time a trace supplies several requests in a row.
             while let Some(record) = stream.batch.get(stream.next) {
                 if (record.arrival_ns, index) > limit || batch.len() >= BATCH {
                     break;
@@ -99,20 +99,21 @@ impl Merge {
         &self.meta
     }
 
-    /// Name of the first part.
+    /// Returns the name of the first trace.
     pub(crate) fn name(&self) -> &str {
         &self.parts[0].part.name
     }
 
-    /// Reads more of a part, and adds its names.
+    /// Reads more of a trace and adds its names.
     fn refill(&mut self, index: usize) -> Result<(), TraceError> {
         let stream = &mut self.parts[index];
         (stream.next, _) = (0, stream.batch.clear());
         match stream.part.next(&mut stream.batch)? {
-            // Also for a part that yields nothing: numbers of names do not depend on the selection of requests.
+            // Names are added even if a trace yields no requests, so that indices do not depend on which requests are
+            // selected.
             Next::Batch | Next::End => {}
             Next::NewRun => {
-                let message = "is far from the order of arrival; import it separately first to sort it";
+                let message = "is too far out of arrival order; import it separately first to sort it";
                 return Err(TraceError::of_file(&stream.part.name, message));
             }
         }
@@ -124,7 +125,7 @@ impl Merge {
             stream.devices.push(merged);
         }
         if stream.processes.is_empty() {
-            // Not recorded stays so.
+            // Process 0, "not recorded", maps to itself.
             stream.processes.push(0);
         }
         for process in &stream.part.meta().processes[stream.processes.len() - 1..] {
@@ -140,7 +141,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Merges the metadata of the parts.
+    /// Merges the metadata of the traces.
     fn describe(&mut self) {
         let meta = &mut self.meta;
         let first = self.parts[0].part.meta();
@@ -157,7 +158,7 @@ impl Merge {
             meta.rejects.truncate(REJECTS_KEPT);
             part.counts.iter().for_each(|(what, &number)| *meta.counts.entry(what.clone()).or_default() += number);
             part.notes.iter().for_each(|note| meta.note(note));
-            // Steps of one part were not applied to all.
+            // Steps of one trace were not applied to the others, so they are noted with the file name.
             part.steps.iter().for_each(|step| meta.note(format!("{}: {step}", part.origin[0].file)));
             if part.zero_unix_ns != meta.zero_unix_ns {
                 meta.zero_unix_ns = None;

@@ -1,21 +1,21 @@
-//! [`Meta`]: metadata of a trace: its origin, its clock, its devices and processes.
+//! [`Meta`]: metadata of a trace: its origin, clock, devices and processes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Base of arrival times.
+/// Origin of arrival times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// 1970-01-01 UTC.
     Unix,
-    /// The start of the recording, or the 0 of its file.
+    /// Start of the recording, or time 0 of its file.
     #[default]
     Recording,
-    /// An unknown moment, such as the boot of the machine.
+    /// An unknown time, such as the boot of the machine.
     Boot,
-    /// None: times are not recorded, and requests are numbered, a nanosecond each.
+    /// None: times are not recorded. Arrivals are sequence numbers, in steps of 1 ns.
     Order,
 }
 
@@ -23,17 +23,18 @@ pub enum Clock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressSpace {
-    /// Addresses on a device: neighbours are adjacent.
+    /// Addresses on a device: nearby offsets are physically adjacent.
     #[default]
     Device,
-    /// Offsets in a file or another object with a key: neighbours are adjacent within it, and files have no order.
+    /// Offsets in a file or another object with a key. Nearby offsets are adjacent within the file; files have no
+    /// order.
     File,
-    /// Whole objects, whose offsets only distinguish them.
+    /// Whole objects; offsets only identify them.
     Object,
 }
 
 impl AddressSpace {
-    /// Whether requests to adjacent addresses form a run.
+    /// Returns whether requests to adjacent addresses form a run.
     pub fn has_runs(self) -> bool {
         match self {
             AddressSpace::Device | AddressSpace::File => true,
@@ -41,7 +42,7 @@ impl AddressSpace {
         }
     }
 
-    /// Whether distances, ranges and maps are meaningful.
+    /// Returns whether distances, ranges and address maps are meaningful.
     pub fn has_distances(self) -> bool {
         match self {
             AddressSpace::Device => true,
@@ -54,21 +55,21 @@ impl AddressSpace {
     }
 }
 
-/// Span of a response time.
+/// The interval that a recorded latency covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseSpan {
     /// From submission by the file system or program to completion (blktrace's Q2C).
     QueueToCompletion,
-    /// From the device's receipt to completion (blktrace's D2C).
+    /// From receipt by the device to completion (blktrace's D2C).
     IssueToCompletion,
     /// From the driver's queue to completion (HP's SRT).
     EnqueueToDone,
-    /// As seen on the network between host and storage.
+    /// As observed on the network between host and storage.
     OnTheWire,
-    /// As seen by the storage controller.
+    /// As observed by the storage controller.
     AtTheController,
-    /// As seen by the host, without further detail.
+    /// As observed by the host, without further detail.
     AtTheHost,
     /// In virtual time, from the intended arrival.
     Simulated,
@@ -78,34 +79,34 @@ pub enum ResponseSpan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// Name without its folder.
+    /// File name without its directory.
     pub file: String,
-    /// Format as which it was read.
+    /// Format in which the file was read.
     pub format: String,
 }
 
-/// Target of requests.
+/// A target of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceMeta {
-    /// Name in the trace: `7,0`, `hm.0`, a path.
+    /// Name in the trace, such as `7,0`, `hm.0` or a path.
     pub name: String,
-    /// Capacity, if recorded.
+    /// Capacity in bytes, if recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<u64>,
-    /// Unit of its addresses, if known.
+    /// Sector size in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sector_bytes: Option<u32>,
-    /// Product or model.
+    /// Product or model name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// Issuer of requests.
+/// An issuer of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
-    /// Process ID; of a thread if the kernel records that.
+    /// Process ID, or thread ID if the kernel records threads.
     pub pid: u32,
     /// Name; empty if the trace has none.
     pub name: String,
@@ -117,17 +118,17 @@ pub struct Process {
 pub struct Meta {
     /// Source files.
     pub origin: Vec<Origin>,
-    /// Base of arrival times.
+    /// Origin of arrival times.
     pub clock: Clock,
-    /// Date of time 0 in ns since 1970, if the clock is not Unix time and the trace has it.
+    /// Date of time 0, in ns since 1970, if the trace records it and the clock is not Unix time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_unix_ns: Option<u64>,
-    /// Resolution of the recorded times: 10^9 for whole seconds.
+    /// Resolution of the recorded times, in ns; for example 10^9 for whole seconds.
     pub resolution_ns: u64,
     /// Meaning of offsets.
     #[serde(default, skip_serializing_if = "AddressSpace::is_device")]
     pub address_space: AddressSpace,
-    /// Span of response times, if there are any.
+    /// Interval that latencies cover, if latencies are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ResponseSpan>,
     /// Targets of requests.
@@ -135,19 +136,19 @@ pub struct Meta {
     /// Issuers of requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
-    /// Counters of reading: `lost events`, `out of order`, each above 0.
+    /// Counts from reading, such as `lost events` or `out of order`; zeros are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u64>,
-    /// Number of lines or records that were skipped on request.
+    /// Number of invalid lines or records skipped on request.
     #[serde(default)]
     pub rejected: u64,
-    /// The first of them, with their reasons.
+    /// First rejected lines or records, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejects: Vec<String>,
-    /// Notes for readers of results: `times are whole seconds`.
+    /// Notes for the user, such as `times are whole seconds`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Transformations that were applied, in order.
+    /// Transformations applied, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
     /// The file's own description of its devices, verbatim (SRT's header).
@@ -156,12 +157,13 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Whether it has all names of `later`, an earlier or later state of the same trace: names are only ever added.
+    /// Returns whether this metadata has all names of `later`, another state of the same trace. Names are only ever
+    /// added.
     pub(crate) fn has_names_of(&self, later: &Meta) -> bool {
         (self.devices.len(), self.processes.len()) == (later.devices.len(), later.processes.len())
     }
 
-    /// Adds `note`, once.
+    /// Adds `note` unless it is already present.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {

@@ -1,4 +1,4 @@
-//! Finds the most similar format of a file that has none, and the first deviation.
+//! Finds the most similar format for a file in no known format, and where the file first deviates from it.
 
 use std::cmp::Reverse;
 
@@ -7,15 +7,14 @@ use crate::formats::{Format, ReadOptions};
 use crate::input::Input;
 use crate::recording::{Next, Recording};
 
-/// Number of lines that are compared.
+/// Maximum number of lines compared.
 const LINES: usize = 20;
 
-/// Number of valid lines, and the smallest number of fields of the first bad one that must be replaced to make it
-/// valid.
+/// Number of valid lines, and the minimum number of fields to replace in the first invalid line to make it valid.
 type Likeness = (u64, Reverse<usize>);
 
-/// One line on the format that most of the first lines of `input` fit, or that the first one fits except for the fewest
-/// fields.
+/// Describes, in one line, the format that most of the first lines of `input` match, or whose sample differs from the
+/// first line in the fewest fields.
 pub(crate) fn nearest(input: &Input) -> Option<String> {
     let lines: Vec<&[u8]> = input.head().lines().filter(|line| !line.trim_ascii().is_empty()).take(LINES).collect();
     if lines.is_empty() || lines.iter().any(|line| line.contains(&0)) {
@@ -26,11 +25,11 @@ pub(crate) fn nearest(input: &Input) -> Option<String> {
         let (likeness, error) = compare(&lines, format)?;
         Some((likeness, format, error))
     });
-    // Of two equally similar ones, the first is reported.
+    // If two formats are equally similar, the first is reported.
     let (_, format, error) = compared.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     let looks = format!("it looks most like {} ({})", format.name(), format.title());
     let Some(error) = error else {
-        return Some(format!("{looks}; to read it so, add --format {}", format.name()));
+        return Some(format!("{looks}; to read it as such, add --format {}", format.name()));
     };
     let Place::Line(line) = error.place else { return Some(format!("{looks}: {}", error.message)) };
     let place = field_of(&error, &fields(lines[line as usize - 1]));
@@ -39,7 +38,7 @@ pub(crate) fn nearest(input: &Input) -> Option<String> {
     Some(format!("{looks}: line {line}{place}: {name}{}", error.message))
 }
 
-/// Similarity of lines to a format, and the first deviation; `None` if they have nothing in common.
+/// Returns how similar lines are to a format, and the first deviation; `None` if they have nothing in common.
 fn compare(lines: &[&[u8]], format: Format) -> Option<(Likeness, Option<TraceError>)> {
     let text = lines.join(&b'\n');
     let Err(error) = read(&text, format, false) else {
@@ -57,7 +56,7 @@ fn compare(lines: &[&[u8]], format: Format) -> Option<(Likeness, Option<TraceErr
     }
 }
 
-/// Number of lines of a text that a format rejects.
+/// Returns the number of lines of a text that a format rejects.
 fn read(text: &[u8], format: Format, skip_bad: bool) -> Result<u64, TraceError> {
     let input = Input::from_bytes("t", text.to_vec())?;
     let options = ReadOptions { format: Some(format), skip_bad, ..ReadOptions::default() };
@@ -69,8 +68,8 @@ fn read(text: &[u8], format: Format, skip_bad: bool) -> Result<u64, TraceError> 
     Ok(recording.meta().rejected)
 }
 
-/// Number of fields of a line that must be replaced by those of the format's sample for it to be accepted; `None` if
-/// more than half.
+/// Returns the number of fields of a line that must be replaced by those of the format's sample to make the line valid;
+/// `None` if more than half.
 fn replacements(line: &[u8], format: Format, error: &TraceError) -> Option<usize> {
     let separator = if line.contains(&b',') { b',' } else { b' ' };
     let (sample, mut fields) = (fields(format.sample().as_bytes()), fields(line));
@@ -87,7 +86,7 @@ fn replacements(line: &[u8], format: Format, error: &TraceError) -> Option<usize
     None
 }
 
-/// Fields between the commas of a line, or between its blanks if it has none.
+/// Returns the fields of a line, separated by commas, or by whitespace if it has no commas.
 fn fields(line: &[u8]) -> Vec<&[u8]> {
     if line.contains(&b',') {
         return line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).collect();
@@ -95,14 +94,14 @@ fn fields(line: &[u8]) -> Vec<&[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect()
 }
 
-/// Index of the field that an error quotes.
+/// Returns the index of the field that an error quotes.
 fn field_of(error: &TraceError, fields: &[&[u8]]) -> Option<usize> {
     let (_, quoted) = error.message.split_once("not `")?;
     let quoted_text = quoted.split('`').next().filter(|quoted_text| !quoted_text.is_empty())?;
     fields.iter().position(|field| *field == quoted_text.as_bytes())
 }
 
-/// Whether its files are lines of text that need no declaration.
+/// Returns whether files of this format are lines of text and need no declaration.
 fn is_text(format: Format) -> bool {
     match format {
         Format::Parquet
@@ -162,10 +161,10 @@ mod tests {
             ),
             (
                 "aa\nbb\ncc\n",
-                "looks most like keys (keys, one a line, without times (libCacheSim txt)); to read it so, add --format keys",
+                "looks most like keys (keys, one a line, without times (libCacheSim txt)); to read it as such, add --format keys",
             ),
         ] {
-            let hint = nearest_format(text).unwrap_or_else(|| panic!("{text} looks like nothing"));
+            let hint = nearest_format(text).unwrap_or_else(|| panic!("{text} resembles no format"));
             assert!(hint.contains(expected) && hint.lines().count() == 1, "{hint}");
         }
         assert_eq!(nearest_format("a b c d e f g h i j k l\n"), None);

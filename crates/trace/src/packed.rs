@@ -1,17 +1,17 @@
-//! Unpacks files that are compressed or in a tar.
+//! Unpacks compressed files and tar archives.
 
 use std::io::{self, BufRead};
 
-/// Bytes read from a file at a time.
+/// Number of bytes read from a file at a time.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// Returns the contents of a file: decompressed, and the files of a tar one after another.
+/// Returns the decompressed contents of a file; for a tar archive, its files one after another.
 #[cfg(feature = "files")]
 pub(crate) fn unpacked(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
     files::decompressed(reader).and_then(files::untarred)
 }
 
-/// Without the feature, data are returned as they are.
+/// Returns the data unchanged, because this build has no decompression.
 #[cfg(not(feature = "files"))]
 pub(crate) fn unpacked(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
     Ok(reader)

@@ -1,4 +1,4 @@
-//! [`Parts`]: cuts stored traces into parts of time for analysis by several workers.
+//! [`Parts`]: divides stored traces into time ranges that several workers analyse.
 
 use std::path::Path;
 
@@ -12,23 +12,24 @@ use crate::record::Record;
 use crate::store::{Group, Stored};
 use crate::window::Window;
 
-/// Cuts of stored traces that are read as one. They depend only on the files, and each is between requests with
-/// different arrivals, so the division among workers does not matter.
+/// Boundaries at which stored traces that are read as one are divided. Boundaries depend only on the files, and each is
+/// between requests with different arrivals, so the result does not depend on the number of workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// First arrival of the analysed requests; `None` if there are none.
+    /// First arrival of the analysed requests, in ns; `None` if there are none.
     pub start_ns: Option<u64>,
-    /// Half-open ranges of arrivals, one per part.
+    /// Half-open ranges of arrival times, one per part.
     pub windows: Vec<(u64, u64)>,
     /// Number of requests in the files.
     pub requests: u64,
 }
 
 impl Parts {
-    /// Cuts into parts of at least `requests` requests.
+    /// Divides the traces into parts of at least `requests` requests.
     ///
     /// # Errors
-    /// When files are not in the stored form, or too many; when steps depend on earlier requests.
+    /// Returns an error if files are not in the stored form or there are too many, or if a step depends on earlier
+    /// requests.
     pub fn of(paths: &[&Path], options: &ReadOptions, requests: u64) -> Result<Parts, TraceError> {
         if let Some(step) = options.steps.iter().find(|step| !step.is_of_each_request()) {
             let message = format!("the step {step} depends on earlier requests; import the trace with this step first");
@@ -80,11 +81,11 @@ fn windows(groups: &[Group], requests: u64) -> Vec<(u64, u64)> {
 }
 
 impl Part {
-    /// Starts the part of stored traces from a moment on. Requests in flight at that time are found in earlier row
-    /// groups, of which only those are read whose longest response reaches that far. The trace begins at `start_ns`.
+    /// Starts the part that begins at a given time. Requests in flight at that time are in earlier row groups; only row
+    /// groups whose latest completion is after that time are read. The trace begins at `start_ns`.
     ///
     /// # Errors
-    /// Those of files; when options are out of range.
+    /// Returns an error if a file cannot be read or an option is out of range.
     pub fn of(
         paths: &[&Path],
         read: &ReadOptions,

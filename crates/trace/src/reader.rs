@@ -1,4 +1,4 @@
-//! [`TraceReader`]: reads a trace of any format in batches of records in order of arrival.
+//! [`TraceReader`]: reads a trace in any format, in batches of records in order of arrival.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,26 +23,26 @@ pub struct TraceReader {
     source: Source,
     steps: Applied,
     meta: Meta,
-    /// Merged files, if there are too many to read concurrently; removed on drop.
+    /// Temporary merged files, if the trace has too many files to read concurrently; removed on drop.
     #[cfg(feature = "files")]
     gathered: Vec<Draft>,
-    /// Its files, which must not be replaced while they are read.
+    /// Files of the trace, protected from being replaced while they are read.
     #[cfg(feature = "files")]
     inputs: Outputs,
 }
 
-#[allow(clippy::large_enum_variant)] // One a trace.
+#[allow(clippy::large_enum_variant)] // One per trace.
 enum Source {
     One(Recording),
     Several(Merge),
 }
 
 impl TraceReader {
-    /// Opens files that are one trace. Those of several CPUs of blktrace belong together; others are merged by time. A
-    /// folder means the stored traces in it, as written by a split.
+    /// Opens files as one trace. Files of several CPUs of blktrace belong together; other files are merged by time. A
+    /// directory stands for the stored traces in it, as written by a split.
     ///
     /// # Errors
-    /// When files cannot be read, or have no format, or match two.
+    /// Returns an error if a file cannot be read, or matches no format or several.
     pub fn open(paths: &[&Path], options: &ReadOptions) -> Result<TraceReader, TraceError> {
         #[cfg_attr(not(feature = "files"), allow(unused_mut))]
         let mut files = files_of(paths)?;
@@ -65,10 +65,10 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// Like [`open`](Self::open) for open inputs.
+    /// Opens inputs as one trace, like [`open`](Self::open).
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Returns an error if an input matches no format or several.
     pub fn from_inputs(mut inputs: Vec<Input>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
         for index in 1..inputs.len() {
             if inputs[..index].iter().any(|before| before.label == inputs[index].label) {
@@ -87,7 +87,7 @@ impl TraceReader {
         let parts = groups.into_iter().map(|(format, inputs)| Recording::open(format, inputs, options));
         let mut parts: Vec<Recording> = parts.collect::<Result<_, _>>()?;
         let source = match parts.len() {
-            0 => return Err(TraceError::of_file("trace", "no file is named")),
+            0 => return Err(TraceError::of_file("trace", "no file given")),
             1 => Source::One(parts.remove(0)),
             _ => Source::Several(Merge::new(parts)?),
         };
@@ -104,26 +104,26 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// Replaces `batch` by the next records, in order of arrival; returns false at the end.
+    /// Replaces `batch` with the next records in order of arrival; returns false at the end.
     ///
     /// # Errors
-    /// When a record cannot be accepted, including a file whose order is too far from that of arrival:
-    /// [`crate::import`] sorts it.
+    /// Returns an error if a record is invalid, or if a file is too far out of arrival order; use [`crate::import`] to
+    /// sort such a file.
     pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
         match self.next(batch)? {
             Next::Batch => Ok(true),
             Next::End => Ok(false),
             Next::NewRun => Err(TraceError::of_file(
                 self.source.name(),
-                "is far from the order of arrival; import it first to sort it",
+                "is too far out of arrival order; import it first to sort it",
             )),
         }
     }
 
-    /// Reads the rest into memory: 48 bytes per request. Prefer batches for data that need not be kept.
+    /// Reads the remaining records into memory, 64 bytes per request. Prefer batches for data that need not be kept.
     ///
     /// # Errors
-    /// As for [`next_batch`](Self::next_batch).
+    /// Returns an error in the same cases as [`next_batch`](Self::next_batch).
     pub fn read_all(&mut self) -> Result<Vec<Record>, TraceError> {
         let (mut records, mut batch) = (Vec::new(), Vec::new());
         while self.next_batch(&mut batch)? {
@@ -156,7 +156,7 @@ impl TraceReader {
                 Next::NewRun if !self.steps.is_empty() => {
                     return Err(TraceError::of_file(
                         self.source.name(),
-                        "is far from the order of arrival; import it without steps first",
+                        "is too far out of arrival order; import it without steps first",
                     ));
                 }
                 Next::NewRun | Next::End => self.refresh(),
@@ -165,7 +165,7 @@ impl TraceReader {
         }
     }
 
-    /// Metadata of the trace; complete once the end was reached.
+    /// Returns the metadata of the trace; complete once the end was reached.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
@@ -192,7 +192,7 @@ impl Source {
     }
 }
 
-/// The files of paths, with folders expanded.
+/// Returns the files of `paths`, with directories expanded.
 pub(crate) fn files_of(paths: &[&Path]) -> Result<Vec<PathBuf>, TraceError> {
     let mut files = Vec::new();
     for path in paths {
@@ -201,7 +201,7 @@ pub(crate) fn files_of(paths: &[&Path]) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-/// The stored traces in a folder, by name; hidden ones are incomplete.
+/// Returns the stored traces in a directory, by name. Hidden files are incomplete and skipped.
 fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let failed = |error: std::io::Error| TraceError::of_file(folder.display().to_string(), error);
     let entries = fs::read_dir(folder).map_err(failed)?;
@@ -213,13 +213,14 @@ fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let mut paths: Vec<PathBuf> = paths.map_err(failed)?.into_iter().filter(is_stored).collect();
     paths.sort();
     if paths.is_empty() {
-        let message = "is a directory without *.parquet files of a stored trace";
+        let message = "is a directory without stored traces (*.parquet)";
         return Err(TraceError::of_file(folder.display().to_string(), message));
     }
     Ok(paths)
 }
 
-/// Number of stored traces read concurrently, with a row group of each in memory: 400 MB if they are long.
+/// Maximum number of stored traces read concurrently. Each has a row group in memory, 540 MB in total if the traces are
+/// long.
 #[cfg(feature = "files")]
 pub(crate) const SIDE_BY_SIDE: usize = 32;
 
@@ -234,7 +235,7 @@ pub(crate) fn hold_inputs(files: &[PathBuf]) -> Result<Outputs, TraceError> {
     Ok(inputs)
 }
 
-/// Merges stored traces if there are more than can be read concurrently; `None` otherwise.
+/// Merges stored traces into fewer files if there are too many to read concurrently; otherwise returns no files.
 #[cfg(feature = "files")]
 fn gathered(paths: &[PathBuf]) -> Result<Vec<Draft>, TraceError> {
     let is_stored = |path: &PathBuf| path.is_file() && begins_as_parquet(path).unwrap_or(false);
@@ -267,7 +268,7 @@ pub(crate) fn paths_of(drafts: &[Draft]) -> Vec<&Path> {
     drafts.iter().map(Draft::path).collect()
 }
 
-/// Merges several stored traces into one, with their metadata.
+/// Merges several stored traces, with their metadata, into one.
 #[cfg(feature = "files")]
 pub(crate) fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreWriter, Meta), TraceError> {
     let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
@@ -279,11 +280,12 @@ pub(crate) fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreW
     Ok((writer, reader.meta().clone()))
 }
 
-/// Number of lines by which a file is detected that changes its format later.
+/// Number of leading lines used to detect a file whose format changes later.
 const FIRST_LINES: usize = 5;
 
 fn detect(input: &Input) -> Result<Format, TraceError> {
-    // Most other formats parse the head as text, which takes milliseconds, and none begins like this one.
+    // Tested first, because no other format begins like Parquet and most others parse the head as text, which takes
+    // milliseconds.
     if Format::Parquet.fits(input.head()) {
         return Ok(Format::Parquet);
     }
@@ -292,7 +294,7 @@ fn detect(input: &Input) -> Result<Format, TraceError> {
     let all = fitting(input.head());
     match all[..] {
         [format] => Ok(format),
-        // Reading it reports the line that does not fit.
+        // Reading the file then reports the line that does not match.
         [] => match fitting(input.head().first(FIRST_LINES))[..] {
             [format] => Ok(format),
             _ => {
@@ -301,6 +303,6 @@ fn detect(input: &Input) -> Result<Format, TraceError> {
                 Err(TraceError::of_file(&input.name, format!("{none}; {hint}")))
             }
         },
-        _ => Err(TraceError::of_file(&input.name, format!("fits {}; add --format to select one", names(&all)))),
+        _ => Err(TraceError::of_file(&input.name, format!("matches {}; add --format to select one", names(&all)))),
     }
 }

@@ -1,25 +1,25 @@
-//! [`Record`]: the recorded request, the common form of all formats and analyses.
+//! [`Record`]: a recorded request, the common representation for all formats and analyses.
 
 use headstack_workload::{Kind, Recorded, Request};
 use serde::{Deserialize, Serialize};
 
-/// Value of a time that a trace does not have. It is never a valid time: 2^64 ns are 584 years.
+/// Value of a time that is not recorded. Never a valid time, because 2^64 ns are 584 years.
 pub const NOT_RECORDED: u64 = u64::MAX;
 
-/// Operation of a recorded request. Formats distinguish more and fewer than a [`Kind`].
+/// Operation of a recorded request. Formats distinguish more or fewer operations than [`Kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Operation {
-    /// Transferred data from the device.
+    /// Transfers data from the device.
     Read,
-    /// Transferred data to the device.
+    /// Transfers data to the device.
     Write,
-    /// Discarded the data of a range.
+    /// Discards the data of a range.
     Trim,
-    /// Flushed completed writes to stable storage.
+    /// Flushes completed writes to stable storage.
     Flush,
-    /// Another operation: pass-through commands, zone management.
+    /// Another operation, such as a pass-through command or zone management.
     Other,
     /// Not recorded.
     Unknown,
@@ -30,7 +30,7 @@ impl Operation {
     pub const ALL: [Operation; 6] =
         [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Other, Operation::Unknown];
 
-    /// Name in files, options and reports.
+    /// Returns the name in files, options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Read => "read",
@@ -47,7 +47,7 @@ impl Operation {
         Operation::ALL.into_iter().find(|operation| operation.name() == name)
     }
 
-    /// The corresponding request to a system, if there is one.
+    /// Returns the corresponding kind of request to a system, if there is one.
     pub fn kind(self) -> Option<Kind> {
         match self {
             Operation::Read => Some(Kind::Read),
@@ -75,19 +75,19 @@ impl From<Kind> for Operation {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// A process waits for it.
+    /// Synchronous: a process waits for the request.
     pub const SYNC: Flags = Flags(1);
-    /// Must be on stable storage before it completes (FUA).
+    /// Force unit access (FUA): data must be on stable storage before the request completes.
     pub const FUA: Flags = Flags(1 << 1);
     /// Read-ahead.
     pub const READ_AHEAD: Flags = Flags(1 << 2);
     /// File system metadata.
     pub const METADATA: Flags = Flags(1 << 3);
-    /// Completed with an error.
+    /// The request completed with an error.
     pub const ERROR: Flags = Flags(1 << 4);
     /// A write preceded by a flush of the device's cache (PREFLUSH).
     pub const PRE_FLUSH: Flags = Flags(1 << 5);
-    /// A pass-through command of a program, not of a file system.
+    /// A pass-through command from a program instead of a file system.
     pub const PASS_THROUGH: Flags = Flags(1 << 6);
 
     /// All flags with their names.
@@ -101,18 +101,18 @@ impl Flags {
         (Flags::PASS_THROUGH, "pass-through"),
     ];
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Removes the bits of `other`.
+    /// Returns the flags without the bits of `other`.
     #[must_use]
     pub fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// Adds the bits of `other`.
+    /// Returns the flags with the bits of `other`.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -122,17 +122,17 @@ impl Flags {
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Arrival time on the clock of [`crate::Meta::clock`].
+    /// Arrival time on the clock of [`crate::Meta::clock`], in ns.
     pub arrival_ns: u64,
-    /// From arrival to completion; [`NOT_RECORDED`] if the trace has none.
+    /// Time from arrival to completion, in ns, or [`NOT_RECORDED`].
     pub response_ns: u64,
-    /// From arrival until the device received it; [`NOT_RECORDED`] if the trace has none.
+    /// Time from arrival until the device received the request, in ns, or [`NOT_RECORDED`].
     pub wait_ns: u64,
-    /// From arrival until the kernel allocated a request for it (blktrace's G), or [`NOT_RECORDED`].
+    /// Time from arrival until the kernel allocated a request (blktrace's G), in ns, or [`NOT_RECORDED`].
     pub got_ns: u64,
-    /// From arrival until its insertion into the scheduler's queue (blktrace's I), or [`NOT_RECORDED`].
+    /// Time from arrival until insertion into the scheduler's queue (blktrace's I), in ns, or [`NOT_RECORDED`].
     pub inserted_ns: u64,
-    /// Offset from the start of its device.
+    /// Offset from the start of the device, in bytes.
     pub offset_bytes: u64,
     /// Length in bytes.
     pub length_bytes: u32,
@@ -140,14 +140,14 @@ pub struct Record {
     pub device: u32,
     /// Index in [`crate::Meta::processes`] plus 1; 0 if not recorded.
     pub process: u32,
-    /// Flags.
+    /// Attributes of the request.
     pub flags: Flags,
-    /// Operation.
+    /// Operation of the request.
     pub operation: Operation,
 }
 
 impl Record {
-    /// Creates a request with only the mandatory fields.
+    /// Creates a request with only the mandatory fields; other fields are not recorded.
     pub fn new(arrival_ns: u64, operation: Operation, offset_bytes: u64, length_bytes: u32) -> Record {
         Record {
             arrival_ns,
@@ -164,16 +164,16 @@ impl Record {
         }
     }
 
-    /// Time of completion, if recorded.
+    /// Returns the completion time, if recorded.
     pub fn completion_ns(&self) -> Option<u64> {
         (self.response_ns != NOT_RECORDED).then(|| self.arrival_ns.saturating_add(self.response_ns))
     }
 
-    /// Returns the request in the form in which a system can be asked for it again, with its times; `None` for
-    /// [`Operation::Other`] and [`Operation::Unknown`].
+    /// Returns the request as it can be replayed on a system, with its times; `None` for [`Operation::Other`] and
+    /// [`Operation::Unknown`].
     ///
-    /// A flush is of the whole system, so its range is dropped. Only writes can force unit access or be preceded by a
-    /// flush. No format records whether a command was ordered.
+    /// A flush applies to the whole system, so its range is dropped. Only writes can force unit access or be preceded
+    /// by a flush. No format records whether a command was ordered.
     pub fn recorded(&self) -> Option<Recorded> {
         let kind = self.operation.kind()?;
         let (offset_bytes, length_bytes) =
@@ -184,13 +184,13 @@ impl Record {
         Some(Recorded { arrival_ns: self.arrival_ns, completion_ns: self.completion_ns(), request, pre_flush })
     }
 
-    /// End of its range. Readers refuse ranges that end beyond 2^63, so it cannot overflow.
+    /// Returns the end of the request's range. Cannot overflow, because readers reject ranges that end above 2^63.
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes + u64::from(self.length_bytes)
     }
 }
 
-const _: () = assert!(size_of::<Record>() == 64, "a record is what traces in memory are made of");
+const _: () = assert!(size_of::<Record>() == 64, "traces in memory consist of records, so their size matters");
 
 #[cfg(test)]
 mod tests {

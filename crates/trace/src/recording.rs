@@ -10,20 +10,20 @@ use crate::meta::{Meta, Origin};
 use crate::record::Record;
 use crate::sort::Sorter;
 
-/// Result of reading more.
+/// Result of reading more records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Records in order of arrival, after the earlier ones.
+    /// Records in order of arrival, none earlier than previous records.
     Batch,
-    /// The following records begin before the end of the earlier ones.
+    /// A new run follows, which begins before the end of the previous records.
     NewRun,
-    /// The end.
+    /// The end of the recording.
     End,
 }
 
-/// Files that belong together, which one parser reads.
+/// Files that belong together, read by one parser.
 pub(crate) struct Recording {
-    /// Name of the first one, as given by the user.
+    /// Name of the first file, as given by the user.
     pub(crate) name: String,
     parser: Parser,
     out: Collector,

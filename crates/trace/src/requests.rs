@@ -1,4 +1,4 @@
-//! [`Requests`]: the requests of a trace for a replay.
+//! [`Requests`]: supplies the requests of a trace to a replay.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use crate::reader::TraceReader;
 use crate::record::Record;
 use crate::stamps::Stamps;
 
-/// The requests of a trace for a replay.
+/// Source of a trace's requests for a replay.
 pub struct Requests {
     source: Source,
     batch: Batch,
-    /// Whether the batch is still to be returned: its data on the start are known before a request is requested.
+    /// Whether the first batch has not been returned yet. It is read in advance, so that information on the start is
+    /// available.
     is_full: bool,
     device: Option<u32>,
     stamps: Stamps,
 }
 
-#[allow(clippy::large_enum_variant)] // One a replay.
+#[allow(clippy::large_enum_variant)] // One per replay.
 enum Source {
-    /// Read by the caller: there are no threads on the web.
+    /// Read by the caller, because there are no threads on the web.
     Here(TraceReader, Vec<Record>),
     #[cfg(feature = "files")]
     Elsewhere(Follower),
 }
 
 impl Source {
-    /// Replaces the batch by the next one; returns false at the end.
+    /// Replaces the batch with the next one; returns false at the end.
     fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         match self {
             Source::Here(reader, records) => {
@@ -49,23 +50,24 @@ impl Source {
     }
 }
 
-/// Maps a request to a device of that name to the replay's target; `None` to omit it.
+/// Maps a request to the device with this name to the replay's target; returns `None` to omit the request.
 pub type Placing<'a> = dyn FnMut(&str, Recorded) -> Result<Option<Recorded>, String> + 'a;
 
 impl Requests {
-    /// Reads the first batch.
+    /// Creates the source and reads the first batch.
     ///
     /// # Errors
-    /// When a request cannot be accepted.
+    /// Returns an error if a request is invalid.
     pub fn of(reader: TraceReader) -> Result<Requests, TraceError> {
         Requests::begin(Source::Here(reader, Vec::new()))
     }
 
-    /// Like [`of`](Self::of) for several concurrent replays: a thread reads the trace once for all of them, ahead of
-    /// the fastest, and as far from the slowest as memory permits. A dropped one blocks no others.
+    /// Creates a source for each of several concurrent replays. One thread reads the trace once for all of them, ahead
+    /// of the fastest replay and as far ahead of the slowest as memory permits. A dropped source does not block the
+    /// others.
     ///
     /// # Errors
-    /// When a request cannot be accepted.
+    /// Returns an error if a request is invalid.
     #[cfg(feature = "files")]
     pub fn shared(reader: TraceReader, replays: usize) -> Result<Vec<Requests>, TraceError> {
         let begin = |follower| Requests::begin(Source::Elsewhere(follower));
@@ -78,16 +80,16 @@ impl Requests {
         Ok(Requests { source, batch, is_full, device: None, stamps: Stamps::default() })
     }
 
-    /// First arrival, if the clock began with the recording; only valid before the first request is taken.
+    /// Returns the first arrival if the clock began with the recording. Valid only before the first request is taken.
     pub fn start_of_recording_ns(&self) -> Option<u64> {
         let Batch { requests, meta, .. } = &self.batch;
         requests.first().filter(|_| self.is_full && meta.clock == Clock::Recording).map(|first| first.arrival_ns)
     }
 
-    /// Refuses to replay a trace without times at recorded times.
+    /// Checks that the trace has times, as a replay at recorded times requires.
     ///
     /// # Errors
-    /// For a trace without times.
+    /// Returns an error if the trace has no times.
     pub fn check_times(&self) -> Result<(), TraceError> {
         let meta = &self.batch.meta;
         if meta.clock != Clock::Order {
@@ -97,7 +99,7 @@ impl Requests {
         Err(TraceError::of_file(meta.origin.first().map_or("trace", |origin| &origin.file), message))
     }
 
-    /// Notes on limits of the trace: a coarse clock, and offsets that name objects.
+    /// Returns notes on the limits of the trace, such as a coarse clock or offsets that name objects.
     pub fn notes(&self, is_timed: bool) -> Vec<String> {
         let meta = &self.batch.meta;
         let coarse = self.stamps.note(meta).filter(|_| is_timed);
@@ -105,10 +107,10 @@ impl Requests {
         coarse.into_iter().chain(note_of_places(meta)).collect()
     }
 
-    /// Replaces `requests` by the next ones; returns whether there were any.
+    /// Replaces `requests` with the next ones; returns whether there were any.
     ///
     /// # Errors
-    /// When a request cannot be accepted, or replayed.
+    /// Returns an error if a request is invalid or cannot be replayed.
     pub fn next(&mut self, requests: &mut Vec<Recorded>) -> Result<bool, TraceError> {
         requests.clear();
         if !self.read()? {
@@ -123,10 +125,10 @@ impl Requests {
         Ok(true)
     }
 
-    /// Like [`next`](Self::next) for several devices, whose requests `place` maps.
+    /// Replaces `requests` like [`next`](Self::next), for a trace of several devices whose requests `place` maps.
     ///
     /// # Errors
-    /// When a request cannot be accepted, replayed, or placed.
+    /// Returns an error if a request is invalid, cannot be replayed, or cannot be placed.
     pub fn next_placed(&mut self, requests: &mut Vec<Recorded>, place: &mut Placing<'_>) -> Result<bool, TraceError> {
         requests.clear();
         if !self.read()? {
@@ -140,7 +142,7 @@ impl Requests {
         Ok(true)
     }
 
-    /// Reads a batch if needed; returns whether there is one.
+    /// Reads a batch if needed; returns whether a batch is available.
     fn read(&mut self) -> Result<bool, TraceError> {
         if !mem::take(&mut self.is_full) && !self.source.next(&mut self.batch)? {
             return Ok(false);
@@ -152,17 +154,17 @@ impl Requests {
     }
 }
 
-/// A note if offsets name objects, so that seeks and runs of a replay differ from those of the recorded system.
+/// Returns a note if offsets name objects, so that seeks and runs of a replay differ from the recorded system.
 pub(crate) fn note_of_places(meta: &Meta) -> Option<String> {
     let text = "offsets name objects, so seeks and runs differ from the recorded system";
     (!meta.address_space.has_distances()).then(|| text.to_owned())
 }
 
-/// The error that addresses of several devices have different meanings.
+/// Returns the error for a trace of several devices, whose addresses cannot be combined.
 fn several_devices(one: u32, other: u32, meta: &Meta) -> TraceError {
     let name = |device: u32| &meta.devices[device as usize].name;
     let message = format!(
-        "its requests went to several devices, such as `{}` and `{}`: choose one with the step device=NAME, \
+        "the trace has requests to several devices, such as `{}` and `{}`; choose one with the step device=NAME, \
          concatenate them with stack=SIZE, or place each with map",
         name(one),
         name(other)

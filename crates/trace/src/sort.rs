@@ -1,9 +1,9 @@
-//! [`Sorter`]: sorts files of any order by arrival, in bounded memory.
+//! [`Sorter`]: sorts records by arrival, in bounded memory.
 
 use crate::record::Record;
 
-/// Number of requests held back. Files in order of completion need as many as arrive within the longest response time;
-/// this is 12.6 MB.
+/// Number of requests held back. A file in order of completion needs as many as arrive within the longest latency. The
+/// window takes 16.8 MB.
 const WINDOW: usize = 1 << 18;
 
 /// Sorts requests within its window.
@@ -13,17 +13,18 @@ pub(crate) struct Sorter {
     /// Whether the held requests are unsorted.
     is_mixed: bool,
     newest_ns: u64,
-    /// Requests that came too late for the returned part: the start of a new run.
+    /// Requests that arrived before records already returned; they start a new run.
     late: Option<Vec<Record>>,
     last_in_ns: u64,
     last_out_ns: u64,
-    /// Number of records that arrived before their predecessor.
+    /// Number of records with an earlier arrival than their predecessor.
     pub(crate) moved: u64,
 }
 
 impl Sorter {
-    /// Takes `incoming`, and moves to `batch`, which must be empty, all records that nothing can precede any more:
-    /// everything at the `end`, and everything if the window is too short, which [`Sorter::begins_new_run`] reports.
+    /// Takes `incoming`, and moves to `batch`, which must be empty, all records that no later record can precede. At
+    /// the `end`, and if the window is too short, this is everything; [`Sorter::begins_new_run`] then reports a new
+    /// run.
     pub(crate) fn take(&mut self, incoming: &mut Vec<Record>, batch: &mut Vec<Record>, end: bool) {
         for record in incoming.iter() {
             self.moved += u64::from(record.arrival_ns < self.last_in_ns);
@@ -37,14 +38,14 @@ impl Sorter {
         }
         self.held.append(incoming);
         let keep = if end || late.is_some() { 0 } else { WINDOW };
-        // Half a window more than is kept, so that most records are sorted twice at most.
+        // The threshold is 50 % above the number kept, so that most records are sorted at most twice.
         if keep > 0 && self.held.len() < keep + keep / 2 {
             return;
         }
         if std::mem::take(&mut self.is_mixed) {
             self.held.sort_by_key(|record| record.arrival_ns);
         }
-        // Swapping the lists copies 33 % less than removing the front.
+        // Swapping the lists copies 33 % less than removing from the front.
         let handed_out = self.held.len() - keep;
         batch.extend_from_slice(&self.held[handed_out..]);
         self.held.truncate(handed_out);
@@ -54,8 +55,8 @@ impl Sorter {
         }
     }
 
-    /// Whether the next records belong to a new run, which begins before the end of the previous one; call it once all
-    /// of that was returned.
+    /// Starts a new run if the next records begin before the end of the previous run, and returns whether they do. Call
+    /// this once all records of the previous run were returned.
     pub(crate) fn begins_new_run(&mut self) -> bool {
         let Some(late) = self.late.take() else {
             return false;
@@ -66,7 +67,7 @@ impl Sorter {
         true
     }
 
-    /// Whether a new run follows.
+    /// Returns whether a new run follows.
     pub(crate) fn has_late(&self) -> bool {
         self.late.is_some()
     }
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn one_far_ahead_is_passed_by_those_behind_it() {
-        // Records after the first full window are in order, except for that one.
+        // Records after the first full window are in order, except for the one far ahead.
         let ahead = 2 * WINDOW as u64;
         let arrivals: Vec<u64> = [ahead].into_iter().chain(0..3 * WINDOW as u64).collect();
         let (runs, moved) = sorted(&arrivals, 10_000);

@@ -1,8 +1,8 @@
-//! Splits a trace by device in one pass ([`split`]): a file in the stored form for each, for any number of devices.
+//! Splits a trace by device in one pass ([`split`]) into a stored trace per device, for any number of devices.
 //!
-//! Requests are held up to a limit, sorted by device, and written to a temporary file without a name; these parts are
-//! then read concurrently, one device after another. Memory is that of the held requests and of a read buffer per part,
-//! and each core has one device's file open at a time.
+//! Requests are held up to a limit, sorted by device, and written as a part to an unnamed temporary file. The parts are
+//! then read concurrently, one device after another. Memory use is that of the held requests plus one read buffer per
+//! part, and each core has one device's file open at a time.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -19,15 +19,15 @@ use crate::reader::TraceReader;
 use crate::record::{Flags, Operation, Record};
 use crate::store::{Data, ROW_GROUP, StoreWriter};
 
-/// Number of requests held at a time: 100 MB, and the same again for sorting.
+/// Number of requests held at a time. They take 130 MB, and as much again while sorting.
 const HELD_MAX: usize = 1 << 21;
-/// Number of requests below which a file is not compressed: setting up compression would take longer than everything
-/// else.
+/// Number of requests below which a file is not compressed, because setting up compression would take longer than
+/// everything else.
 const SHORT: usize = 4_096;
-/// Longest name; with its suffix it fits every file system.
+/// Maximum length of a file name without suffix, in bytes; with the suffix it fits every file system.
 const NAME_BYTES_MAX: usize = 200;
 
-/// The file of a device.
+/// A file with the requests of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Name of the device.
@@ -38,12 +38,12 @@ pub struct Piece {
     pub requests: u64,
 }
 
-/// Writes the requests of `reader` to a file per device in `folder`, and returns the metadata of the trace. `progress`
-/// receives the number of requests read so far and returns whether to continue. All files get their names when all are
-/// complete: nothing is left behind unless the split succeeds.
+/// Writes the requests of `reader` to one file per device in `folder`, and returns the metadata of the trace.
+/// `progress` receives the number of requests read so far and returns whether to continue. Files get their names when
+/// all are complete, so no files remain if the split fails.
 ///
 /// # Errors
-/// For errors of the trace or the disk, and as "stopped" when `progress` stops it.
+/// Returns an error if reading or writing fails, or a "stopped" error if `progress` returns false.
 pub fn split(
     reader: &mut TraceReader,
     folder: &Path,
@@ -67,22 +67,22 @@ fn split_holding(
         Ok((meta, pieces))
     });
     if parted.is_err() && is_new {
-        // It is empty except for files of others.
+        // Fails if the directory contains other files, which is intended.
         let _ = fs::remove_dir(folder);
     }
     parted
 }
 
 fn stopped(folder: &Path) -> TraceError {
-    TraceError::of_file(folder.display().to_string(), "stopped; nothing is written")
+    TraceError::of_file(folder.display().to_string(), "stopped; no file was written")
 }
 
-/// Requests by device and, within each, in order of arrival.
+/// Requests sorted by device and, within each device, by arrival.
 type Part<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
 
-/// The requests read, in consecutive parts of time.
+/// The requests read, in consecutive time ranges.
 struct Parts {
-    /// All parts except the last.
+    /// All parts except the last, in a temporary file.
     aside: Option<TemporaryParts>,
     held: Vec<Record>,
 }
@@ -121,7 +121,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The parts, each to be read from its start.
+    /// Returns the parts, each to be read from its start.
     fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
         let mut parts = self.aside.as_ref().map_or_else(|| Ok(Vec::new()), TemporaryParts::read)?;
         parts.push(Box::new(self.held.iter().map(|record| Ok(*record))));
@@ -129,7 +129,7 @@ impl Parts {
     }
 }
 
-/// Stable counting sort by device, since there are many requests of each.
+/// Sorts records by device with a stable counting sort, since each device has many requests.
 fn by_device(records: &mut Vec<Record>) {
     let mut places: Vec<usize> = Vec::new();
     for record in records.iter() {
@@ -152,12 +152,12 @@ fn by_device(records: &mut Vec<Record>) {
     *records = sorted;
 }
 
-/// Parts in a temporary file.
+/// Parts stored in a temporary file.
 struct TemporaryParts {
     path: PathBuf,
     file: AtomicFile,
     written: u64,
-    /// Offset of each part, and the number of its requests.
+    /// Offset of each part in the file, and its number of requests.
     parts: Vec<(u64, u64)>,
 }
 
@@ -183,7 +183,7 @@ impl TemporaryParts {
 
     fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
         let failed = |error: &dyn std::fmt::Display| TraceError::of_file(self.path.display().to_string(), error);
-        let draft = self.file.draft().expect("a file next to others is a regular one");
+        let draft = self.file.draft().expect("temporary parts are in a regular file");
         let data = File::open(draft).and_then(Data::new).map_err(|error| failed(&error))?;
         let part = |&(start, requests): &(u64, u64)| -> Result<Part<'_>, TraceError> {
             let bytes = BufReader::new(data.get_read(start).map_err(|error| failed(&error))?);
@@ -200,7 +200,7 @@ impl TemporaryParts {
     }
 }
 
-/// Counts the requests read.
+/// An iterator that counts the requests read.
 struct Counted<'a> {
     file: &'a mut AtomicFile,
     bytes: u64,
@@ -237,8 +237,8 @@ fn packed(record: &Record) -> [u8; PACKED_BYTES] {
 }
 
 fn unpacked(bytes: &[u8; PACKED_BYTES]) -> Record {
-    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-    let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("the slice has 8 bytes"));
+    let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("the slice has 4 bytes"));
     Record {
         arrival_ns: long(0),
         response_ns: long(8),
@@ -260,7 +260,7 @@ struct Pieces<'a> {
     meta: &'a Meta,
     names: Vec<String>,
     written: Vec<(usize, Piece, Draft)>,
-    /// Devices with few requests, which are written concurrently.
+    /// Devices with few requests, whose files are written concurrently.
     few: Vec<(usize, Vec<Record>)>,
     held: usize,
 }
@@ -270,7 +270,7 @@ impl Pieces<'_> {
         Pieces { folder, meta, names: file_names(&meta.devices), written: Vec::new(), few: Vec::new(), held: 0 }
     }
 
-    /// Writes all devices with requests.
+    /// Writes the files of all devices with requests.
     fn write(mut self, parts: Parts, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<Piece>, TraceError> {
         let mut parts: Vec<_> = parts.read()?.into_iter().map(Iterator::peekable).collect();
         for device in 0..self.meta.devices.len() {
@@ -357,10 +357,10 @@ impl Pieces<'_> {
     }
 }
 
-/// Processes of a device, so that its file only names these.
+/// Processes of one device, so that its file names only these.
 #[derive(Default)]
 struct DeviceProcesses {
-    /// Their indices in the trace, in order of appearance.
+    /// Indices of the processes in the trace, in order of appearance.
     processes: Vec<u32>,
     numbers: FxHashMap<u32, u32>,
 }
@@ -379,7 +379,7 @@ impl DeviceProcesses {
         }
     }
 
-    /// Metadata of one device's part of the trace.
+    /// Returns the metadata of one device's part of the trace.
     fn meta_of(&self, meta: &Meta, device: usize) -> Meta {
         let device = &meta.devices[device];
         let mut steps = meta.steps.clone();
@@ -400,8 +400,8 @@ impl DeviceProcesses {
     }
 }
 
-/// File name of each device: its own as far as file names permit, with a number if two would be equal, also on
-/// case-insensitive file systems.
+/// Returns the file name of each device: the device name with invalid characters replaced, and a number appended if two
+/// names would be equal, also on case-insensitive file systems.
 fn file_names(devices: &[DeviceMeta]) -> Vec<String> {
     let mut taken = FxHashSet::default();
     let mut name_of = |device: &DeviceMeta| {
@@ -432,7 +432,7 @@ mod tests {
 
     const ROWS: usize = 5_000;
 
-    /// Alibaba's columns: device, operation, offset, length, time in microseconds.
+    /// Returns CSV with Alibaba's columns: device, operation, offset, length, time in µs.
     fn csv(devices: usize) -> Vec<u8> {
         let line = |row: usize| {
             let (device, operation) = (row * row % devices, if row.is_multiple_of(3) { 'W' } else { 'R' });
@@ -452,7 +452,7 @@ mod tests {
         folder
     }
 
-    /// The limit of held requests changes nothing: temporary parts are read back, device by device, in order.
+    /// The limit on held requests does not change the result: temporary parts are read back by device, in order.
     #[test]
     fn a_split_is_the_trace_by_devices_however_little_is_held() {
         let whole = reader(csv(97)).read_all().unwrap();

@@ -1,14 +1,15 @@
-//! [`Stamps`]: counts requests with equal arrivals, which occur if the trace's clock is coarser than a device is fast.
+//! [`Stamps`]: counts requests with equal arrivals, which occur if the trace's clock is coarse compared with the
+//! device's latency.
 
 use crate::meta::Meta;
 use crate::transform::exact_time;
 
-/// Clock step up to which sequential requests of a device differ in time.
+/// Maximum clock resolution, in ns, at which sequential requests of a device still have different times.
 const STEP_NS_MAX: u64 = 1_000;
-/// Fraction of simultaneous requests, one in so many, that affects no percentile up to p99.
+/// Reciprocal of the share of simultaneous requests below which no percentile up to p99 is affected.
 const REQUESTS_A_PAIR: u64 = 100;
 
-/// Counts requests that share their arrival with the previous one.
+/// Counts requests with the same arrival as the previous request.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     last_ns: Option<u64>,
@@ -32,7 +33,7 @@ impl Stamps {
         is_coarse.then(|| {
             let (step, arrive) = (exact_time(meta.resolution_ns), if together == 1 { "arrives" } else { "arrive" });
             format!(
-                "{together} of {requests} requests {arrive} at the time of the previous one, since times have a resolution of {step}; \
+                "{together} of {requests} requests {arrive} at the same time as the previous one, since times have a resolution of {step}; \
                  they are issued as bursts, which latency and queue depth include"
             )
         })

@@ -1,7 +1,8 @@
-//! The stored form: Parquet, sorted by arrival, one row per request, with [`Meta`](crate::Meta) as JSON in its metadata.
+//! The stored form: Parquet, sorted by arrival, with one row per request and [`Meta`](crate::Meta) as JSON in the file
+//! metadata.
 //!
-//! Any Parquet tool can read it: names are text, missing values are null, units are in the column names. Row groups are
-//! encoded and decoded with one column per core.
+//! Any Parquet tool can read the files: names are text, missing values are null, and column names include units. Row
+//! groups are encoded and decoded with one column per core.
 
 mod columns;
 mod data;
@@ -13,7 +14,7 @@ pub(crate) use data::Data;
 pub(crate) use reader::{Group, Stored};
 pub use writer::StoreWriter;
 
-/// Requests per row group: 12.6 MB in memory, so that a merge of many files fits.
+/// Requests per row group: 16.8 MB in memory, small enough to merge many files.
 pub(crate) const ROW_GROUP: usize = 1 << 18;
-/// Key of the metadata.
+/// Key of the trace metadata in the file metadata.
 const META_KEY: &str = "headstack.trace";

@@ -7,24 +7,24 @@ use serde::{Serialize, Serializer};
 
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Counts of the requests of one device, or of all.
+/// Request counts of one device or of the whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Number of requests by operation, in the order of [`Operation::ALL`].
     #[serde(serialize_with = "by_operation")]
     pub requests: [u64; 6],
-    /// Their bytes.
+    /// Total bytes by operation.
     #[serde(serialize_with = "by_operation")]
     pub bytes: [u64; 6],
-    /// Lowest first byte; absent without requests that have an address.
+    /// Lowest first byte of a request; absent if no request has an address.
     pub lowest_byte: Option<u64>,
-    /// Highest end of a request.
+    /// Highest end of a request, in bytes.
     pub highest_end_byte: u64,
-    /// First and last arrival.
+    /// First and last arrival, in ns.
     pub arrivals_ns: Option<(u64, u64)>,
-    /// Requests whose response time is recorded.
+    /// Number of requests with a recorded latency.
     pub responses: u64,
-    /// Sum of the response times; 2^64 ns would be 584 years.
+    /// Sum of latencies, in ns. Cannot overflow in practice, because 2^64 ns are 584 years.
     pub response_sum_ns: u64,
 }
 
@@ -46,14 +46,14 @@ impl Counts {
     }
 }
 
-/// Counts of a whole trace and of each device, in one pass.
+/// Request counts of a whole trace and of each device, collected in one pass.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Counts of all requests.
     pub total: Counts,
     /// Counts of each device, in the order of [`crate::Meta::devices`].
     pub devices: Vec<Counts>,
-    /// Largest number of concurrent requests, of those whose completion is recorded.
+    /// Maximum number of requests in flight, among those with a recorded completion.
     pub most_in_flight: usize,
     /// Completion times of the requests in flight.
     #[serde(skip)]
@@ -80,13 +80,13 @@ impl Summary {
         }
     }
 
-    /// Total number of requests.
+    /// Returns the total number of requests.
     pub fn requests(&self) -> u64 {
         self.total.requests.iter().sum()
     }
 }
 
-/// Serialises only the operations that occur, by name.
+/// Serializes only the operations that occur, by name.
 fn by_operation<S: Serializer>(numbers: &[u64; 6], serializer: S) -> Result<S::Ok, S::Error> {
     let there = Operation::ALL.into_iter().zip(numbers).filter(|(_, number)| **number > 0);
     serializer.collect_map(there.map(|(operation, number)| (operation.name(), number)))

@@ -1,8 +1,8 @@
-//! Exact parsing of numbers in lines of text: 18 digits exceed the precision of a double.
+//! Exact parsing of numbers in text: 18 digits exceed the precision of a double.
 
 use crate::error::{Problem, refused};
 
-/// Parses a whole number; `None` for anything else, including overflow.
+/// Parses an unsigned integer; returns `None` for anything else, including overflow.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 {
@@ -10,7 +10,7 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     }
     let (mut value, mut rest) = (0u64, text);
     if text.len() == 20 {
-        // Only these can overflow: the first 19 digits do not.
+        // Only the 20th digit can overflow.
         let last = u64::from(text[19].wrapping_sub(b'0'));
         return whole(&text[..19])?.checked_mul(10)?.checked_add(last).filter(|_| last <= 9);
     }
@@ -28,14 +28,14 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Parses eight digits at once: neighbours are added to pairs, pairs to fours, fours to the number. No sum overflows
-/// its place.
+/// Parses eight digits at once: adjacent digits are combined to pairs, pairs to groups of four, and these to the
+/// number. No intermediate sum overflows its lane.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const HIGH_HALVES: u64 = u64::from_le_bytes([0xf0; 8]);
     let word = u64::from_le_bytes(text);
-    // A digit's high half is 3, and stays 3 when 6 is added.
+    // The high half of a digit is 3 and stays 3 when 6 is added.
     if word & HIGH_HALVES != ZEROS || (word + u64::from_le_bytes([6; 8])) & HIGH_HALVES != ZEROS {
         return None;
     }
@@ -45,7 +45,7 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
-/// Parses a hexadecimal number, with or without `0x`.
+/// Parses a hexadecimal number with or without `0x`.
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     if digits.is_empty() || digits.len() > 16 {
@@ -54,8 +54,9 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |value, &byte| Some(value << 4 | u64::from(char::from(byte).to_digit(16)?)))
 }
 
-/// Parses a decimal number times 10^`exponent`, which is from 0 to 18, rounded to a whole one: `decimal(b"1.5", 9)`
-/// reads seconds as nanoseconds. No sign, no `e`; digits before or after the point may be absent, not both.
+/// Parses a decimal number and multiplies it by 10^`exponent` (0 to 18), rounded to an integer. For example,
+/// `decimal(b"1.5", 9)` converts seconds to nanoseconds. Signs and exponents are not accepted. Digits may be missing
+/// before or after the decimal point, but not both.
 #[inline]
 pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.');
@@ -80,7 +81,7 @@ pub(crate) fn decimal(text: &[u8], exponent: u32) -> Option<u64> {
     units.checked_mul(10u64.pow(exponent))?.checked_add(fraction)?.checked_add(up)
 }
 
-/// Returns the first `N` fields between `separator`s, each without surrounding blanks, and the total number of fields.
+/// Returns the first `N` fields, separated by `separator` and trimmed, and the total number of fields.
 #[inline]
 pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N], usize) {
     let mut fields: [&[u8]; N] = [&[]; N];
@@ -109,7 +110,8 @@ pub(crate) fn fields<const N: usize>(line: &[u8], separator: u8) -> ([&[u8]; N],
     (fields, count)
 }
 
-/// The top bit of each byte that is `wanted`, the first byte lowest. Fields are too short for a search in each to pay.
+/// Returns a word with the top bit set in each byte that equals `wanted`; the first byte is the lowest. Fields are too
+/// short for a separate search in each to be worthwhile.
 #[inline]
 fn equal_bytes(eight: [u8; 8], wanted: u8) -> u64 {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
@@ -117,7 +119,7 @@ fn equal_bytes(eight: [u8; 8], wanted: u8) -> u64 {
     !(((differences & LOW) + LOW) | differences | LOW)
 }
 
-/// Returns the first `N` words between blanks, and the total number of words.
+/// Returns the first `N` words separated by whitespace, and the total number of words.
 pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut fields: [&[u8]; N] = [&[]; N];
     let mut count = 0;
@@ -133,7 +135,7 @@ pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
 /// Parses an address in units of `unit_bytes`; returns bytes.
 ///
 /// # Errors
-/// When it is not a whole number, or not below 2^63 bytes.
+/// Returns an error if the text is not an unsigned integer or the address is not below 2^63 bytes.
 #[inline]
 pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u64, Problem> {
     let bytes =
@@ -144,14 +146,14 @@ pub(crate) fn offset_bytes(field: &'static str, text: &[u8], unit_bytes: u32) ->
 /// Parses a length in units of `unit_bytes`; returns bytes.
 ///
 /// # Errors
-/// When it is not a whole number, or not below 2^32 bytes.
+/// Returns an error if the text is not an unsigned integer or the length is not below 2^32 bytes.
 #[inline]
 pub(crate) fn length_bytes(field: &'static str, text: &[u8], unit_bytes: u32) -> Result<u32, Problem> {
     let bytes = whole(text).and_then(|units| u32::try_from(units.checked_mul(u64::from(unit_bytes))?).ok());
     bytes.ok_or_else(|| refused(field, text, &format!("{}, below 2^32 bytes", units_title(unit_bytes))))
 }
 
-/// Upper limit of addresses, which no device reaches.
+/// Exclusive upper limit of addresses, in bytes.
 pub(crate) const BYTES_END: u64 = 1 << 63;
 
 fn units_title(unit_bytes: u32) -> String {

@@ -1,4 +1,4 @@
-//! Times as text: [`TimeUnit`]s, and plausible dates.
+//! Times as text: units ([`TimeUnit`]) and plausible dates.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub enum TimeUnit {
     /// Microseconds.
     #[serde(rename = "us")]
     Microseconds,
-    /// Steps of 100 ns, Windows' tick.
+    /// Windows ticks of 100 ns.
     #[serde(rename = "100ns")]
     Ticks,
     /// Nanoseconds.
@@ -29,7 +29,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// All units, the longest first.
+    /// All units, longest first.
     pub const ALL: [TimeUnit; 6] = [
         TimeUnit::Seconds,
         TimeUnit::Milliseconds,
@@ -39,7 +39,7 @@ impl TimeUnit {
         TimeUnit::Picoseconds,
     ];
 
-    /// Symbol in options and messages.
+    /// Returns the symbol in options and messages.
     pub fn name(self) -> &'static str {
         match self {
             TimeUnit::Seconds => "s",
@@ -56,7 +56,7 @@ impl TimeUnit {
         TimeUnit::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    /// Parses a time in this unit to ns below 2^63; `None` for anything else.
+    /// Parses a time in this unit to ns below 2^63; returns `None` for anything else.
     #[inline]
     pub(crate) fn ns(self, text: &[u8]) -> Option<u64> {
         let ns = match self {
@@ -66,12 +66,12 @@ impl TimeUnit {
         (ns < TIME_NS_END).then_some(ns)
     }
 
-    /// Resolution in ns of a time with that many decimal places: at least 1.
+    /// Returns the resolution in ns of a time with `digits` decimal places; at least 1.
     pub(crate) fn step_ns(self, digits: usize) -> u64 {
         10u64.pow(self.exponent().saturating_sub(u32::try_from(digits).unwrap_or(u32::MAX)))
     }
 
-    /// Base-10 logarithm of the unit in ns; 0 for picoseconds, which are shorter.
+    /// Returns the base-10 logarithm of the unit in ns; 0 for picoseconds.
     fn exponent(self) -> u32 {
         match self {
             TimeUnit::Seconds => 9,
@@ -83,11 +83,11 @@ impl TimeUnit {
     }
 }
 
-/// Upper limit of times: 2^63 ns, 292 years, so that the sum of two never overflows.
+/// Exclusive upper limit of times in ns: 2^63 ns or 292 years, so that the sum of two times never overflows.
 pub(crate) const TIME_NS_END: u64 = 1 << 63;
 
 pub(crate) const NS_PER_S: u64 = 1_000_000_000;
-/// 1980-01-01 in s since 1970: no block trace is older.
+/// 1980-01-01 in s since 1970, older than any block trace.
 pub(crate) const OLDEST_UNIX_S: u64 = 315_532_800;
 /// 2100-01-01 in s since 1970.
 pub(crate) const NEWEST_UNIX_S: u64 = 4_102_444_800;
@@ -95,26 +95,26 @@ pub(crate) const NEWEST_UNIX_S: u64 = 4_102_444_800;
 pub(crate) const UNIX_EPOCH_TICKS: u64 = 116_444_736_000_000_000;
 pub(crate) const NS_PER_TICK: u64 = 100;
 
-/// Base and unit of dates.
+/// Epoch and unit of dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calendar {
-    /// Since 1970-01-01 UTC, in any unit.
+    /// Time since 1970-01-01 UTC, in any unit.
     Unix(TimeUnit),
     /// Windows file time: 100 ns since 1601-01-01 UTC.
     FileTime,
-    /// Date and time of day as text, in UTC unless a zone is stated.
+    /// Date and time of day as text, in UTC unless a time zone is given.
     Text,
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar, with month and day from 1.
+/// Returns the days from 1970-01-01 to a day of the Gregorian calendar; month and day count from 1.
 pub(crate) fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March.
+    // Years that begin in March, so that a leap day is the last day of its year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
-/// Parses `2026-01-31 12:00:00.5` to ns since 1970; also with `T` in the middle, slashes in the date, a comma for the
-/// point, and `Z`, `UTC` or `+01:00` at the end.
+/// Parses a date such as `2026-01-31 12:00:00.5` to ns since 1970. Also accepts `T` between date and time, slashes in
+/// the date, a decimal comma, and `Z`, `UTC` or `+01:00` at the end.
 fn text_date_ns(text: &[u8]) -> Option<u64> {
     let number = |range: std::ops::Range<usize>| whole(text.get(range)?);
     let is = |at: usize, allowed: &[u8]| text.get(at).is_some_and(|byte| allowed.contains(byte));
@@ -138,7 +138,7 @@ fn text_date_ns(text: &[u8]) -> Option<u64> {
     u64::try_from(since_s).ok()?.checked_mul(NS_PER_S)?.checked_add(ns)
 }
 
-/// Offset of a zone from UTC in seconds; `None` for an invalid zone.
+/// Returns the offset of a time zone from UTC in seconds; `None` if the zone is invalid.
 fn zone_s(zone: &[u8]) -> Option<i64> {
     let (sign, rest) = match zone.split_first() {
         None => return Some(0),
@@ -156,7 +156,7 @@ fn zone_s(zone: &[u8]) -> Option<i64> {
 }
 
 impl Calendar {
-    /// Parses a date to ns since 1970, if it is plausible for a trace.
+    /// Parses a date to ns since 1970; returns `None` if it is not plausible for a trace.
     #[inline]
     pub(crate) fn date_ns(self, text: &[u8]) -> Option<u64> {
         let ns = match self {
@@ -167,13 +167,13 @@ impl Calendar {
         (OLDEST_UNIX_S * NS_PER_S..NEWEST_UNIX_S * NS_PER_S).contains(&ns).then_some(ns)
     }
 
-    /// Error text with the permitted dates, and the unit in which this one would be plausible.
+    /// Returns an error that names the allowed dates, and the unit in which the value would be plausible.
     #[cold]
     pub(crate) fn refused(self, field: &'static str, text: &[u8]) -> Problem {
-        let allowed = format!("{}, of a day from 1980 to 2099", self.title());
+        let allowed = format!("{}, in the years 1980 to 2099", self.title());
         let (field, mut message) = refused(field, text, &allowed);
         if let Some((title, year)) = plausible(text) {
-            message += &format!("; as {title} it is of {year}");
+            message += &format!("; as {title} it would be in {year}");
         }
         (field, message)
     }
@@ -187,10 +187,10 @@ impl Calendar {
     }
 }
 
-/// The calendar in which `text` is plausible, and its year. The ranges do not overlap.
+/// Returns the calendar in which `text` is plausible, and the year. The ranges do not overlap.
 pub(crate) fn plausible(text: &[u8]) -> Option<(String, u64)> {
     let calendars = TimeUnit::ALL.into_iter().map(Calendar::Unix).chain([Calendar::FileTime]);
-    /// Mean length of a year in s, exact enough for a message.
+    /// Mean length of a year in s, accurate enough for a message.
     const S_PER_YEAR: u64 = 31_556_952;
     calendars
         .filter(|&calendar| {
@@ -274,10 +274,10 @@ mod tests {
         assert_eq!(field, "time");
         assert_eq!(
             message,
-            "must be s since 1970, of a day from 1980 to 2099, not `1538323200000`; as ms since 1970 it is of 2018"
+            "must be s since 1970, in the years 1980 to 2099, not `1538323200000`; as ms since 1970 it would be in 2018"
         );
         let (_, message) = Calendar::Unix(TimeUnit::Microseconds).refused("time", b"128166385295514663");
-        assert!(message.ends_with("as 100 ns since 1601 it is of 2007"), "{message}");
+        assert!(message.ends_with("as 100 ns since 1601 it would be in 2007"), "{message}");
         let (_, message) = Calendar::FileTime.refused("time", b"17");
         assert!(message.ends_with("not `17`"), "{message}");
     }

@@ -1,4 +1,5 @@
-//! [`Step`]: transformations of traces, each a pure function of the requests that pass through it, in their order.
+//! [`Step`]: transformations of traces. The result of each step depends only on the requests passed through it, in
+//! order.
 
 mod parse;
 
@@ -11,7 +12,7 @@ use crate::record::{Operation, Record};
 use crate::text::BYTES_END;
 use crate::time::TIME_NS_END;
 
-/// A factor as written by the user, exact.
+/// An exact decimal factor as given by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
     numerator: u64,
@@ -19,7 +20,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// `value` times the factor, rounded down; saturates.
+    /// Returns `value` times the factor, rounded down and saturating.
     fn of(self, value: u64) -> u64 {
         let scaled = u128::from(value) * u128::from(self.numerator) / u128::from(self.denominator);
         u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -29,55 +30,55 @@ impl Factor {
 /// A half-open range of addresses or times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// First element of the range.
+    /// Start, inclusive.
     pub from: u64,
-    /// First element after the range.
+    /// End, exclusive.
     pub to: u64,
 }
 
-/// A transformation. [`Step::parse`] reads and `Display` prints the same text, which metadata store.
+/// A transformation. [`Step::parse`] reads and `Display` prints the same text, which is stored in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Only these operations: `kind=read,write`.
+    /// Keeps only these operations: `kind=read,write`.
     Kind(Vec<Operation>),
-    /// Only these devices: `device=hm.0,hm.1`.
+    /// Keeps only these devices: `device=hm.0,hm.1`.
     Device(Vec<String>),
-    /// Only these processes, by number or name: `process=fio,4711`.
+    /// Keeps only these processes, by ID or name: `process=fio,4711`.
     Process(Vec<String>),
-    /// Only arrivals in this range of time since the first request, in ns: `time=10s-20min`.
+    /// Keeps only arrivals in this time range, in ns since the first request: `time=10s-20min`.
     Time(Range),
-    /// Only the first requests: `first=1000000`.
+    /// Keeps only the first requests: `first=1000000`.
     First(u64),
-    /// Only requests in this range of addresses; partial ones are cut: `clip=0-36GB`.
+    /// Keeps only requests in this address range and cuts those that cross its ends: `clip=0-36GB`.
     Clip(Range),
-    /// Addresses modulo the length of the range, plus its start; a request that would cross its end is moved before it:
+    /// Maps addresses into this range, modulo its length. A request that would cross the end is moved down:
     /// `fold=36GB`.
     Fold(Range),
-    /// Addresses shifted by that many bytes; a request that would begin before 0 is dropped: `shift=-10GiB`.
+    /// Shifts addresses by this many bytes. A request that would begin before 0 is dropped: `shift=-10GiB`.
     Shift(i64),
-    /// All devices mapped to one, each that many bytes after the previous: `stack=1TB`.
+    /// Maps all devices to one, each placed this many bytes after the previous: `stack=1TB`.
     Stack(u64),
-    /// Arrivals times a factor, counted from the first; response times stay; a request that would arrive 292 years or
-    /// more after time 0 is dropped: `time-scale=0.5` is twice as fast.
+    /// Multiplies arrivals, counted from the first, by a factor. Latencies stay unchanged, and a request that would
+    /// arrive 292 years or more after time 0 is dropped. For example, `time-scale=0.5` makes the trace twice as fast.
     TimeScale(Factor),
-    /// Addresses times a factor, rounded down to a multiple of 512; lengths stay: `address-scale=2`.
+    /// Multiplies addresses by a factor, rounded down to a multiple of 512; lengths stay unchanged: `address-scale=2`.
     AddressScale(Factor),
-    /// A random sample of requests, by number and seed: `sample=0.1`, `sample=0.1@7`.
+    /// Keeps a random sample of requests, selected by request number and seed: `sample=0.1`, `sample=0.1@7`.
     Sample(Share),
-    /// The requests to a random share of 4 KiB blocks, by address and seed, which preserves re-use:
+    /// Keeps the requests to a random share of 4 KiB blocks, selected by address and seed, which preserves reuse:
     /// `sample-addresses=0.01`.
     SampleAddresses(Share),
-    /// Replacement for unknown operations: `unknown=read`.
+    /// Replaces unknown operations: `unknown=read`.
     Unknown(Operation),
-    /// Removes names, dates, process numbers and the file's description of its devices: `strip-names`. Addresses, gaps,
-    /// sizes, capacities and the hashes of keys remain, by which a trace can be recognised.
+    /// Removes names, dates, process IDs and the file's description of its devices: `strip-names`. Addresses, gaps,
+    /// sizes, capacities and hashes of keys remain, so the trace may still be recognizable.
     StripNames,
 }
 
-/// A random share, determined by a hash.
+/// A random share, selected by a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The share as written.
+    /// The share, as given by the user.
     factor: Factor,
     /// Seed of the selection.
     seed: u64,
@@ -90,7 +91,8 @@ impl Share {
     }
 }
 
-/// The finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every bit of the result depends on every bit of `value`.
+/// Hashes `value` with the finalizer of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every bit of the result depends
+/// on every bit of `value`.
 fn hash(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -104,7 +106,7 @@ const SAMPLED_BLOCK_BYTES: u64 = 4096;
 const SECTOR_BYTES: u64 = 512;
 
 impl Step {
-    /// Whether the result for a request is independent of earlier ones.
+    /// Returns whether the result for a request is independent of earlier requests.
     pub fn is_of_each_request(&self) -> bool {
         match self {
             Step::Kind(_)
@@ -122,7 +124,7 @@ impl Step {
     }
 }
 
-/// Steps applied to a trace.
+/// The steps applied to a trace, with their state.
 #[derive(Debug)]
 pub(crate) struct Applied {
     steps: Vec<State>,
@@ -132,13 +134,13 @@ pub(crate) struct Applied {
 #[derive(Debug)]
 struct State {
     step: Step,
-    /// Arrival of the first request it received.
+    /// Arrival of the first request that the step received, in ns.
     first_ns: Option<u64>,
-    /// Number of requests it received.
+    /// Number of requests that the step received.
     met: u64,
-    /// Whether no more requests will pass.
+    /// Whether the step will drop all further requests.
     is_over: bool,
-    /// Whether the step accepts a device or process, as far as known.
+    /// Whether the step accepts a device or process, for those seen so far.
     taken: FxHashMap<u32, bool>,
 }
 
@@ -158,19 +160,19 @@ impl Applied {
         self.steps.is_empty()
     }
 
-    /// Whether no more requests will pass.
+    /// Returns whether no more requests will pass.
     pub(crate) fn is_over(&self) -> bool {
         self.steps.iter().any(|state| state.is_over)
     }
 
-    /// Transforms a batch in place. `meta` is that of the source.
+    /// Transforms a batch in place. `meta` is the metadata of the source.
     pub(crate) fn apply(&mut self, batch: &mut Vec<Record>, meta: &Meta) {
         for state in &mut self.steps {
             batch.retain_mut(|record| state.passes(record, meta));
         }
     }
 
-    /// Adds the steps to `meta`, a copy of the source's.
+    /// Adds the steps to `meta`, a copy of the source's metadata.
     pub(crate) fn describe(&self, meta: &mut Meta) {
         for state in &self.steps {
             match state.step {
@@ -243,7 +245,7 @@ impl State {
     }
 }
 
-/// Whether a process is selected by its number or its name.
+/// Returns whether a process is selected by its ID or name.
 fn is_among(names: &[String], process: u32, meta: &Meta) -> bool {
     let Some(index) = process.checked_sub(1) else {
         return false;
@@ -271,7 +273,7 @@ fn fold(record: &mut Record, range: Range) {
     record.offset_bytes = range.from + within;
 }
 
-/// Moves a request; returns false if that is impossible.
+/// Moves a request to a new offset; returns false if that is impossible.
 fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
     let fits = |offset: &u64| offset.checked_add(u64::from(record.length_bytes)).is_some_and(|end| end < BYTES_END);
     let Some(offset_bytes) = offset_bytes.filter(fits) else {
@@ -281,7 +283,7 @@ fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
     true
 }
 
-/// Removes the names of devices, processes and files, numbers of processes, dates, and texts that quote them.
+/// Removes the names of devices, processes and files, process IDs, dates, and texts that quote them.
 pub(crate) fn strip_names(meta: &mut Meta) {
     for (device, index) in meta.devices.iter_mut().zip(0..) {
         (device.name, device.model) = (format!("device {index}"), None);
@@ -294,7 +296,7 @@ pub(crate) fn strip_names(meta: &mut Meta) {
         meta.clock = Clock::Recording;
     }
     (meta.zero_unix_ns, meta.header) = (None, None);
-    // Reasons and notes quote lines and names, and so may earlier steps.
+    // Reject reasons and notes may quote lines and names, and so may earlier steps.
     meta.rejects.clear();
     meta.notes.clear();
     meta.steps.clear();

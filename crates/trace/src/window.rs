@@ -1,15 +1,15 @@
-//! [`Window`]: the requests to read from a stored trace.
+//! [`Window`]: selects the requests to read from a stored trace.
 
 use crate::record::Record;
 
-/// A range of time of stored traces.
+/// A time range of stored traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First arrival, on the trace's clock.
+    /// First arrival, in ns on the trace's clock.
     pub from_ns: u64,
-    /// End of arrivals, exclusive.
+    /// Exclusive end of arrivals, in ns on the trace's clock.
     pub to_ns: u64,
-    /// Only requests that are known to be incomplete at this moment.
+    /// If set, only requests known to be incomplete at this time, in ns.
     pub in_flight_at_ns: Option<u64>,
 }
 

@@ -68,7 +68,7 @@ fn a_compressed_file_that_is_cut_off_is_one_line() {
         let whole = compress(&text);
         for end in [7, whole.len() / 2, whole.len() - 1] {
             let message = error(&whole[..end]);
-            assert_eq!(message, "trace: the compressed file is cut off", "{name} at {end}");
+            assert_eq!(message, "trace: the compressed file is truncated", "{name} at {end}");
         }
         let mut broken = whole.clone();
         let middle = broken.len() / 2;
@@ -139,7 +139,7 @@ fn an_archive_that_is_cut_off_or_broken_is_one_line() {
     assert_ne!(text.len() % 512, 0);
     for end in [600, text.len(), in_padding, in_header, archive.len() - 4_096] {
         let message = error(&archive[..end]);
-        assert_eq!(message, "trace: the archive is cut off", "at {end}");
+        assert_eq!(message, "trace: the archive is truncated", "at {end}");
     }
     let header = in_header - 300;
     for (at, value) in [
@@ -151,7 +151,7 @@ fn an_archive_that_is_cut_off_or_broken_is_one_line() {
         let mut broken = archive.clone();
         broken[at..at + value.len()].copy_from_slice(value);
         let message = error(&broken);
-        assert_eq!(message, "trace: the archive is broken: a header's sum or size is wrong");
+        assert_eq!(message, "trace: the archive is damaged: a header's checksum or size is wrong");
     }
 }
 
@@ -171,5 +171,5 @@ fn empty_files_are_refused() {
 fn a_missing_file_or_directory_is_refused() {
     let open = |path: &str| Input::open(path.as_ref()).err().unwrap().to_string();
     assert_eq!(open("/nowhere/trace"), "/nowhere/trace: there is no such file");
-    assert_eq!(open("/tmp"), "/tmp: is a folder, not a file");
+    assert_eq!(open("/tmp"), "/tmp: is a directory, not a file");
 }

@@ -90,7 +90,7 @@ impl CacheBefore {
                 continue;
             }
             if *self.device.get_or_insert(record.device) != record.device {
-                let message = "its requests went to several devices: choose one with the step device=NAME, or concatenate \
+                let message = "the trace has requests to several devices; choose one with the step device=NAME, or concatenate \
                                them with stack=SIZE";
                 return Err(TraceError::of_file(&meta.origin[0].file, message));
             }

@@ -1,4 +1,4 @@
-//! blkparse's text: one event per line, in order of time.
+//! Output in blkparse's text format: one event per line, in order of time.
 
 use std::io::{self, Write};
 
@@ -7,21 +7,21 @@ use super::events::{Action, ERROR, Event, Events, Subject};
 use crate::meta::{Clock, Meta};
 use crate::record::{Flags, Operation, Record};
 
-/// Writes a trace as blkparse would, had the requests run on this machine.
+/// Writes a trace as blkparse would print it if the requests had run on this machine.
 ///
-/// Times count from the first request, unless they already count from the start of the recording. A device without
-/// `major,minor` becomes `0,` and its index.
+/// Times count from the first request, unless they already count from the start of the recording. A device whose name
+/// is not `major,minor` becomes `0,` and its index.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     events: Events,
-    /// Arrival that becomes time 0.
+    /// Arrival that is written as time 0, in ns.
     zero_ns: Option<u64>,
     lines: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes to `out`, which should be buffered.
+    /// Creates a writer to `out`, which should be buffered.
     pub fn new(out: W) -> Writer<W> {
         Writer { out, events: Events::default(), zero_ns: None, lines: 0 }
     }
@@ -29,7 +29,7 @@ impl<W: Write> Writer<W> {
     /// Writes the next requests, in order of arrival.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         for record in records {
             if self.zero_ns.is_none() {
@@ -45,10 +45,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the remaining events, and returns the losses.
+    /// Writes the remaining events and returns the losses.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn finish(mut self) -> io::Result<Losses> {
         self.write_until(u64::MAX)?;
         self.out.flush()?;
@@ -88,7 +88,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// blkparse's letters for a request. `N` moves no data whose direction the text could name.
+/// Returns blkparse's letters for a request. `N` stands for a request that moves no data in a direction the text could
+/// express.
 fn letters(subject: &Subject) -> String {
     let has = |flag| subject.flags.contains(flag);
     let mut letters = String::new();

@@ -1,4 +1,5 @@
-//! Linux' binary block trace, version 7: blktrace's output of one CPU, for blkparse, btt, btreplay and fio.
+//! Linux binary block trace, version 7: the output of blktrace for one CPU, for use with blkparse, btt, btreplay and
+//! fio.
 
 use std::io::{self, Write};
 
@@ -11,34 +12,34 @@ use crate::meta::{Clock, Meta};
 use crate::record::{Flags, Operation, Record};
 
 const MAGIC: u32 = 0x6561_7407;
-/// Categories of an event's stage, and of file system requests.
+/// Category bits for the stage of an event and for file system requests.
 const QUEUE: u64 = 1 << 4;
 const ISSUE: u64 = 1 << 6;
 const COMPLETE: u64 = 1 << 7;
 const FILE_SYSTEM: u64 = 1 << 8;
-/// Events of a notify record.
+/// Event values of notification records.
 const NOTE_PROCESS: u64 = 0;
 const NOTE_WALL_CLOCK: u64 = 1;
-/// Length of a kernel name, including the terminating 0.
+/// Length of a process name in the kernel, including the terminating 0.
 const NAME_BYTES: usize = 16;
 
-/// Writes a trace as blktrace would, had the requests run on one CPU of this machine.
+/// Writes a trace as blktrace would record it if the requests had run on one CPU of this machine.
 ///
-/// Dates count from the first request, and a note has its date; other times are unchanged. A device without
-/// `major,minor` becomes `0,` and its index.
+/// A trace with dates counts from its first request, and a notification records the date; other times are unchanged. A
+/// device whose name is not `major,minor` becomes `0,` and its index.
 #[derive(Debug)]
 pub(super) struct Writer<W: Write> {
     out: W,
     events: Events,
-    /// Arrival that becomes time 0.
+    /// Arrival that is written as time 0, in ns.
     zero_ns: Option<u64>,
-    /// Number of written records: blkparse reports gaps in the numbering.
+    /// Number of records written; blkparse reports gaps in the numbering.
     sequence: u32,
     /// Latest name of each process.
     names: FxHashMap<u32, String>,
 }
 
-/// Fields of a record besides its number and magic.
+/// Fields of a record other than its sequence number and magic number.
 struct Raw<'a> {
     at_ns: u64,
     sector: u64,
@@ -51,7 +52,7 @@ struct Raw<'a> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes to `out`, which should be buffered.
+    /// Creates a writer to `out`, which should be buffered.
     pub(super) fn new(out: W) -> Writer<W> {
         Writer { out, events: Events::default(), zero_ns: None, sequence: 0, names: FxHashMap::default() }
     }
@@ -69,14 +70,14 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the remaining events, and returns the losses.
+    /// Writes the remaining events and returns the losses.
     pub(super) fn finish(mut self) -> io::Result<Losses> {
         self.write_until(u64::MAX)?;
         self.out.flush()?;
         Ok(self.events.losses)
     }
 
-    /// Writes the time of day at time 0, if the trace has it.
+    /// Writes the time of day at time 0, if the trace has dates.
     fn begin(&mut self, first: &Record, meta: &Meta) -> io::Result<()> {
         let zero_ns = if meta.clock == Clock::Unix { first.arrival_ns } else { 0 };
         self.zero_ns = Some(zero_ns);
@@ -112,7 +113,7 @@ impl<W: Write> Writer<W> {
             };
             let by = if subject.command_bytes.is_some() { 0 } else { FILE_SYSTEM };
             let error = if action == Action::Complete && subject.is_error() { ERROR } else { 0 };
-            // The process that an interrupt hits means nothing.
+            // Completions occur in an interrupt, so their process is arbitrary.
             let pid = if action == Action::Complete { 0 } else { subject.pid };
             let action = (categories(&subject, action) | stage | by) << 16 | number;
             self.record(&Raw { at_ns, sector: subject.sector, bytes, action, pid, device, error, pdu: &[] })?;
@@ -157,7 +158,7 @@ impl<W: Write> Writer<W> {
         put(&(raw.action as u32).to_le_bytes());
         put(&raw.pid.to_le_bytes());
         put(&raw.device.to_le_bytes());
-        // All on the first CPU.
+        // All events are on CPU 0.
         put(&0u32.to_le_bytes());
         put(&raw.error.to_le_bytes());
         put(&(raw.pdu.len() as u16).to_le_bytes());
@@ -166,7 +167,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Category bits of a request. The kernel queues a flush as an empty write, and issues it as an empty read.
+/// Returns the category bits of a request. The kernel queues a flush as an empty write and issues it as an empty read.
 fn categories(subject: &Subject, action: Action) -> u64 {
     use category::{DISCARD, FLUSH, FUA, METADATA, PASS_THROUGH, READ, READ_AHEAD, SYNC, WRITE};
     let kind = match subject.operation {
@@ -175,7 +176,7 @@ fn categories(subject: &Subject, action: Action) -> u64 {
         Operation::Trim => WRITE | DISCARD,
         Operation::Flush if action == Action::Queue => WRITE | FLUSH,
         Operation::Flush => READ | FLUSH,
-        // blkparse's N: not known to move data.
+        // blkparse prints N for these: not known to move data.
         Operation::Other | Operation::Unknown => 0,
     };
     let carried = [

@@ -1,7 +1,7 @@
-//! DiskSim's ascii trace: `time_ms device block blocks flags`, with times to the nanosecond.
+//! DiskSim's ASCII trace: `time_ms device block blocks flags`, with times to the nanosecond.
 //!
-//! Times that do not count from the start of the recording count from the first request, since DiskSim stores them in a
-//! double.
+//! Times that do not count from the start of the recording are written relative to the first request, because DiskSim
+//! stores times in a double.
 
 use std::io::{self, Write};
 
@@ -13,35 +13,35 @@ use crate::meta::{Clock, Meta};
 use crate::record::{Flags, NOT_RECORDED, Record};
 
 const NS_PER_MS: u64 = 1_000_000;
-/// Blocks of the longest request that a reader accepts.
+/// Maximum length of a request that a reader accepts, in blocks.
 const BLOCKS_MAX: u64 = (u32::MAX / BLOCK_BYTES) as u64;
-/// DiskSim 4.0 stores addresses in an `int`.
+/// Exclusive upper limit of block numbers: DiskSim 4.0 stores them in an `int`.
 const BLOCK_END: u64 = 1 << 31;
 
-/// A trace being written.
+/// Writes a trace in DiskSim's format.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    /// Numbers of the devices that have appeared, by index.
+    /// Device numbers in the output, by device index.
     numbers: Vec<u32>,
     taken: FxHashSet<u32>,
-    /// Time that is written as 0.
+    /// Arrival that is written as time 0, in ns.
     zero_ns: Option<u64>,
     last_ns: u64,
     losses: Losses,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a trace in `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Writer<W> {
         let (numbers, taken) = (Vec::new(), FxHashSet::default());
         Writer { out, numbers, taken, zero_ns: None, last_ns: 0, losses: Losses::new() }
     }
 
-    /// Writes requests in order of arrival; `meta` has the names of their devices.
+    /// Writes requests in order of arrival; `meta` contains the names of their devices.
     ///
     /// # Errors
-    /// Those of writing; when a request arrives before the previous one.
+    /// Returns an error if writing fails or a request arrives before the previous one.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         for record in records {
             let is_read = match reads(record.operation) {
@@ -73,7 +73,7 @@ impl<W: Write> Writer<W> {
     /// Ends the trace and returns the losses.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn finish(mut self) -> io::Result<Losses> {
         self.out.flush()?;
         Ok(self.losses)
@@ -95,7 +95,7 @@ impl<W: Write> Writer<W> {
         zero_ns
     }
 
-    /// Blocks that a request touches.
+    /// Returns the first block and the number of blocks that a request touches.
     fn blocks(&mut self, record: &Record) -> (u64, u64) {
         let block_bytes = u64::from(BLOCK_BYTES);
         let block = record.offset_bytes / block_bytes;
@@ -124,7 +124,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Number of a device: its name if that is a number, else its index or, if that is taken, the next free one.
+    /// Returns the number of a device: its name if that is a number; otherwise its index, or the next free number if
+    /// the index is taken.
     fn number(&mut self, device: u32, meta: &Meta) -> u32 {
         while self.numbers.len() <= device as usize {
             let index = self.numbers.len();
@@ -132,7 +133,7 @@ impl<W: Write> Writer<W> {
             let own = name.parse::<u32>().ok().filter(|number| number.to_string() == name);
             let number = own.filter(|number| !self.taken.contains(number)).unwrap_or_else(|| {
                 self.lose("names of devices");
-                // Names that come later must remain free.
+                // Names of devices that appear later must stay available.
                 let named: FxHashSet<u32> = meta.devices.iter().filter_map(|device| device.name.parse().ok()).collect();
                 let mut free = (index as u32..=u32::MAX).chain(0..index as u32);
                 free.find(|number| !self.taken.contains(number) && !named.contains(number)).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! [`Events`]: the events of a trace's requests in order of time, as Linux' block layer would report them: a request is
-//! queued, allocated, inserted, issued, completed, as far as the trace records it.
+//! [`Events`]: converts a trace's requests to events in order of time, as the Linux block layer would report them:
+//! queue, allocate, insert, issue and complete, as far as the trace records them.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use crate::meta::{Meta, ResponseSpan};
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
 pub(super) const SECTOR_BYTES: u64 = 512;
-/// EIO: the error of a failed request, since a trace has no more detail.
+/// Error code of a failed request (EIO), since a trace has no more detail.
 pub(super) const ERROR: i16 = -5;
 
 /// Type of an event.
@@ -22,19 +22,19 @@ pub(super) enum Action {
     Complete,
 }
 
-/// Common data of a request's events.
+/// Data common to all events of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     /// Major and minor number.
     pub(super) device: (u32, u32),
     pub(super) pid: u32,
-    /// Empty if the trace has no name.
+    /// Name of the process; empty if the trace has none.
     pub(super) name: String,
     pub(super) operation: Operation,
     pub(super) flags: Flags,
     pub(super) sector: u64,
     pub(super) sectors: u64,
-    /// Bytes of a pass-through command.
+    /// Length of a pass-through command, in bytes.
     pub(super) command_bytes: Option<u32>,
 }
 
@@ -44,7 +44,7 @@ impl Subject {
     }
 }
 
-/// An event; events are ordered by time, then by request and stage.
+/// An event. Events are ordered by time, then by request and stage.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) at_ns: u64,
@@ -79,7 +79,7 @@ impl Ord for Event {
     }
 }
 
-/// Pending events of requests that were queued or issued.
+/// Pending events of requests, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pending: BinaryHeap<Reverse<Event>>,
@@ -88,10 +88,10 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Adds the events of a request that arrives at `arrival_ns`, which is not before earlier arrivals.
+    /// Adds the events of a request that arrives at `arrival_ns`, no earlier than previous requests.
     pub(super) fn add(&mut self, record: &Record, arrival_ns: u64, meta: &Meta) {
         let subject = self.subject(record, meta);
-        // Pass-through commands are never queued as file system requests are.
+        // Pass-through commands are not queued like file system requests.
         let is_queued = meta.response != Some(ResponseSpan::IssueToCompletion) && subject.command_bytes.is_none();
         let has_wait = record.wait_ns != NOT_RECORDED;
         let has_response = record.response_ns != NOT_RECORDED;

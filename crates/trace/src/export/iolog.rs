@@ -1,5 +1,5 @@
-//! fio's iolog, version 3, which fio replays from 3.31 on. Trims are written, as fio itself does, but fio 3.33 does not
-//! replay them: it reports `bad ddir: 2` for each.
+//! fio iolog, version 3, which fio can replay from version 3.31 on. Trims are written in the same way as fio writes
+//! them, but fio 3.33 does not replay trims: it reports `bad ddir: 2` for each.
 
 use std::io::{self, Write};
 
@@ -11,34 +11,34 @@ use crate::meta::Meta;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
 const NS_PER_US: u64 = 1_000;
-/// Time of the first request: fio loses the gap after a time of 0.
+/// Time of the first request, in µs. Not 0, because fio loses the gap after a time of 0.
 const FIRST_US: u64 = 1;
 
-/// An iolog being written.
+/// Writes a trace as an iolog.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    /// Names of the devices that have appeared, by index.
+    /// Names of the devices in the log, by device index.
     names: Vec<Option<String>>,
     taken: FxHashSet<String>,
     has_begun: bool,
-    /// The first arrival, which becomes [`FIRST_US`].
+    /// First arrival, which is written as [`FIRST_US`].
     start_ns: Option<u64>,
     now_us: u64,
     losses: Losses,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a log in `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Writer<W> {
         let (names, taken) = (Vec::new(), FxHashSet::default());
         Writer { out, names, taken, has_begun: false, start_ns: None, now_us: FIRST_US, losses: Losses::new() }
     }
 
-    /// Writes requests in order of arrival; `meta` has the names of their devices.
+    /// Writes requests in order of arrival; `meta` contains the names of their devices.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         self.begin()?;
         for record in records {
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
     /// Closes the devices and returns the losses.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn finish(mut self) -> io::Result<Losses> {
         self.begin()?;
         for name in self.names.iter().flatten() {
@@ -102,7 +102,7 @@ impl<W: Write> Writer<W> {
         *self.losses.entry(what).or_default() += 1;
     }
 
-    /// Counts data of a request that cannot be written.
+    /// Counts the fields of a request that an iolog cannot represent.
     fn count(&mut self, record: &Record) {
         let start_ns = self.start_ns.unwrap_or(record.arrival_ns);
         let losses = [
@@ -138,7 +138,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Converts `device_name` to a name that fio can read: one word, not too long, and unique.
+    /// Converts `device_name` to a name that fio can read: one word, short enough, and unique.
     fn free_name(&self, device_name: &str) -> String {
         let word: String =
             device_name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect();
@@ -279,7 +279,7 @@ mod tests {
                 assert_eq!(job[name]["io_bytes"], bytes(operation), "{name}");
             }
         }
-        // 500 ms of requests: a log whose times fio misreads takes longer or shorter.
+        // 500 ms of requests; a log whose times fio misreads takes longer or less.
         let runtime_ms = job["job_runtime"].as_u64().unwrap();
         assert!((490..2_000).contains(&runtime_ms), "{runtime_ms} ms");
     }

@@ -1,6 +1,6 @@
 //! MSR Cambridge CSV: `timestamp,host,disk,Read|Write,offset,size,response`.
 //!
-//! Response times that were not recorded are left blank. Times without a date count from 2000-01-01 UTC.
+//! Latencies that were not recorded are left blank. Times without a date count from 2000-01-01 UTC.
 
 use std::io::{self, Write};
 
@@ -14,26 +14,26 @@ use crate::time::{NEWEST_UNIX_S, NS_PER_S, NS_PER_TICK, OLDEST_UNIX_S, UNIX_EPOC
 /// 2000-01-01 UTC in ns since 1970: a plausible date for readers of the format.
 const DATELESS_UNIX_NS: u64 = 946_684_800 * NS_PER_S;
 
-/// A trace being written.
+/// Writes a trace in the MSR Cambridge format.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    /// `host,disk` of the devices that have appeared, by index.
+    /// `host,disk` columns of the devices, by device index.
     disks: Vec<String>,
     taken: FxHashSet<String>,
     losses: Losses,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a trace in `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Writer<W> {
         Writer { out, disks: Vec::new(), taken: FxHashSet::default(), losses: Losses::new() }
     }
 
-    /// Writes requests; `meta` has the names of their devices and the base of times.
+    /// Writes requests; `meta` contains the names of their devices and the origin of times.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         let zero_unix_ns = match (meta.clock, meta.zero_unix_ns) {
             (Clock::Unix, _) => 0,
@@ -72,7 +72,7 @@ impl<W: Write> Writer<W> {
     /// Ends the trace and returns the losses.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub fn finish(mut self) -> io::Result<Losses> {
         self.out.flush()?;
         Ok(self.losses)
@@ -101,7 +101,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Index in `disks` of a device.
+    /// Returns the index of a device in `disks`, adding it if needed.
     fn disk(&mut self, device: u32, meta: &Meta) -> usize {
         while self.disks.len() <= device as usize {
             let index = self.disks.len();
@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The two columns of a name such as `hm.0`, if it has that form.
+/// Returns the host and disk columns for a name such as `hm.0`, if it has that form.
 fn host_and_disk(name: &str) -> Option<String> {
     let (host, disk) = name.rsplit_once('.')?;
     let is_plain = !host.is_empty() && host.trim_ascii() == host && !host.contains([',', '\n', '\r']);

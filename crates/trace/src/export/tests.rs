@@ -1,4 +1,4 @@
-//! Exported traces are read back unchanged.
+//! Tests that exported traces are read back unchanged.
 
 use proptest::prelude::*;
 
@@ -33,13 +33,13 @@ fn with_devices(clock: Clock, names: &[&str]) -> Meta {
     Meta { clock, devices: devices.collect(), ..Meta::default() }
 }
 
-/// Records with the names of their devices, in any numbering.
+/// Returns records with the names of their devices, independent of numbering.
 fn named(records: &[Record], meta: &Meta) -> Vec<(Record, String)> {
     let name = |record: &Record| meta.devices[record.device as usize].name.clone();
     records.iter().map(|record| (Record { device: 0, ..*record }, name(record))).collect()
 }
 
-/// Requests in order that a format can represent, by its units of time and addresses.
+/// Generates requests in order that a format with these units of time and address can represent.
 fn requests(time_ns: u64, address_bytes: u32, devices: u32) -> impl Strategy<Value = Vec<Record>> {
     let request = (0..1u64 << 40, 0..1u64 << 53, 0..1u32 << 22, 0..devices, any::<bool>(), any::<bool>());
     prop::collection::vec(request, 1..40).prop_map(move |mut requests| {
@@ -83,7 +83,7 @@ proptest! {
     }
 }
 
-/// One request of each kind, with all possible fields.
+/// Returns one request of each operation, with all possible fields.
 fn rich() -> Vec<Record> {
     let mut records: Vec<Record> =
         Operation::ALL.map(|operation| Record::new(1_000_000_150, operation, 700, 600)).into();

@@ -1,11 +1,10 @@
-//! Unpacking of files.
+//! Unpacks compressed files and tar archives.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::BUFFER_BYTES;
 
-/// Returns up to `bytes` first bytes of a reader, however few it returns at a time, and a reader that yields them
-/// again.
+/// Returns the first bytes of a reader, up to `bytes`, and a reader that returns them again.
 fn peeked(mut reader: Box<dyn BufRead + Send>, bytes: usize) -> io::Result<(Vec<u8>, Box<dyn BufRead + Send>)> {
     let mut head = Vec::with_capacity(bytes);
     reader.by_ref().take(bytes as u64).read_to_end(&mut head)?;
@@ -28,12 +27,12 @@ pub(super) fn decompressed(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dy
     })
 }
 
-/// Longest magic number of those above.
+/// Length of the longest magic number above.
 const COMPRESSION_MAGIC_BYTES: usize = 5;
 const TAR_BLOCK_BYTES: usize = 512;
-/// Offset of the magic in a tar header.
+/// Position of the magic number in a tar header.
 const TAR_MAGIC: std::ops::Range<usize> = 257..262;
-/// Offset of a header's checksum, which counts as blanks in it.
+/// Position of the checksum in a tar header; for computing the checksum, these bytes count as spaces.
 const TAR_SUM: std::ops::Range<usize> = 148..156;
 
 pub(super) fn untarred(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
@@ -41,26 +40,26 @@ pub(super) fn untarred(reader: Box<dyn BufRead + Send>) -> io::Result<Box<dyn Bu
     if head.get(TAR_MAGIC) != Some(b"ustar") {
         return Ok(reader);
     }
-    // Files of a tar follow each other in the stream; their names are not needed.
+    // The contents of the files follow each other in the stream; file names are not needed.
     Ok(Box::new(BufReader::with_capacity(
         BUFFER_BYTES,
         TarFiles { archive: reader, left: 0, padding: 0, has_ended: false },
     )))
 }
 
-/// The regular files of a tar, one after another. `tar::Entries` borrows its archive and cannot be stored; its headers
-/// can.
+/// Reader of the regular files of a tar archive, one after another. `tar::Entries` borrows its archive and cannot be
+/// stored, but its headers can.
 struct TarFiles {
     archive: Box<dyn BufRead + Send>,
-    /// Unread bytes of the current file.
+    /// Number of unread bytes of the current file.
     left: u64,
-    /// Padding up to the next header.
+    /// Number of padding bytes before the next header.
     padding: u64,
     has_ended: bool,
 }
 
 impl TarFiles {
-    /// Moves to the next non-empty file; returns false at the end.
+    /// Advances to the next non-empty file; returns false at the end.
     fn next_file(&mut self) -> io::Result<bool> {
         while !self.has_ended {
             let skipped = io::copy(&mut self.archive.by_ref().take(self.padding), &mut io::sink())?;
@@ -79,7 +78,7 @@ impl TarFiles {
                 return Err(archive_is_cut_off());
             }
             let (is_file, bytes, padded) = tar_header(&block)
-                .ok_or_else(|| io::Error::other("the archive is broken: a header's sum or size is wrong"))?;
+                .ok_or_else(|| io::Error::other("the archive is damaged: a header's checksum or size is wrong"))?;
             if is_file && bytes > 0 {
                 (self.left, self.padding) = (bytes, padded - bytes);
                 return Ok(true);
@@ -91,10 +90,11 @@ impl TarFiles {
 }
 
 fn archive_is_cut_off() -> io::Error {
-    io::Error::other("the archive is cut off")
+    io::Error::other("the archive is truncated")
 }
 
-/// Whether a header is that of a regular file, and its length without and with the padding of its last block.
+/// Returns whether a header is that of a regular file, the file's length, and its length padded to whole blocks; `None`
+/// if the header is invalid.
 fn tar_header(block: &[u8]) -> Option<(bool, u64, u64)> {
     let header = tar::Header::from_byte_slice(block);
     let sum = |(at, &byte): (usize, &u8)| u32::from(if TAR_SUM.contains(&at) { b' ' } else { byte });

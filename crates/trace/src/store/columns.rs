@@ -14,15 +14,15 @@ use super::schema::Column;
 use crate::meta::Meta;
 use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 
-/// Number of records passed to the encoder at a time: their values fit a core's cache. Page boundaries are unchanged as
-/// long as this is a multiple of the encoder's own 1,024.
+/// Number of records passed to the encoder at a time; their values fit a core's cache. Page boundaries are unchanged as
+/// long as this is a multiple of the encoder's own batch size of 1,024.
 const TAKEN_AT_A_TIME: usize = 8_192;
 
-/// The names in a row group's text columns, in the encoder's form.
+/// Names for a row group's text columns, in the encoder's format.
 pub(crate) struct Names {
     operations: [ByteArray; Operation::ALL.len()],
     devices: Vec<ByteArray>,
-    /// Number and name of each process.
+    /// Process ID and name of each process.
     processes: Vec<(i32, ByteArray)>,
 }
 
@@ -110,12 +110,12 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
                 writer.write_batch(&values, Some(&levels), None)?;
             }
         },
-        _ => unreachable!("the schema has no other types"),
+        _ => unreachable!("the schema has no other column types"),
     }
     Ok(())
 }
 
-/// Which records have a process, and the indices of these.
+/// Returns the definition level of each record (1 if it has a process), and the indices of these processes.
 fn processes(records: &[Record]) -> (Vec<i16>, Vec<usize>) {
     let levels = records.iter().map(|record| i16::from(record.process != 0)).collect();
     let recorded = records.iter().filter(|record| record.process != 0);
@@ -124,28 +124,28 @@ fn processes(records: &[Record]) -> (Vec<i16>, Vec<usize>) {
 
 /// The values of a column.
 pub(crate) enum Values {
-    /// Numbers; [`NOT_RECORDED`] for null.
+    /// 64-bit numbers; [`NOT_RECORDED`] for null.
     Long(Vec<u64>),
-    /// Numbers; absent for null.
+    /// 32-bit numbers; `None` for null.
     Short(Vec<Option<u32>>),
-    /// Indices in the [names](Chunk::names) of the chunk; absent for null.
+    /// Indices in the [names](Chunk::names) of the chunk; `None` for null.
     Text(Vec<Option<u32>>),
 }
 
 impl Values {
-    /// Converts to the types of the stored form: other programs widen and narrow numbers.
+    /// Converts to the types of the stored form, since other programs widen and narrow numbers.
     ///
     /// # Errors
-    /// When numbers do not fit, or types do not match.
+    /// Returns an error if a number does not fit or the type does not match.
     pub(crate) fn of_column(self, column: Column) -> Result<Values> {
         let wrong = |what: &str| ParquetError::General(format!("the column {} {what}", column.name()));
         match self {
-            Values::Text(_) if !column.is_text() => Err(wrong("has texts; allowed: numbers")),
-            Values::Long(_) | Values::Short(_) if column.is_text() => Err(wrong("has numbers; allowed: texts")),
+            Values::Text(_) if !column.is_text() => Err(wrong("must have numbers, not text")),
+            Values::Long(_) | Values::Short(_) if column.is_text() => Err(wrong("must have text, not numbers")),
             Values::Long(values) if column.is_short() => {
                 let narrow = |value: u64| match value {
                     NOT_RECORDED => Ok(None),
-                    value => u32::try_from(value).map(Some).map_err(|_| wrong("has a number at or above 2^32")),
+                    value => u32::try_from(value).map(Some).map_err(|_| wrong("must have numbers below 2^32")),
                 };
                 Ok(Values::Short(values.into_iter().map(narrow).collect::<Result<_>>()?))
             }
@@ -157,7 +157,7 @@ impl Values {
         }
     }
 
-    /// The values of a missing column.
+    /// Returns the values of a missing column.
     pub(crate) fn absent(column: Column, rows: usize) -> Values {
         if column.is_text() {
             Values::Text(vec![None; rows])
@@ -169,15 +169,15 @@ impl Values {
     }
 }
 
-/// Reads a column chunk, some rows at a time.
+/// A reader of one column chunk, several rows at a time.
 pub(crate) struct Chunk {
     reader: ColumnReader,
     is_optional: bool,
-    /// Number of rows that it must have, and number read.
+    /// Expected number of rows, and number of rows read.
     rows: usize,
     read: usize,
     levels: Vec<i16>,
-    /// Names of a text column so far, and the last one by the address of its bytes.
+    /// Names of a text column found so far, and the last name with the address of its bytes.
     names: Vec<String>,
     indices: FxHashMap<String, u32>,
     last: Option<(ByteArray, u32)>,
@@ -219,11 +219,11 @@ impl Chunk {
                 let indices = self.interned(values)?.into_iter().map(Some);
                 Ok(Values::Text(if self.is_optional { spread(&self.levels, indices, None) } else { indices.collect() }))
             }
-            _ => Err(ParquetError::General("a column of another type".to_owned())),
+            _ => Err(ParquetError::General("a column has an unsupported type".to_owned())),
         }
     }
 
-    /// Names of the text column so far.
+    /// Returns the names of the text column found so far.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -233,11 +233,11 @@ impl Chunk {
         if read == wanted {
             return Ok(());
         }
-        Err(ParquetError::General(format!("a column holds {} rows of {}", self.read, self.rows)))
+        Err(ParquetError::General(format!("a column has only {} of {} rows", self.read, self.rows)))
     }
 
-    /// Converts texts to indices of the names. Texts of one dictionary entry share their bytes, so comparing addresses
-    /// mostly suffices; the last text is kept, so that no other can get its address.
+    /// Converts texts to indices of names. Texts of one dictionary entry share their bytes, so comparing addresses
+    /// usually suffices. The last text is kept alive, so that no other text can get the same address.
     fn interned(&mut self, values: Vec<ByteArray>) -> Result<Vec<u32>> {
         let place = |value: &ByteArray| (value.data().as_ptr(), value.len());
         let mut texts = Vec::with_capacity(values.len());
@@ -261,12 +261,12 @@ impl Chunk {
     }
 }
 
-/// Inserts `absent` where the level is 0.
+/// Inserts `absent` where the definition level is 0.
 fn spread<T: Copy>(levels: &[i16], mut values: impl Iterator<Item = T>, absent: T) -> Vec<T> {
     levels.iter().map(|&level| if level == 0 { absent } else { values.next().unwrap_or(absent) }).collect()
 }
 
-/// The flags of a stored number.
+/// Returns the flags of a stored number.
 pub(crate) fn flags(stored: u32) -> Flags {
     Flags(stored as u16)
 }

@@ -1,4 +1,4 @@
-//! [`Data`]: random access to the bytes of a stored trace by several threads.
+//! [`Data`]: random access to the bytes of a stored trace from several threads.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// A file that is read by position: clones of a `File` share one position, so threads would read each other's columns.
+/// A file read by position. Clones of a `File` share one file position, so threads would read each other's columns.
 #[derive(Clone)]
 pub(crate) struct Data {
     file: Arc<File>,
@@ -47,7 +47,7 @@ impl ChunkReader for Data {
     }
 }
 
-/// Reads bytes from an offset on.
+/// A reader of the bytes from an offset on.
 pub(crate) struct From {
     file: Arc<File>,
     position: u64,

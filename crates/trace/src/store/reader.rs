@@ -1,7 +1,7 @@
-//! [`Stored`]: reads the stored form, some rows at a time.
+//! [`Stored`]: reads the stored form, several rows at a time.
 //!
-//! Other programs rewrite it: they filter, reorder columns, make every column nullable, widen numbers, enlarge row
-//! groups, and may drop the metadata. Columns are found by name, and lost information is noted.
+//! Other programs may rewrite a stored trace: they filter, reorder columns, make all columns nullable, widen numbers,
+//! enlarge row groups, or drop the metadata. Columns are therefore found by name, and lost information is noted.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,13 +28,13 @@ use crate::text::BYTES_END;
 use crate::time::{NS_PER_S, OLDEST_UNIX_S, TIME_NS_END};
 use crate::window::Window;
 
-/// Number of rows decoded at a time: they stay in a core's cache until the caller has processed them.
+/// Number of rows decoded at a time; they stay in a core's cache until the caller has processed them.
 const SLICE: usize = 1 << 14;
 
 /// A row group being read.
 struct OpenGroup {
     rows_left: usize,
-    /// In the order of [`Column::ALL`]; `None` if the file lacks the column.
+    /// Column readers in the order of [`Column::ALL`]; `None` if the file lacks the column.
     columns: Vec<Option<Chunk>>,
 }
 
@@ -42,9 +42,9 @@ struct OpenGroup {
 pub(crate) struct Stored {
     name: String,
     file: SerializedFileReader<Data>,
-    /// Index of each of [`Column::ALL`] in the file.
+    /// Index in the file of each column in [`Column::ALL`].
     places: Places,
-    /// Whether another program has rewritten it.
+    /// Whether another program has rewritten the file.
     is_rewritten: bool,
     window: Option<Window>,
     next_group: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Opens the file again, since its metadata are at its end, and stores its metadata in `out`.
+    /// Opens the file again, because Parquet metadata are at its end, and stores the trace metadata in `out`.
     pub(crate) fn open(input: &Input, window: Option<Window>, out: &mut Collector) -> Result<Stored, TraceError> {
         let name = input.name.clone();
         let of_file = |error: &dyn std::fmt::Display| TraceError::of_file(&name, error);
@@ -68,7 +68,7 @@ impl Stored {
         let is_rewritten = !metadata.created_by().is_some_and(|program| program.starts_with("headstack "));
         let stored = metadata.key_value_metadata().into_iter().flatten().find(|entry| entry.key == META_KEY);
         let meta: Meta = match stored.and_then(|entry| entry.value.as_deref()) {
-            Some(stored) => serde_json::from_str(stored).map_err(|error| of_file(&format!("its metadata: {error}")))?,
+            Some(stored) => serde_json::from_str(stored).map_err(|error| of_file(&format!("metadata: {error}")))?,
             None if is_rewritten => {
                 let first_ns =
                     decoded(|| first_arrival_ns(&file, &places)).map_err(|error| of_file(&broken(&error)))?;
@@ -117,7 +117,7 @@ impl Stored {
         Ok(true)
     }
 
-    /// The row groups in order.
+    /// Returns the row groups in order.
     pub(crate) fn groups(&self) -> Vec<Group> {
         self.file.metadata().row_groups().iter().map(|group| Group::of(group, &self.places)).collect()
     }
@@ -247,13 +247,13 @@ impl Stored {
     }
 }
 
-/// Statistics of a row group; without any, the widest possible ones.
+/// Statistics of a row group. If the file has none, ranges are unlimited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// First and last arrival.
+    /// First and last arrival, in ns.
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
-    /// Latest completion, as far as recorded.
+    /// Latest completion, in ns, as far as recorded.
     pub(crate) done_ns: u64,
     pub(crate) requests: u64,
 }
@@ -274,7 +274,7 @@ impl Group {
     }
 }
 
-/// Index of each of [`Column::ALL`] in a file; `None` if it lacks the column.
+/// Index in a file of each column in [`Column::ALL`]; `None` if the file lacks the column.
 type Places = [Option<usize>; Column::ALL.len()];
 
 const REWRITTEN: &str = "another program rewrote the file; rows must be in order of arrival_ns";
@@ -283,7 +283,7 @@ const NOT_OURS: &str = "headstack did not write the file";
 /// Finds columns by name.
 ///
 /// # Errors
-/// When a required column is missing, or a column has another type.
+/// Returns an error if a required column is missing or a column has an unsupported type.
 fn places(schema: &SchemaDescriptor) -> Result<Places, String> {
     let mut places = Places::default();
     for (place, column) in places.iter_mut().zip(Column::ALL) {
@@ -299,21 +299,21 @@ fn places(schema: &SchemaDescriptor) -> Result<Places, String> {
         if let Some(LogicalType::Timestamp(found)) = schema.column(index).logical_type_ref()
             && !matches!(found.unit, TimeUnit::NANOS)
         {
-            return Err(format!("its column {} has another unit than its name; allowed: ns", column.name()));
+            return Err(format!("column {} must be in ns", column.name()));
         }
         let stored = schema.column(index).physical_type();
         if !matches!(stored, Type::INT32 | Type::INT64 | Type::BYTE_ARRAY) {
             let name = column.name();
-            return Err(format!("its column {name} has the type {stored}; allowed: INT32, INT64 and BYTE_ARRAY"));
+            return Err(format!("column {name} has type {stored}; allowed: INT32, INT64 and BYTE_ARRAY"));
         }
     }
     Ok(places)
 }
 
-/// Checks the compression of the columns.
+/// Checks that the compression of the columns is supported.
 ///
 /// # Errors
-/// For a compression that this build does not support.
+/// Returns an error if this build does not support the compression.
 fn check_compression(groups: &[RowGroupMetaData], places: &Places) -> Result<(), String> {
     let columns = places.iter().zip(Column::ALL).filter_map(|(place, column)| Some(((*place)?, column)));
     for (index, column) in columns {
@@ -323,7 +323,7 @@ fn check_compression(groups: &[RowGroupMetaData], places: &Places) -> Result<(),
                 let method = format!("{method}").to_ascii_lowercase();
                 let method = method.split('(').next().unwrap_or(&method);
                 let name = column.name();
-                return Err(format!("its column {name} is compressed by {method}; allowed: zstd, snappy or none"));
+                return Err(format!("column {name} is compressed with {method}; allowed: zstd, snappy or none"));
             }
         }
     }
@@ -335,7 +335,7 @@ fn chunk(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Chunk,
     Ok(Chunk::new(group.get_column_reader(index)?, rows, is_optional))
 }
 
-/// First arrival of a file whose metadata lack the base of times.
+/// Returns the first arrival of a file whose metadata lack the origin of times.
 fn first_arrival_ns(file: &SerializedFileReader<Data>, places: &Places) -> Result<u64, ParquetError> {
     let (Some(index), true) = (places[Column::Arrival as usize], file.num_row_groups() > 0) else { return Ok(0) };
     let group = file.get_row_group(0)?;
@@ -346,7 +346,7 @@ fn first_arrival_ns(file: &SerializedFileReader<Data>, places: &Places) -> Resul
     }
 }
 
-/// Metadata of a file without any.
+/// Returns metadata for a file that has none.
 fn meta_of(file: &str, program: Option<&str>, first_ns: u64) -> Meta {
     let is_date = first_ns >= OLDEST_UNIX_S * NS_PER_S;
     let mut meta = Meta {
@@ -359,10 +359,10 @@ fn meta_of(file: &str, program: Option<&str>, first_ns: u64) -> Meta {
     meta
 }
 
-/// Calls the parquet crate on a file. It refuses most malformed data, and panics on the rest (sizes for slicing,
-/// requested capacities); a panic holds none of our state, so it is treated as damage too.
+/// Calls the parquet crate on a file. The crate returns errors for most malformed data and panics on the rest (sizes
+/// for slicing, requested capacities). A panic cannot corrupt our state, so it is treated as damage too.
 fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    let lost = |_| Err(ParquetError::General("its contents contradict each other".to_owned()));
+    let lost = |_| Err(ParquetError::General("its contents are inconsistent".to_owned()));
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(lost)
 }
 

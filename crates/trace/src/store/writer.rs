@@ -1,4 +1,4 @@
-//! [`StoreWriter`]: writes the stored form, under a temporary name until it is complete.
+//! [`StoreWriter`]: writes the stored form under a temporary name until complete.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::error::TraceError;
 use crate::meta::Meta;
 use crate::record::Record;
 
-/// Writes a trace in the stored form. Until [`StoreWriter::finish`] the file has a temporary name in the same folder,
-/// and is removed when the writer is dropped; a pipe is written directly.
+/// Writes a trace in the stored form. Until [`StoreWriter::finish`], the file has a temporary name in the same
+/// directory and is removed if the writer is dropped. A pipe is written directly.
 pub struct StoreWriter {
     path: PathBuf,
     file: SerializedFileWriter<BufWriter<AtomicFile>>,
@@ -31,20 +31,20 @@ pub struct StoreWriter {
 }
 
 impl StoreWriter {
-    /// Starts the file for `path`.
+    /// Creates the file for `path`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn create(path: &Path) -> Result<StoreWriter, TraceError> {
         StoreWriter::write_to(path, AtomicFile::create(path)?)
     }
 
-    /// Writes to `file`, which is or will be `path`.
+    /// Creates a writer to `file`, which is or will become `path`.
     pub(crate) fn write_to(path: &Path, file: AtomicFile) -> Result<StoreWriter, TraceError> {
         StoreWriter::begin(path, file, PACKED.clone())
     }
 
-    /// Like [`write_to`](Self::write_to) without compression, for few requests.
+    /// Creates an uncompressed writer, for few requests.
     pub(crate) fn write_short_to(path: &Path, file: AtomicFile) -> Result<StoreWriter, TraceError> {
         StoreWriter::begin(path, file, PLAIN.clone())
     }
@@ -56,17 +56,18 @@ impl StoreWriter {
             file: file.map_err(|error| failed(path, error))?,
             descriptions: DESCRIPTOR.columns().to_vec(),
             properties,
-            // Grows as needed: if there are many files, most are short.
+            // Not preallocated: if there are many files, most are short.
             pending: Vec::new(),
             written: 0,
             last_arrival_ns: 0,
         })
     }
 
-    /// Appends records, which continue the order of arrival. `meta` has the names of their devices and processes.
+    /// Appends records, which must continue the order of arrival. `meta` contains the names of their devices and
+    /// processes.
     ///
     /// # Errors
-    /// When the disk is full or gone.
+    /// Returns an error if writing fails, for example because the disk is full.
     pub fn write(&mut self, records: &[Record], meta: &Meta) -> Result<(), TraceError> {
         for part in records.chunks(ROW_GROUP) {
             let (now, later) = part.split_at(part.len().min(ROW_GROUP - self.pending.len()));
@@ -79,28 +80,28 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Number of requests written.
+    /// Returns the number of requests written.
     pub fn written(&self) -> u64 {
         self.written + self.pending.len() as u64
     }
 
-    /// Writes the rest and gives the file its name.
+    /// Writes the remaining records and gives the file its name.
     ///
     /// # Errors
-    /// When the disk is full or gone.
+    /// Returns an error if writing fails, for example because the disk is full.
     pub fn finish(self, meta: &Meta) -> Result<(), TraceError> {
         Ok(self.close(meta)?.finish()?)
     }
 
-    /// Writes the rest of a part of another file.
+    /// Writes the remaining records of a draft that will be part of another file.
     pub(crate) fn finish_part(self, meta: &Meta) -> Result<Draft, TraceError> {
         Ok(self.close(meta)?.into_draft())
     }
 
-    /// Writes the rest.
+    /// Writes the remaining records.
     pub(crate) fn close(mut self, meta: &Meta) -> Result<AtomicFile, TraceError> {
         self.write_row_group(meta)?;
-        let meta = serde_json::to_string(meta).expect("metadata is plain data");
+        let meta = serde_json::to_string(meta).expect("metadata can be serialized as JSON");
         self.file.append_key_value_metadata(KeyValue::new(META_KEY.to_owned(), meta));
         let buffer = self.file.into_inner().map_err(|error| failed(&self.path, error))?;
         buffer.into_inner().map_err(|error| TraceError::for_output(&self.path, error.error()))
@@ -130,7 +131,7 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Checks the order on which readers, merges and analyses rely.
+    /// Checks the order of arrival, on which readers, merges and analyses rely.
     fn check_order(&mut self) {
         let first_ns = self.pending[0].arrival_ns;
         assert!(
@@ -141,11 +142,11 @@ impl StoreWriter {
     }
 }
 
-/// The error of writing `path`, mostly of the disk.
+/// Returns an error for a failure to write `path`, usually a disk error.
 fn failed(path: &Path, error: ParquetError) -> TraceError {
     match error {
         ParquetError::External(error) if error.is::<io::Error>() => {
-            TraceError::for_output(path, error.downcast_ref().expect("it was just looked at"))
+            TraceError::for_output(path, error.downcast_ref().expect("the type was checked before"))
         }
         other => TraceError::of_file(path.display().to_string(), other),
     }

@@ -1,23 +1,24 @@
-//! [`Clients`]: the clients of a closed loop, and the completion times of their requests.
+//! [`Clients`]: the clients of a closed loop and the completion times of their requests.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::record::{NOT_RECORDED, Record};
 
-/// A fixed number of clients, each of which issues a request, waits for it, thinks, and issues the next.
+/// A fixed number of clients. Each client issues a request, waits for its completion, thinks, and issues the next
+/// request.
 ///
-/// A disk that serves one request after another acts as a clock for all of its clients. If each client just waited its
-/// recorded response time from its own issue, this coupling would be lost at the first reordered burst, and the clients
-/// would become independent. So arrivals are kept, as from outside, and each arrival determines the completion of the
-/// request for which its client had been waiting: of those in flight, the one that is due first.
+/// A disk that serves one request after another acts as a clock for all its clients. If each client only waited its
+/// recorded latency after its own issue, this coupling would be lost at the first reordered burst, and the clients
+/// would become independent. So arrivals are kept as if they were external, and each arrival determines the completion
+/// of the request that its client had been waiting for: the request in flight that is due first.
 pub(super) struct Clients {
     clients: usize,
-    /// Due completions of the requests in flight by their recorded response times, with their numbers.
+    /// Due completions of the requests in flight by recorded latency: (time, request number).
     due: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Requests from the first one in flight on, with whether they are complete.
+    /// Requests from the first one in flight on, and whether each is complete.
     issued: VecDeque<(Record, bool)>,
-    /// Number of the first of those.
+    /// Number of the first request in `issued`.
     first: u64,
 }
 
@@ -30,10 +31,10 @@ impl Clients {
     pub(super) fn issue(&mut self, record: Record, think_ns: u64) {
         let now_ns = record.arrival_ns;
         if self.due.len() == self.clients {
-            let Reverse((due_ns, number)) = self.due.pop().expect("there is a client");
+            let Reverse((due_ns, number)) = self.due.pop().expect("at least one request is in flight");
             let (answered, is_complete) = &mut self.issued[(number - self.first) as usize];
-            // The shorter of think time and response time is kept, and the other is the rest of the time between the
-            // client's two requests: a think time of 0, or the response time of a nearly idle device.
+            // Keeps the shorter of think time and latency, and makes the other the rest of the time between the
+            // client's two requests. So a think time of 0 and the latency of a nearly idle device are preserved.
             let is_kept = |at_ns: &u64| think_ns < answered.response_ns && *at_ns > answered.arrival_ns;
             let thought_ns = now_ns.checked_sub(think_ns).filter(is_kept);
             answered.response_ns = thought_ns.unwrap_or(due_ns.min(now_ns)) - answered.arrival_ns;

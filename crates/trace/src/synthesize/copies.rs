@@ -1,10 +1,10 @@
-//! [`Copies`]: the copies of the footprint. Each plays every window of the history, at its own places and in its own
-//! order.
+//! [`Copies`]: the copies of the footprint. Each copy plays every window of the history at its own addresses and in its
+//! own order.
 //!
-//! Requests and times are treated separately. The requests of the copies are interleaved, by runs or single requests,
-//! so that the distance between two uses of a block grows with the number of copies. Interleaving their bursts would
-//! average them out, so the times are those of one copy after another, and counts vary as in the original at every
-//! scale. All copies are in the same window, so that a busy, hot or large period is common to all of them.
+//! Addresses and times are treated separately. The requests of the copies are interleaved by runs or single requests,
+//! so that the distance between two uses of a block grows with the number of copies. Interleaving bursts would average
+//! them out, so the times are those of one copy after another, and counts vary as in the original at every scale. All
+//! copies are in the same window, so a busy, hot or large period is common to all of them.
 
 use std::collections::VecDeque;
 
@@ -15,11 +15,11 @@ use super::history::{History, Open};
 use super::places::Places;
 use crate::error::TraceError;
 
-/// All copies.
+/// All copies of the footprint.
 pub(super) struct Copies<'a> {
     history: History<'a>,
     places: &'a Places,
-    /// Random numbers of each copy.
+    /// Random number generator of each copy.
     randoms: Vec<Random>,
     ready: VecDeque<Played>,
 }
@@ -32,13 +32,13 @@ impl<'a> Copies<'a> {
         mean_gap_ns: u64,
         seed: u64,
     ) -> Result<Copies<'a>, TraceError> {
-        // Seeds of copies differ by the golden ratio's bits, as streams of SplitMix64 do.
+        // The seeds of copies differ by a multiple of the golden ratio's bits, as those of SplitMix64 streams do.
         let random = |copy: u64| Random::new(seed ^ copy.wrapping_mul(0x9e37_79b9_7f4a_7c15), Purpose::Permutation);
         let randoms = (0..places.copies).map(random).collect();
         Ok(Copies { history: History::begin(open, mean_gap_ns)?, places, randoms, ready: VecDeque::new() })
     }
 
-    /// Returns the next request, at its new place.
+    /// Returns the next request at its new address.
     pub(super) fn next(&mut self) -> Result<Played, TraceError> {
         if self.ready.is_empty() {
             let (window, lap) = self.history.next()?;
@@ -61,11 +61,11 @@ fn in_turns(draws: Vec<Vec<Played>>) -> Vec<Played> {
     let (mut played, mut turn) = (vec![0; draws.len()], 0);
     while mixed.len() < all {
         if draws[turn].get(played[turn]).is_none_or(|next| !next.goes_on) {
-            // Progress is compared by cross multiplication, since counts are whole numbers.
+            // Progress is compared by cross multiplication of integers.
             let least = (0..draws.len())
                 .filter(|&draw| played[draw] < draws[draw].len())
                 .min_by(|&one, &other| (played[one] * draws[other].len()).cmp(&(played[other] * draws[one].len())));
-            turn = least.expect("a request is left");
+            turn = least.expect("at least one copy has a request left");
         }
         mixed.push(draws[turn][played[turn]]);
         played[turn] += 1;

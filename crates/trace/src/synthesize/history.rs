@@ -6,19 +6,19 @@ use crate::error::TraceError;
 use crate::reader::TraceReader;
 use crate::record::Record;
 
-/// Opens the trace: once to learn from it, then for each lap.
+/// Opens the trace. Called once to learn from the trace, then once for each lap.
 pub type Open<'a> = dyn Fn() -> Result<TraceReader, TraceError> + Sync + 'a;
 
-/// Number of requests per window, which is held in memory and keeps its position in the history.
+/// Number of requests per window. A window is held in memory and keeps its position in the history.
 const WINDOW: usize = 1 << 14;
 
-/// Reading position, and state for the next request.
+/// Reading position in the original trace, and the state for the next request.
 pub(super) struct History<'a> {
     open: &'a Open<'a>,
     reader: TraceReader,
-    /// Number of completed passes.
+    /// Number of completed laps.
     lap: u64,
-    /// Gap between the last request of a lap and the first of the next.
+    /// Gap between the last request of a lap and the first request of the next, in ns.
     lap_gap_ns: u64,
     batch: Vec<Record>,
     at: usize,
@@ -27,7 +27,7 @@ pub(super) struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    /// Starts a history.
+    /// Starts reading at the beginning.
     pub(super) fn begin(open: &'a Open<'a>, lap_gap_ns: u64) -> Result<History<'a>, TraceError> {
         Ok(History {
             open,
@@ -56,7 +56,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Reads the requests of a window; none at the end.
+    /// Reads the requests of a window; returns none at the end.
     fn read(&mut self) -> Result<Vec<Played>, TraceError> {
         let mut requests = Vec::with_capacity(WINDOW);
         while requests.len() < WINDOW {

@@ -1,9 +1,9 @@
-//! Synthetic traces: other requests at other places and times that load a system as the original trace does
+//! Synthetic traces: different requests at different addresses and times that load a system like the original trace
 //! ([`synthesize`]). See docs/design/synthesis.md.
 //!
-//! Kinds and sizes of requests, the pattern of re-use, runs, and the tree of bursts within bursts are kept; the order
-//! of bursts at every scale, the gaps within them, and the places of pieces on the devices are random. One pass learns,
-//! a second one writes: memory holds a window of requests per copy, and the touched extents.
+//! Operations and sizes of requests, the reuse pattern, runs, and the tree of bursts within bursts are kept. The order
+//! of bursts at every scale, the gaps within them, and the positions of pieces on the devices are random. One pass
+//! learns and a second pass writes. Memory holds a window of requests per copy, and the touched extents.
 
 mod bursts;
 mod clients;
@@ -33,19 +33,19 @@ use crate::meta::Meta;
 use crate::store::StoreWriter;
 use crate::transform::strip_names;
 
-/// Largest number of copies of the footprint: each holds a window of requests.
+/// Maximum number of copies of the footprint; each copy holds a window of requests.
 const FOOTPRINT_MAX: f64 = 256.0;
-/// Longest trace, equal to the longest replay: 73 years.
+/// Maximum duration of a trace, the same as for a replay: 73 years.
 const LATEST_NS: u64 = 1 << 61;
 
 /// Length of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// Multiple of the original's number of requests.
+    /// Length as a multiple of the original's number of requests.
     Times(f64),
     /// Number of requests.
     Requests(u64),
-    /// Duration.
+    /// Duration, in ns.
     Ns(u64),
 }
 
@@ -54,11 +54,12 @@ pub enum Length {
 pub struct Options {
     /// Length of the trace.
     pub length: Length,
-    /// Factor of the arrival rate. For a closed loop, clients and device become faster by this factor.
+    /// Factor applied to the arrival rate. For a closed loop, clients and device become faster by this factor.
     pub rate: f64,
-    /// Factor of the touched blocks per pass: at least 1. Caches larger by this factor have the same miss ratio.
+    /// Factor applied to the number of blocks touched per pass, at least 1. A cache that is larger by this factor has
+    /// the same miss ratio.
     pub footprint: f64,
-    /// Number of clients of a closed loop, for any original trace.
+    /// Number of clients of a closed loop. Makes the synthetic trace a closed loop whether or not the original is.
     pub clients: Option<u32>,
     /// Seed of all random numbers.
     pub seed: u64,
@@ -94,31 +95,32 @@ fn refused(field: &'static str, message: String) -> TraceError {
     TraceError { file: "synthesis".to_owned(), place: Place::File, field, message }
 }
 
-/// Summary of the learned and written requests.
+/// Summary of the requests learned and written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Synthesis {
-    /// Number of requests of the original.
+    /// Number of requests in the original trace.
     pub learnt_requests: u64,
-    /// Number of clients if the original was a closed loop; null if requests came from outside.
+    /// Number of clients if the original is a closed loop; null if its requests arrive independently.
     pub learnt_clients: Option<u32>,
-    /// Number of pieces of devices that were rearranged.
+    /// Number of device pieces that were rearranged.
     pub pieces: u64,
-    /// Number of clients if the synthetic trace is a closed loop; null if requests come from outside.
+    /// Number of clients if the synthetic trace is a closed loop; null if its requests arrive independently.
     pub clients: Option<u32>,
-    /// Number of requests of the synthetic trace.
+    /// Number of requests in the synthetic trace.
     pub requests: u64,
-    /// Time from its first arrival to its last.
+    /// Time from the first to the last arrival of the synthetic trace, in ns.
     pub duration_ns: u64,
     /// Metadata of the synthetic trace.
     pub meta: Meta,
 }
 
 /// Writes a synthetic version of the trace that `open` opens to `path`, in the stored form. `progress` receives the
-/// number of requests read and written so far and returns whether to continue; nothing is left behind unless the trace
-/// is complete.
+/// number of requests read and written so far and returns whether to continue. No file remains unless the trace is
+/// complete.
 ///
 /// # Errors
-/// When options are out of range; for errors of the trace or the disk; as "stopped" when `progress` stops it.
+/// Returns an error if an option is out of range or reading or writing fails, or a "stopped" error if `progress`
+/// returns false.
 pub fn synthesize(
     open: &Open,
     options: &Options,
@@ -127,8 +129,8 @@ pub fn synthesize(
 ) -> Result<Synthesis, TraceError> {
     options.check()?;
     let name = path.display().to_string();
-    let stopped = || TraceError::of_file(name.clone(), "stopped; nothing is written");
-    // First, so that a path that cannot be written is reported before the work.
+    let stopped = || TraceError::of_file(name.clone(), "stopped; no file was written");
+    // Created first, so that a path that cannot be written is reported before the work.
     let writer = StoreWriter::write_to(path, AtomicFile::create_whole(path)?)?;
     let (learnt, meta) = learn(open, progress, &stopped)?;
     let learnt_clients = learnt.clients();
@@ -140,7 +142,7 @@ pub fn synthesize(
     }
     let (learnt_requests, mean_gap_ns) = (learnt.requests, learnt.mean_gap_ns());
     let mean_response_ns = learnt.mean_response_ns();
-    // With more clients of equal response and think times, requests arrive proportionally faster.
+    // With more clients of equal latency and think time, requests arrive proportionally faster.
     let gap_rate = clients.map_or(options.rate, |clients| options.rate * f64::from(clients) / learnt.loop_clients());
     let (requests_max, latest_ns) = match options.length {
         Length::Times(times) => (((learnt_requests as f64 * times).round() as u64).max(1), LATEST_NS),
@@ -190,7 +192,7 @@ fn learn(
     Ok((learnt, meta))
 }
 
-/// Metadata of the synthetic trace: without names, dates and losses of the original.
+/// Returns the metadata of the synthetic trace, without names, dates and losses of the original.
 fn described(mut meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
     strip_names(&mut meta);
     let Options { rate, footprint, seed, .. } = options;
@@ -199,7 +201,7 @@ fn described(mut meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
         notes.push(format!("a closed loop of {clients} clients: replay it with --mode closed"));
     }
     Meta {
-        // Scaled times, and times that follow completions, have a resolution of their own.
+        // Scaled times, and times that depend on completions, are no longer multiples of the original resolution.
         resolution_ns: if *rate == 1.0 && clients.is_none() { meta.resolution_ns } else { 1 },
         counts: Default::default(),
         rejected: 0,

@@ -1,6 +1,6 @@
-//! [`Places`]: addresses of requests: the touched pieces of a trace, rearranged.
+//! [`Places`]: maps requests to the addresses of a synthetic trace by rearranging the touched pieces of the original.
 //!
-//! A piece is a set of adjacent extents that runs and consecutive requests connect. Re-use within a piece is preserved,
+//! A piece is a set of adjacent extents connected by runs and consecutive requests. Reuse within a piece is preserved,
 //! so runs, strides and miss ratios stay the same; the position of a piece is random.
 
 use headstack_workload::{Purpose, Random};
@@ -11,26 +11,26 @@ use super::runs::Ends;
 use crate::analyze::transfers;
 use crate::record::Record;
 
-/// Initial extent size (base-2 logarithm); extents grow if a trace touches too many.
+/// Base-2 logarithm of the initial extent size. Extents grow if a trace touches too many.
 const EXTENT_SHIFT: u32 = 20;
-/// Largest number of extents in memory: 2^20 of 1 MiB are a trace that touches a terabyte everywhere.
+/// Maximum number of extents in memory: 2^20 extents of 1 MiB suffice for a trace that touches 1 TiB.
 const EXTENTS_MAX: usize = 1 << 20;
-/// Neighbours are connected if one entry in so many crosses their border.
+/// Adjacent extents are connected if at least one in this many entries crosses their border.
 const ENTRIES_PER_CROSSING: u64 = 32;
-/// Number of laps after which places repeat, since the addresses of a synthetic trace are limited.
+/// Number of laps after which addresses repeat, since the addresses of a synthetic trace are limited.
 const LAPS: u64 = 16;
-/// Number of neighbouring pieces that are permuted: seek distances change by no more than that.
+/// Number of adjacent pieces that are permuted, which limits the change of seek distances.
 const DEALT: usize = 16;
 
 #[derive(Clone, Copy, Default)]
 struct Extent {
-    /// Runs and single requests that began in or entered this extent.
+    /// Number of runs and single requests that began in or entered this extent.
     entries: u64,
     /// Number of entries across the lower border.
     crossings: u64,
 }
 
-/// Touched extents of a trace.
+/// The touched extents of a trace.
 pub(super) struct Touched {
     shift: u32,
     extents: FxHashMap<(u32, u64), Extent>,
@@ -68,7 +68,7 @@ impl Touched {
         for ((device, index), extent) in std::mem::take(&mut self.extents) {
             let joined = self.extents.entry((device, index / 2)).or_default();
             joined.entries += extent.entries;
-            // Entries across the border within it do not count any more.
+            // Crossings of a border inside the joined extent no longer count.
             joined.crossings += if index % 2 == 0 { extent.crossings } else { 0 };
         }
     }
@@ -101,7 +101,7 @@ impl Touched {
     }
 }
 
-/// Extents of a device that stay together.
+/// Adjacent extents of a device that stay together.
 #[derive(Clone, Copy)]
 struct Piece {
     device: u32,
@@ -117,9 +117,9 @@ impl Piece {
     }
 }
 
-/// Determines the number of copies of each piece. For a fractional footprint, the last copy has that fraction of the
-/// entries, and of pieces that are equally hot, so that it also has that fraction of the footprint: its re-use is as in
-/// the original, after proportionally fewer requests.
+/// Determines the number of copies of each piece. For a fractional footprint, the last copy gets that fraction of the
+/// entries, taken from pieces that are equally hot, so it also has that fraction of the footprint. The last copy then
+/// has the reuse of the original, after proportionally fewer requests.
 fn copy(pieces: &mut [Piece], footprint: f64) {
     let (copies, last) = (footprint.ceil() as u64, 1.0 - (footprint.ceil() - footprint));
     let heat = |piece: &Piece| piece.entries as f64 / piece.extents as f64;
@@ -135,7 +135,7 @@ fn copy(pieces: &mut [Piece], footprint: f64) {
     }
 }
 
-/// Position of an extent in the synthetic trace, distance between copies, and their number.
+/// Position of an extent in the synthetic trace, the distance between its copies, and the number of copies.
 #[derive(Clone, Copy)]
 struct Home {
     extent: u64,
@@ -143,12 +143,12 @@ struct Home {
     copies: u64,
 }
 
-/// Assigns positions to the pieces of a device, which are in order: neighbours are permuted at random, and gaps between
-/// them are kept. The last one stays last, since its device may end within its last extent. Returns the first extent
-/// after them.
+/// Assigns positions to the pieces of a device, which must be in order. Nearby pieces are permuted at random, and gaps
+/// between pieces are kept. The last piece stays last, because the device may end within its last extent. Returns the
+/// first extent after the pieces.
 fn deal(pieces: &[Piece], random: &mut Random, homes: &mut FxHashMap<(u32, u64), Home>) -> u64 {
     let (mut next, mut end) = (pieces[0].first, pieces[0].first);
-    let (last, others) = pieces.split_last().expect("a device without pieces is none");
+    let (last, others) = pieces.split_last().expect("every device has at least one piece");
     for group in others.chunks(DEALT).chain([std::slice::from_ref(last)]) {
         let mut order: Vec<usize> = (0..group.len()).collect();
         for index in (1..order.len()).rev() {
@@ -168,26 +168,26 @@ fn deal(pieces: &[Piece], random: &mut Random, homes: &mut FxHashMap<(u32, u64),
     next
 }
 
-/// All positions in the synthetic trace.
+/// Positions of all extents in the synthetic trace.
 pub(super) struct Places {
     shift: u32,
     homes: FxHashMap<(u32, u64), Home>,
-    /// For each device, the first extent after its pieces.
+    /// First extent after the pieces of each device.
     ends: FxHashMap<u32, u64>,
     /// Number of rearranged pieces.
     pub(super) pieces: u64,
-    /// Number of copies of the footprint; the last may have only some pieces.
+    /// Number of copies of the footprint; the last copy may have only some pieces.
     pub(super) copies: u64,
 }
 
 impl Places {
-    /// Keeps the requests for which a copy has pieces, at their positions in the lap with that number. Requests that
-    /// transfer nothing stay with the previous request.
+    /// Keeps the requests for which this copy has pieces and moves them to their positions in this lap. Requests that
+    /// transfer no data stay with the previous request.
     ///
-    /// Laps have separate positions, one after another, up to a limit. So data that a lap touches for the first time
-    /// are as new to a cache as in the original.
+    /// Laps have separate positions, one after another, up to a limit. So data touched for the first time in a lap are
+    /// as new to a cache as in the original.
     pub(super) fn keep(&self, requests: &mut Vec<Played>, copy: u64, lap: u64) {
-        // The first request of the window follows none.
+        // No request precedes the first request of the window.
         let mut is_kept = copy + 1 < self.copies;
         requests.retain_mut(|Played { record, .. }| {
             if let Some(home) = self.homes.get(&(record.device, record.offset_bytes >> self.shift)) {

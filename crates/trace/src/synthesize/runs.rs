@@ -1,16 +1,16 @@
-//! [`Ends`]: detects which request continues which earlier one.
+//! [`Ends`]: detects which earlier request a request continues.
 
-/// Number of recent requests per device that a run may continue: as many as the analysis follows.
+/// Number of recent requests per device that a run may continue; the same number as in the analysis.
 const RECENT: usize = crate::analyze::STREAMS;
 
-/// The last ends of requests to one device, with the numbers of the requests.
+/// Ends of the most recent requests to one device, with the request numbers.
 #[derive(Default)]
 pub(super) struct Ends {
     recent: Vec<(u64, u32)>,
 }
 
 impl Ends {
-    /// Returns the request that this one continues, if any; `number` is its own.
+    /// Returns the number of the request that this request continues, if any; `number` is the number of this request.
     pub(super) fn follow(&mut self, offset_bytes: u64, end_bytes: u64, number: u32) -> Option<u32> {
         let run_index = self.recent.iter().position(|&(end, _)| end == offset_bytes);
         let before = run_index.map(|index| self.recent.remove(index).1);

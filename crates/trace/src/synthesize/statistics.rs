@@ -1,10 +1,10 @@
-//! [`TraceStatistics`]: statistics of one pass over a trace for the synthesis.
+//! [`TraceStatistics`]: statistics that one pass collects for the synthesis.
 
 use super::places::Touched;
 use super::think_times::ThinkTimes;
 use crate::record::{NOT_RECORDED, Record};
 
-/// Ratio of the mean number of requests in flight to the largest, from which on a trace counts as a closed loop.
+/// Minimum ratio of mean to maximum requests in flight for a trace to count as a closed loop.
 const CLOSED_SHARE: f64 = 0.9;
 
 /// Statistics of a trace.
@@ -54,36 +54,36 @@ impl TraceStatistics {
         self.most = self.most.max(self.thoughts.in_flight());
     }
 
-    /// Time from the first arrival to the last.
+    /// Returns the time from the first to the last arrival, in ns.
     pub(super) fn duration_ns(&self) -> u64 {
         self.last_ns - self.first_ns
     }
 
-    /// Mean gap between requests.
+    /// Returns the mean gap between requests, in ns.
     pub(super) fn mean_gap_ns(&self) -> u64 {
         self.duration_ns() / self.requests.saturating_sub(1).max(1)
     }
 
-    /// Whether all requests have a recorded response time, except those in flight at the end of the recording.
+    /// Returns whether all requests have a recorded latency, except those in flight at the end of the recording.
     pub(super) fn has_responses(&self) -> bool {
         self.with_response > 0 && self.requests - self.with_response <= self.most as u64
     }
 
-    /// Mean of the recorded response times.
+    /// Returns the mean of the recorded latencies, in ns.
     pub(super) fn mean_response_ns(&self) -> u64 {
         (self.response_ns / self.with_response.max(1) as f64).round() as u64
     }
 
-    /// Number of clients if the trace was a closed loop: by Little's law, the mean number of requests in flight, which
-    /// is never much exceeded.
+    /// Returns the number of clients if the trace is a closed loop. By Little's law, this is the mean number of
+    /// requests in flight, which a closed loop never exceeds by much.
     pub(super) fn clients(&self) -> Option<u32> {
         let length_ns = self.end_ns.saturating_sub(self.first_ns) as f64;
         let is_closed = self.has_responses() && self.response_ns >= CLOSED_SHARE * length_ns * self.most as f64;
         (is_closed && length_ns > 0.0).then_some(self.most as u32)
     }
 
-    /// Number of clients of an equivalent closed loop: the actual number, or by Little's law the mean number of clients
-    /// that wait or think.
+    /// Returns the number of clients of an equivalent closed loop: the actual number, or, by Little's law, the mean
+    /// number of clients that wait or think.
     pub(super) fn loop_clients(&self) -> f64 {
         let busy = |length_ns: f64| (self.response_ns + self.thought_ns) / length_ns;
         self.clients().map_or_else(|| busy(self.end_ns.saturating_sub(self.first_ns) as f64), f64::from)

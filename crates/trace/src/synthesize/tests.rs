@@ -1,4 +1,4 @@
-//! The mechanisms on generated traces: what is kept, what is random, what scales.
+//! Tests on generated traces of what a synthesis keeps, randomizes and scales.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,7 +14,7 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 
 const SAME: Options = Options { length: Length::Times(1.0), rate: 1.0, footprint: 1.0, clients: None, seed: 7 };
 
-/// A folder that is removed with the test.
+/// A directory that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -52,7 +52,7 @@ impl Drop for Folder {
     }
 }
 
-/// Bursts of runs and single requests on two devices: hot pieces and cold ones, pauses of any length.
+/// Returns bursts of runs and single requests on two devices, with hot and cold pieces and pauses of any length.
 fn bursty(requests: usize) -> Vec<Record> {
     let mut random = Random::new(3, Purpose::Choices);
     let (mut records, mut now_ns) = (Vec::new(), 5_000_000_000u64);
@@ -74,7 +74,7 @@ fn bursty(requests: usize) -> Vec<Record> {
     records
 }
 
-/// Clients that issue a request as soon as their last one is complete.
+/// Returns the requests of clients that each issue a request when their previous one completes.
 fn closed(requests: usize, clients: u32) -> Vec<Record> {
     let mut random = Random::new(5, Purpose::Choices);
     let mut ready: BinaryHeap<Reverse<u64>> = (0..clients).map(|_| Reverse(0)).collect();
@@ -82,14 +82,14 @@ fn closed(requests: usize, clients: u32) -> Vec<Record> {
         let Reverse(now_ns) = ready.pop().unwrap();
         let response_ns = 100_000 + random.below(200_000);
         ready.push(Reverse(now_ns + response_ns));
-        // The last of them were in flight when the recording ended.
+        // The last requests were in flight when the recording ended.
         let response_ns = if number + 3 < requests { response_ns } else { NOT_RECORDED };
         Record { response_ns, ..Record::new(now_ns, Operation::Read, random.below(1 << 18) * 4_096, 4_096) }
     };
     (0..requests).map(one).collect()
 }
 
-/// Mean recorded response time.
+/// Returns the mean recorded latency, in ms.
 fn mean_ms(records: &[Record]) -> f64 {
     let known = records.iter().filter(|record| record.response_ns != NOT_RECORDED);
     known.clone().map(|record| record.response_ns as f64 / 1e6).sum::<f64>() / known.count() as f64
@@ -102,13 +102,13 @@ fn analyzed(records: &[Record]) -> Report {
     analysis.finish(&meta)
 }
 
-/// Misses in an LRU cache of that many blocks.
+/// Returns the misses in an LRU cache of `blocks` blocks.
 fn misses(report: &Report, blocks: f64) -> f64 {
     let curve = &report.reuse.as_ref().unwrap().lru_curve;
     curve.iter().take_while(|point| point.cache as f64 <= blocks).last().map_or(1.0, |point| point.miss_ratio)
 }
 
-/// Largest difference of misses, with the synthetic trace's caches scaled by the footprint.
+/// Returns the maximum difference in miss ratio, with the caches of the synthetic trace scaled by the footprint.
 fn curve_error(of: &Report, twin: &Report, footprint: f64, up_to: f64) -> f64 {
     let sizes = of.reuse.as_ref().unwrap().lru_curve.iter().map(|point| point.cache as f64);
     let error = |size: f64| (misses(of, size) - misses(twin, size * footprint)).abs();
@@ -176,7 +176,7 @@ fn length_rate_and_footprint_are_as_stated() {
     let rate = made.requests_per_s.unwrap() / of.requests_per_s.unwrap();
     assert!((1.8..2.2).contains(&rate), "{rate}");
     let distinct = |report: &Report| report.reuse.as_ref().unwrap().distinct;
-    // Two copies, each of which passes over the trace twice.
+    // Two copies, each of which reads the trace twice.
     let footprint = distinct(&made) / distinct(&of);
     assert!((3.99..4.01).contains(&footprint), "{footprint}");
     let error = curve_error(&of, &made, 2.0, 0.95);
@@ -188,7 +188,7 @@ fn length_rate_and_footprint_are_as_stated() {
 #[test]
 fn copies_in_turns_leave_bursts_whole() {
     let mut records = bursty(20_000);
-    // Periods that are busy for a thousand requests, and quiet ones of as many.
+    // Busy periods of 1,000 requests, and equally long quiet periods.
     let arrivals_ns: Vec<u64> = records.iter().map(|record| record.arrival_ns).collect();
     for number in 1..records.len() {
         let gap_ns = arrivals_ns[number] - arrivals_ns[number - 1];
@@ -216,7 +216,7 @@ fn a_fraction_of_the_footprint_is_as_many_pieces_once_more() {
 
 #[test]
 fn clients_of_one_disk_stay_as_regular_as_it_is() {
-    // A disk that is never idle: a fixed time per request, for any client, nearest request first.
+    // A disk that is never idle: fixed service time, any client, nearest request first.
     let (mut random, mut now_ns) = (Random::new(5, Purpose::Choices), 0);
     let mut records: Vec<Record> = (0..8).map(|_| Record::new(0, Operation::Read, 0, 4_096)).collect();
     let mut in_flight: Vec<usize> = (0..8).collect();
@@ -274,20 +274,20 @@ fn what_cannot_be_is_refused() {
         ("rate", Options { rate: f64::INFINITY, ..SAME }),
         ("footprint", Options { footprint: 0.5, ..SAME }),
         ("clients", Options { clients: Some(0), ..SAME }),
-        // Completion times are not recorded.
+        // The trace does not record completion times.
         ("clients", Options { clients: Some(4), ..SAME }),
     ];
     for (field, options) in wrong {
         assert_eq!(synthesize(&open, &options, &path, &mut |_| true).unwrap_err().field, field);
     }
-    // With or without clients, simultaneous arrivals have no duration.
+    // Simultaneous arrivals have no duration, with or without clients.
     let at_once: Vec<Record> = closed(8, 8).iter().map(|one| Record { response_ns: 1_000, ..*one }).collect();
     let other = Folder::new("at-once");
     let at_once = other.store(&at_once);
     let opened = || TraceReader::open(&[&at_once], &ReadOptions::default());
     let options = Options { length: Length::Ns(1_000_000), ..SAME };
     assert_eq!(synthesize(&opened, &options, &path, &mut |_| true).unwrap_err().field, "length");
-    // A stop leaves nothing behind, whether it learns or writes.
+    // A stop leaves no files, whether it occurs while learning or while writing.
     for stop_at in [0, 100] {
         let stopped =
             synthesize(&open, &Options { length: Length::Times(1_000.0), ..SAME }, &path, &mut |done| done <= stop_at);

@@ -5,10 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::record::{NOT_RECORDED, Record};
 
-/// Largest number of requests that are followed in flight, as in the analysis.
+/// Maximum number of requests in flight that are tracked, as in the analysis.
 const FLIGHTS_MAX: usize = 1 << 20;
 
-/// Recorded completions, and those without an answer.
+/// Recorded completions, and completions that no request has answered yet.
 #[derive(Default)]
 pub(super) struct ThinkTimes {
     in_flight: BinaryHeap<Reverse<u64>>,
@@ -16,7 +16,8 @@ pub(super) struct ThinkTimes {
 }
 
 impl ThinkTimes {
-    /// Time since the completion that a request answers: the first without an answer. 0 if there was none.
+    /// Returns the time since the completion that a request answers, which is the first unanswered completion; 0 if
+    /// there is none.
     pub(super) fn before_ns(&mut self, record: &Record) -> u64 {
         while let Some(&Reverse(at_ns)) = self.in_flight.peek().filter(|at| at.0 <= record.arrival_ns) {
             self.in_flight.pop();
@@ -28,7 +29,7 @@ impl ThinkTimes {
         self.unanswered.pop_front().map_or(0, |at_ns| record.arrival_ns - at_ns)
     }
 
-    /// Number of requests in flight including the last one.
+    /// Returns the number of requests in flight, including the last one.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.len()
     }

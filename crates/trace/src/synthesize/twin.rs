@@ -1,4 +1,4 @@
-//! [`Twin`]: the requests of a synthetic trace at their times; [`Output`]: its file.
+//! [`Twin`]: the timed requests of a synthetic trace. [`Output`]: the file it is written to.
 
 use super::bursts::Played;
 use super::clients::Clients;
@@ -11,22 +11,22 @@ use crate::store::StoreWriter;
 /// Number of requests written at a time.
 const BATCH: usize = 1 << 12;
 
-/// Requests at the times of their copies; for a closed loop, clients have been waiting for them.
+/// Requests of all copies with their times; for a closed loop, with completions determined by the clients.
 pub(super) struct Twin<'a> {
     copies: Copies<'a>,
-    /// Factor by which response and think times are shorter than the original's.
+    /// Factor by which latencies and think times are divided.
     rate: f64,
-    /// Factor by which gaps are shorter.
+    /// Factor by which gaps are divided.
     gap_rate: f64,
     last_ns: Option<u64>,
-    /// Rounding error of gaps so far.
+    /// Accumulated rounding error of gaps.
     carried: f64,
     clients: Option<Clients>,
     mean_response_ns: u64,
 }
 
 impl<'a> Twin<'a> {
-    /// Requests in flight at the end of the recording get the mean response time.
+    /// Creates the generator. Requests in flight at the end of the recording get the mean latency.
     pub(super) fn new(
         copies: Copies<'a>,
         (rate, gap_rate): (f64, f64),
@@ -75,12 +75,12 @@ impl<'a> Output<'a> {
         Output { writer, meta, batch: Vec::with_capacity(BATCH), last_ns: 0 }
     }
 
-    /// Number of requests so far.
+    /// Returns the number of requests added so far.
     pub(super) fn requests(&self) -> u64 {
         self.writer.written() + self.batch.len() as u64
     }
 
-    /// Appends a request; returns whether a batch was written with it.
+    /// Appends a request; returns whether a batch was written.
     pub(super) fn add(&mut self, record: Record) -> Result<bool, TraceError> {
         self.last_ns = record.arrival_ns;
         self.batch.push(record);
@@ -92,7 +92,7 @@ impl<'a> Output<'a> {
         Ok(true)
     }
 
-    /// Gives the file its name; returns its number of requests, and the last arrival.
+    /// Gives the file its name; returns its number of requests and the last arrival.
     pub(super) fn finish(mut self) -> Result<(u64, u64), TraceError> {
         self.writer.write(&self.batch, self.meta)?;
         let requests = self.writer.written();

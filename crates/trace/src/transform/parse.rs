@@ -12,17 +12,17 @@ const STEPS: &str = "kind=, device=, process=, time=, first=, clip=, fold=, shif
     sample=, sample-addresses=, unknown= or strip-names";
 
 impl Step {
-    /// Parses a step: `NAME=VALUE`, or `strip-names`.
+    /// Parses a step such as `NAME=VALUE` or `strip-names`.
     ///
     /// # Errors
-    /// The fault and the permitted values, on one line.
+    /// Returns the error and the allowed values, on one line.
     pub fn parse(text: &str) -> Result<Step, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let of = |error: String| format!("{name}: {error}");
         let list = || value.split(',').map(str::trim).filter(|part| !part.is_empty());
         let names = || {
             let names: Vec<String> = list().map(str::to_owned).collect();
-            if names.is_empty() { Err(format!("{name}: expected names between commas")) } else { Ok(names) }
+            if names.is_empty() { Err(format!("{name}: must be names separated by commas")) } else { Ok(names) }
         };
         Ok(match name {
             "kind" => {
@@ -59,8 +59,8 @@ impl Step {
             "unknown" => Step::Unknown(operation(value).map_err(of)?),
             "strip-names" if value.is_empty() => Step::StripNames,
             "anonymise" => {
-                let message = "anonymise: renamed to strip-names, since it removes only names, dates and process numbers: addresses, \
-                               gaps, sizes and hashes of keys remain, and may identify a trace";
+                let message = "anonymise: renamed to strip-names, which removes only names, dates and process IDs; addresses, \
+                               gaps, sizes and hashes of keys remain and may identify a trace";
                 return Err(message.to_owned());
             }
             _ => return Err(format!("`{text}` is not a step; allowed: {STEPS}")),
@@ -73,7 +73,7 @@ fn operation(name: &str) -> Result<Operation, String> {
     Operation::from_name(name).ok_or_else(|| format!("must be one of {names}, not `{name}`"))
 }
 
-/// Parses a size with its unit, which is required: `fold=36` for a drive of 36 GB would fold everything into 36 bytes.
+/// Parses a size, whose unit is required: otherwise `fold=36` for a 36 GB drive would fold all addresses into 36 bytes.
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
     let number = text.trim();
@@ -100,7 +100,7 @@ fn range(text: &str, read: impl Fn(&str) -> Result<u64, String>, example: &str) 
     Ok(range)
 }
 
-/// Parses up to nine digits on each side of the point, so that products of them fit.
+/// Parses up to nine digits on each side of the decimal point, so that products fit.
 fn factor(text: &str) -> Result<Factor, String> {
     let wrong = || format!("must be a number above 0 such as 0.5, not `{text}`");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -126,7 +126,7 @@ fn share(text: &str) -> Result<Share, String> {
     Ok(Share { factor, seed })
 }
 
-/// End of all addresses and times: no request ends at or beyond 2^63 bytes.
+/// Exclusive end of all addresses and times: no request ends at or above 2^63 bytes.
 const END: u64 = (1 << 63) - 1;
 
 /// Prints a size in the largest unit that represents it exactly.

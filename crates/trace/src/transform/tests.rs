@@ -53,7 +53,7 @@ fn clipping_cuts_and_folding_moves() {
     assert_eq!(apply(&["fold=2KiB"], &[record(0, 2048 + 1536, 1024)]), [record(0, 1024, 1024)]);
     assert_eq!(apply(&["fold=2KiB"], &[record(0, 512, 1 << 20)]), [record(0, 0, 2048)]);
     let flush = Record { operation: Operation::Flush, ..record(0, 0, 0) };
-    assert_eq!(apply(&["clip=1KiB-2KiB"], &[flush]), [flush], "a flush has no place");
+    assert_eq!(apply(&["clip=1KiB-2KiB"], &[flush]), [flush], "a flush has no address");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn moving_and_scaling() {
     let second = Record { device: 1, ..record(0, 5, 1) };
     assert_eq!(apply(&["stack=1MiB"], &[second]), [record(0, (1 << 20) + 5, 1)]);
     assert_eq!(apply(&["time-scale=0.5"], &[record(100, 0, 1), record(300, 0, 1)])[1].arrival_ns, 200);
-    // An arrival beyond 2^63 ns is dropped, and nothing is beyond the end of an open range.
+    // An arrival above 2^63 ns is dropped, and an open range has no end.
     assert_eq!(apply(&["time-scale=3"], &[record(0, 0, 1), record(1 << 62, 0, 1)]), [record(0, 0, 1)]);
     assert_eq!(apply(&["fold=9223372036854775805B-"], &[record(7, 9, 4096)]), [record(7, (1 << 63) - 3, 2)]);
     assert_eq!(apply(&["address-scale=1.5"], &[record(0, 1024, 4)]), [record(0, 1536, 4)]);
@@ -81,7 +81,7 @@ fn samples_have_the_requested_share_and_are_reproducible() {
     assert_eq!(sample, apply(&["sample=0.1"], &records));
     assert_ne!(sample, apply(&["sample=0.1@7"], &records));
     let blocks = apply(&["sample-addresses=0.1"], &records);
-    // All hundred requests of a block, or none.
+    // Blocks are kept with all their 100 requests or dropped.
     assert!(blocks.len().is_multiple_of(100) && (5_000..15_000).contains(&blocks.len()), "{}", blocks.len());
     assert_eq!(apply(&["sample=1"], &records), records);
 }

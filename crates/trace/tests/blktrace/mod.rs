@@ -183,7 +183,7 @@ fn lost_events_are_counted_and_garbage_is_rejected_with_its_place() {
     let cut = clean[..clean.len() - 7].to_vec();
     let last = clean.len() - 48;
     let error = read_bytes(cut.clone(), &ReadOptions::default()).unwrap_err();
-    assert_eq!(error.to_string(), format!("t: byte {last}: the last record is cut off"));
+    assert_eq!(error.to_string(), format!("t: byte {last}: the last record is truncated"));
     let found = read_bytes(cut, &skipping).unwrap();
     assert_eq!((found.0.len(), found.1.rejected, found.0[18].response_ns), (19, 1, NOT_RECORDED));
 }

@@ -183,7 +183,7 @@ impl Stream {
                     break;
                 }
                 let place = Place::Byte(self.at + used as u64);
-                out.reject(&self.file, place, ("", "the last record is cut off".to_owned()))?;
+                out.reject(&self.file, place, ("", "the last record is truncated".to_owned()))?;
                 return Ok(buffer.len());
             };
             let pdu = &bytes[length - raw.pdu_bytes..length];

@@ -85,13 +85,13 @@ fn units_of_time_and_their_base() {
         assert_eq!(records[0].arrival_ns, expected_ns, "{declaration}");
     }
     for (text, declaration, hint) in [
-        ("1538323200500", "time=1:us", "as ms since 1970 it is of 2018"),
-        ("1538323200", "time=1:ms", "as s since 1970 it is of 2018"),
-        ("1538323200500000000", "time=1:us", "as ns since 1970 it is of 2018"),
-        ("128166385295514663", "time=1:us", "as 100 ns since 1601 it is of 2007"),
-        ("1538323200500", "time=1:us,base=unix", "as ms since 1970 it is of 2018"),
-        ("17", "time=1:us,base=unix", "of a day from 1980 to 2099"),
-        ("17", "time=1:filetime", "100 ns since 1601, of a day from 1980 to 2099"),
+        ("1538323200500", "time=1:us", "as ms since 1970 it would be in 2018"),
+        ("1538323200", "time=1:ms", "as s since 1970 it would be in 2018"),
+        ("1538323200500000000", "time=1:us", "as ns since 1970 it would be in 2018"),
+        ("128166385295514663", "time=1:us", "as 100 ns since 1601 it would be in 2007"),
+        ("1538323200500", "time=1:us,base=unix", "as ms since 1970 it would be in 2018"),
+        ("17", "time=1:us,base=unix", "in the years 1980 to 2099"),
+        ("17", "time=1:filetime", "100 ns since 1601, in the years 1980 to 2099"),
         ("-1", "time=1:us", "a number of us"),
         ("1e99", "time=1:us", "a number of us"),
     ] {

@@ -172,7 +172,7 @@ fn a_cut_archive_is_an_error() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error.to_string(), "t.gz: the compressed file is cut off");
+    assert_eq!(error.to_string(), "t.gz: the compressed file is truncated");
 }
 
 proptest! {

@@ -133,7 +133,7 @@ fn alibaba() {
     ];
     refuses(&of(Format::Alibaba), "", &refused);
     let error = read(b"419,W,12288,4096,1577808144\n", &of(Format::Alibaba)).unwrap_err();
-    assert!(error.message.contains("as s since 1970 it is of 2019"), "{error}");
+    assert!(error.message.contains("as s since 1970 it would be in 2019"), "{error}");
 }
 
 #[test]
