@@ -92,7 +92,7 @@ def test_columns_are_declared_in_files(headstack: Headstack, tmp_path: Path) -> 
     assert (done.returncode, "own.toml: `when` must be time, offset" in done.stderr) == (2, True), done.stderr
     (tmp_path / "tables" / "own.toml").unlink()
     done = headstack("trace", "info", "app.log", "--columns", "tables")
-    assert "none of its tables fits app.log" in done.stderr
+    assert "no table in it matches app.log" in done.stderr
 
 
 def test_a_file_of_no_format_is_told_its_nearest(headstack: Headstack, tmp_path: Path) -> None:

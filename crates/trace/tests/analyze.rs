@@ -278,7 +278,7 @@ fn what_is_below_the_step_of_the_clock_is_null() {
     assert!(arrivals.scales.iter().all(|scale| scale.bin_ns >= S) && !arrivals.scales.is_empty());
     assert_eq!(report.rate.bin_ns, S);
     assert!(report.rate.bins.iter().all(|bin| bin.requests == 20));
-    assert!(report.notes.iter().any(|note| note.contains("clock's step")));
+    assert!(report.notes.iter().any(|note| note.contains("below the clock's resolution")));
 }
 
 #[test]

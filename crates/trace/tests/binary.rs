@@ -209,7 +209,7 @@ fn vscsi_that_cannot_be_is_refused() {
         change(&mut commands[2]);
         refused(&vscsi(1, &commands), Format::Vscsi, 15)
     };
-    assert_eq!(broken(|c| c.opcode = 0x128), "trace: record 3: opcode: must be one of SCSI's, at most 0xff, not 0x128");
+    assert_eq!(broken(|c| c.opcode = 0x128), "trace: record 3: opcode: must be a SCSI opcode up to 0xff, not 0x128");
     assert!(broken(|c| c.block = 1 << 54).starts_with("trace: record 3: block: must end below 2^63 bytes"));
     assert!(broken(|c| c.block = u64::MAX).starts_with("trace: record 3: block: "));
     assert!(broken(|c| (c.block, c.length) = ((1 << 54) - 1, 512)).starts_with("trace: record 3: block: "));
@@ -223,9 +223,9 @@ fn vscsi_that_cannot_be_is_refused() {
     assert!(read(&mixed, None, false).unwrap_err().to_string().starts_with("trace: record 161: version: "));
     assert_eq!(read(&mixed, None, true).unwrap().0.len(), 160);
     let cut = &vscsi(2, &COMMANDS)[..40 * 9 + 1];
-    assert_eq!(refused(cut, Format::Vscsi, 9), "trace: record 10: the file ends after 1 bytes of it");
+    assert_eq!(refused(cut, Format::Vscsi, 9), "trace: record 10: the record is truncated after 1 bytes");
     let error = read(&[0; 640], Some(Format::Vscsi), true).unwrap_err();
-    assert_eq!(error.to_string(), "trace: no record has the version 1 or 2 of vscsi");
+    assert_eq!(error.to_string(), "trace: no record has vscsi version 1 or 2");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn requests_that_follow_each_other_prove_addresses() {
     for bytes in [oracle(&accesses, false), lcs(3, 1_024, &accesses)] {
         let (records, meta) = read(&bytes, None, false).unwrap();
         assert_eq!((meta.address_space, meta.devices[0].sector_bytes), (AddressSpace::Device, Some(512)));
-        assert!(meta.notes.iter().any(|note| note.contains("prove")), "{:?}", meta.notes);
+        assert!(meta.notes.iter().any(|note| note.contains("as shown by sequential requests")), "{:?}", meta.notes);
         assert_eq!((records[4].offset_bytes, records[5].offset_bytes), (8_192, 90_000_000 * 512 + 8_192));
     }
 }
@@ -368,7 +368,7 @@ fn oracle_general_that_cannot_be_is_refused() {
     assert_eq!(broken(|a| a[3].0 = 9), "trace: record 4: time: must not go back: 9 s after 11 s");
     assert_eq!(broken(|a| a[2].3 = 2), "trace: record 3: next access: must be 4 to 2^40, or -1 for none, not 2");
     let cut = &oracle(&ACCESSES, false)[..24 * 5 + 23];
-    assert_eq!(refused(cut, Format::OracleGeneral, 5), "trace: record 6: the file ends after 23 bytes of it");
+    assert_eq!(refused(cut, Format::OracleGeneral, 5), "trace: record 6: the record is truncated after 23 bytes");
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn srt_files_follow_each_other_by_their_dates() {
     let error = read_files(&[("2", &second), ("1", &first)], None, true).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "1: tracedate: is before that of the first file; name the files in chronological order"
+        "1: tracedate: is before that of the first file; pass the files in chronological order"
     );
 }
 
@@ -474,7 +474,7 @@ fn srt_that_cannot_be_is_refused() {
     let whole = srt(SRT_HEADER, &srt_records());
     let at = SRT_HEADER.len();
     let cut = &whole[..at + 56 + 7];
-    assert_eq!(refused(cut, Format::Srt, 1), "trace: record 2: the file ends after 7 bytes of it");
+    assert_eq!(refused(cut, Format::Srt, 1), "trace: record 2: the record is truncated after 7 bytes");
     // A size that is none: what follows cannot be found, and is not guessed at.
     for size in [0u32, 7, u32::MAX] {
         let mut lost = whole.clone();

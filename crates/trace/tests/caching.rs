@@ -287,7 +287,7 @@ fn memory_is_bounded_and_reported() {
     let records = mixed(20_000, 50_000, 3);
     let mut lab = Lab::new(LabOptions { memory_bytes: 1 << 20, ..options(&CachePolicy::ALL, &[10, 20]) }).unwrap();
     let error = records.chunks(1_000).find_map(|batch| lab.add(batch).err()).expect("1 MiB is too little");
-    assert!(error.to_string().contains("memory: ") && error.to_string().contains("take a sample"), "{error}");
+    assert!(error.to_string().contains("memory: ") && error.to_string().contains("use a sample"), "{error}");
 }
 
 /// How often the band of a sampled figure holds the exact one, and its mean width, over policies and sizes.

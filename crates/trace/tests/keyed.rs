@@ -110,7 +110,7 @@ fn token_block_sizes_are_inferred_or_requested() {
     refused("{\"timestamp\": 5, \"input_length\": 1000, \"hash_ids\": [1]}\n", "add --sector");
     refused(
         "{\"timestamp\": 5, \"input_length\": 90, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 6, \"input_length\": 90, \"hash_ids\": [1]}\n",
-        "agree on no block size",
+        "match no single block size",
     );
     let error = open(&rows(16, ", \"model\": \"a\""), &ReadOptions::default()).unwrap_err();
     assert!(error.contains("--unit"), "{error}");

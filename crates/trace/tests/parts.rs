@@ -157,9 +157,9 @@ fn parts_that_do_not_follow_are_refused() {
     let (all, options) = ([read(10), read(20)], Options::default());
     assert_eq!(refused(part(10, &all, 30, options.clone())), None);
     let message = |later: Part| refused(later).unwrap();
-    assert!(message(part(11, &all, 30, options.clone())).contains("another time"));
+    assert!(message(part(11, &all, 30, options.clone())).contains("different start time"));
     assert!(message(part(10, &all, 19, options.clone())).contains("before the end"));
     assert!(message(part(10, &all[..1], 30, options.clone())).contains("in flight"));
-    assert!(message(part(10, &all, 30, Options { block_bytes: 512, ..options })).contains("other options"));
+    assert!(message(part(10, &all, 30, Options { block_bytes: 512, ..options })).contains("different options"));
     assert!(Part::from_bytes(b"no part").is_err());
 }

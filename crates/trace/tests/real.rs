@@ -178,7 +178,7 @@ fn a_sister_read_as_the_other_is_refused() {
     let (cut, _) = reading::read(&bytes[..24 * 50_000], None, false).unwrap();
     assert_eq!(cut.len(), 50_000);
     let error = reading::read(&bytes[..24 * 50_000 + 7], None, false).unwrap_err();
-    assert_eq!(error.to_string(), "trace: record 50001: the file ends after 7 bytes of it");
+    assert_eq!(error.to_string(), "trace: record 50001: the record is truncated after 7 bytes");
 }
 
 #[test]

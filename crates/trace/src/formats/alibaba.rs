@@ -1,7 +1,8 @@
-//! Alibaba's block traces of 2020: `device_id,opcode,offset,length,timestamp`. The data set has no header; copies of it may.
+//! Alibaba block traces of 2020: `device_id,opcode,offset,length,timestamp`. The published files have no header, but
+//! copies may have one.
 //!
-//! Offsets and lengths are bytes. The time is when the server received the request, in us since 1970. Requests of a
-//! thousand virtual disks are in one file; its order is not stated.
+//! Offsets and lengths are in bytes. The time is when the server received the request, in µs since 1970. A file
+//! contains the requests of 1,000 virtual disks, in unspecified order.
 
 use super::Part;
 use super::first_lines::{most_lines, names_columns};
@@ -13,7 +14,7 @@ use crate::record::{Operation, Record};
 use crate::text::{fields, length_bytes, offset_bytes, whole};
 use crate::time::{Calendar, TimeUnit};
 
-/// Header columns of copies, in lower case, only letters and digits.
+/// Header columns of copies, in lower case, reduced to letters and digits.
 pub(crate) const NAMES: [&[&str]; 5] = [
     &["deviceid", "device", "dev", "diskid", "disk", "volumeid", "volume"],
     &["type", "iotype", "optype", "op", "operation", "opcode", "rw"],
@@ -41,7 +42,7 @@ pub(crate) fn describe(out: &mut Collector) {
 pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
     let (field, count) = fields::<5>(line, b',');
     if count != 5 {
-        return Err(("", format!("{count} columns; expected the five of `device,R|W,offset,length,timestamp`")));
+        return Err(("", format!("{count} columns; expected `device,R|W,offset,length,timestamp`")));
     }
     let [device, opcode, offset, length, time] = field;
     let calendar = Calendar::Unix(TimeUnit::Microseconds);

@@ -8,7 +8,7 @@ use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
 use crate::record::Record;
 
-/// Bytes parsed at a time.
+/// Number of bytes parsed at a time.
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// The format, with the state of the current file.
@@ -21,7 +21,7 @@ pub(crate) enum BinaryFormat {
 }
 
 impl BinaryFormat {
-    /// Reads the data before the records of a file.
+    /// Reads the data before the records of a file, such as a header.
     fn begin(&mut self, input: &mut Input, out: &mut Collector) -> Result<(), TraceError> {
         match self {
             BinaryFormat::Srt(srt) => srt.begin(input, out),
@@ -31,7 +31,7 @@ impl BinaryFormat {
         }
     }
 
-    /// Length of the record at the start of `bytes`; `None` if more bytes are needed.
+    /// Returns the length of the record at the start of `bytes`; `None` if more bytes are needed.
     #[inline]
     fn record_bytes(&self, bytes: &[u8]) -> Result<Option<usize>, Problem> {
         match self {
@@ -54,14 +54,14 @@ impl BinaryFormat {
     }
 }
 
-/// Records of several inputs, one after another.
+/// Reads the records of several inputs, one after another.
 pub(crate) struct Binary {
     inputs: std::vec::IntoIter<Input>,
     current: Option<Input>,
     has_begun: bool,
     format: BinaryFormat,
     chunk: Vec<u8>,
-    /// Number of parsed records of the current input.
+    /// Number of records parsed in the current input.
     record: u64,
 }
 
@@ -81,7 +81,7 @@ impl Binary {
             self.format.begin(input, out)?;
             self.has_begun = true;
         }
-        // The rest of the previous chunk is less than a record, and so less than a chunk.
+        // The remainder of the previous chunk is shorter than a record, and so shorter than a chunk.
         let wanted = (CHUNK_BYTES - self.chunk.len()) as u64;
         let read = input.by_ref().take(wanted).read_to_end(&mut self.chunk);
         let read = read.map_err(|error| input.error(&error))?;
@@ -93,7 +93,7 @@ impl Binary {
                 Ok(Some(bytes)) if bytes <= rest.len() => bytes,
                 Ok(_) => break,
                 Err(problem) => {
-                    // The start of the next record is then unknown too.
+                    // The start of the next record is unknown, so reading of this file ends.
                     out.reject(&input.name, Place::Record(self.record + 1), problem)?;
                     is_lost = true;
                     break;
@@ -109,7 +109,7 @@ impl Binary {
         }
         let left = rest.len();
         if is_last && left > 0 && !is_lost {
-            let problem = ("", format!("the file ends after {left} bytes of it"));
+            let problem = ("", format!("the record is truncated after {left} bytes"));
             out.reject(&input.name, Place::Record(self.record + 1), problem)?;
         }
         if is_last || is_lost {

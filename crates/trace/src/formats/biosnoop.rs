@@ -1,10 +1,11 @@
-//! bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`, with that header or, after grep or
-//! tail, without.
+//! Output of biosnoop from bcc: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`. The header may be
+//! missing, for example after grep or tail.
 //!
-//! TIME is the *completion* of the request, so it arrived LAT (and QUE, if present) earlier. COMM may contain blanks:
-//! columns are counted from the right. Sectors are of 512 bytes. Requests without an address have sector -1.
+//! TIME is the *completion* of the request, which therefore arrived LAT (plus QUE, if present) earlier. COMM may
+//! contain spaces, so columns are counted from the right. Sectors are 512 bytes. Requests without an address have
+//! sector -1.
 //!
-//! biosnoop.bt of bpftrace has neither offset nor length nor direction, and is refused.
+//! biosnoop.bt of bpftrace prints no offset, length or direction and is rejected.
 
 use super::Part;
 use super::first_lines::most_lines;
@@ -18,21 +19,21 @@ use crate::text::{length_bytes, offset_bytes, whole};
 use crate::time::TimeUnit;
 
 const SECTOR_BYTES: u32 = 512;
-/// Largest number of columns of a line, without the words of its COMM.
+/// Maximum number of columns of a line, excluding the words of COMM.
 const COLUMNS_MAX: usize = 16;
-/// Sector of requests without an address; some versions print it unsigned.
+/// Sector of requests without an address; some versions print it as unsigned.
 const NO_SECTOR: [&[u8]; 2] = [b"-1", b"18446744073709551615"];
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
     header(head).is_some() || Layout::from_lines(head).is_some()
 }
 
-/// Columns between BYTES and LAT of a file without a header.
+/// Possible columns between BYTES and LAT in a file without a header.
 const BETWEEN: [&[&[u8]]; 4] = [&[], &[b"QUE(ms)"], &[b"P"], &[b"P", b"QUE(ms)"]];
-/// Columns that may precede COMM.
+/// Possible columns before COMM.
 const BEFORE: [&[&[u8]]; 2] = [&[b"TIME(s)"], &[b"TIME", b"TIME(s)"]];
 
-/// The header's words; bpftrace's version has a line before it.
+/// Returns the words of the header and its line number. The output of biosnoop.bt has a line before the header.
 fn header(head: Head<'_>) -> Option<(Vec<&[u8]>, u64)> {
     let mut lines = head.lines().zip(1..).take(10);
     lines.find_map(|(line, number)| {
@@ -55,7 +56,7 @@ pub(crate) struct Layout {
     is_assumed: bool,
     /// Number of words before COMM: TIME(s), or a time of day and TIME(s).
     before: usize,
-    /// Positions of the columns after COMM, from the right.
+    /// Positions of the columns after COMM, counted from the right.
     latency: usize,
     queue: Option<usize>,
     bytes: usize,
@@ -63,7 +64,7 @@ pub(crate) struct Layout {
     kind: usize,
     disk: usize,
     pid: usize,
-    /// Shift of all times, so that requests that began before the recording have non-negative ones.
+    /// Shift applied to all times in ns, so that requests that began before the recording have times from 0 on.
     shift_ns: u64,
     step_ns: u64,
 }
@@ -72,7 +73,7 @@ impl Layout {
     /// Reads the header of `input`.
     ///
     /// # Errors
-    /// For bpftrace's version, and headers without the columns that a request needs.
+    /// Returns an error for output of biosnoop.bt and for headers without the required columns.
     pub(crate) fn open(input: &Input) -> Result<Layout, TraceError> {
         let refuse = |place: Place, message: &str| TraceError {
             file: input.name.clone(),
@@ -126,7 +127,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns the layout that most lines of a file without a header fit.
+    /// Returns the layout that matches most lines of a file without a header.
     fn from_lines(head: Head<'_>) -> Option<Layout> {
         let all = BEFORE.iter().flat_map(|before| BETWEEN.iter().map(move |between| (before, between)));
         all.map(|(before, between)| {
@@ -139,7 +140,7 @@ impl Layout {
         .map(|layout| Layout { is_assumed: true, ..layout })
     }
 
-    /// Whether a line has valid values in each column, with decimal places in times.
+    /// Returns whether a line has valid values in all columns, with decimals in times.
     fn is_like(&self, line: &[u8]) -> bool {
         let column = |place: usize| split(line).rev().nth(place).unwrap_or_default();
         let has_point = |text: &[u8]| text.contains(&b'.');
@@ -154,7 +155,7 @@ impl Layout {
             && column(self.disk).first().is_some_and(u8::is_ascii_alphabetic)
     }
 
-    /// Determines the earliest arrival and the resolution of times from the lines of the head.
+    /// Determines the earliest arrival and the resolution of times from the lines in the head.
     fn look_ahead(&mut self, head: Head<'_>) {
         let digits = |text: &[u8]| text.iter().rev().position(|&byte| byte == b'.').unwrap_or(0);
         let (mut time_digits, mut latency_digits) = (0, 0);
@@ -177,9 +178,9 @@ impl Layout {
         });
         if self.is_assumed {
             let columns = self.line.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-            out.meta.note(format!("the header is missing: the columns are assumed to be {columns}"));
+            out.meta.note(format!("the header is missing; columns are assumed to be {columns}"));
         }
-        out.meta.note("biosnoop silently loses events of fast devices");
+        out.meta.note("biosnoop drops events of fast devices without reporting it");
         if self.shift_ns > 0 {
             let moved =
                 format!("times are shifted by {} ns, since the first requests arrived before time 0", self.shift_ns);
@@ -198,7 +199,7 @@ impl Layout {
             .ok_or_else(|| refused("T", column(self.kind), "letters such as R, W, WS, D or F"))?;
         let length = length_bytes("BYTES", column(self.bytes), 1)?;
         if length == 0 && flags.contains(Flags::PRE_FLUSH) {
-            // It has no data, which is what makes the write a flush.
+            // The request has no data, so the write is a flush.
             operation = Operation::Flush;
         }
         let offset = match column(self.sector) {
@@ -219,8 +220,8 @@ impl Layout {
         Ok(Some(record))
     }
 
-    /// Returns the completion time as in the file, the time from arrival to completion, and from arrival to issue if
-    /// known.
+    /// Returns the completion time as in the file, the time from arrival to completion, and the time from arrival to
+    /// issue if known; all in ns.
     fn times(&self, line: &[u8]) -> Result<(u64, u64, u64), Problem> {
         let count = split(line).count();
         // Requests without an address have no disk either.
@@ -244,7 +245,7 @@ impl Layout {
         })
     }
 
-    /// The process: everything between the columns on the left and those on the right.
+    /// Returns the process: the text between the columns on the left and those on the right.
     fn process(&self, line: &[u8], part: &mut Part) -> Result<u32, Problem> {
         let pid = split(line).rev().nth(self.pid).unwrap_or_default();
         if whole(pid).is_none_or(|pid| pid > u64::from(u32::MAX)) {
@@ -258,7 +259,7 @@ impl Layout {
     }
 }
 
-/// Operation and flags of blktrace's letters; bcc only prints R and W.
+/// Returns operation and flags for blktrace's letters; bcc prints only R and W.
 fn operation(letters: &[u8]) -> Option<(Operation, Flags)> {
     let (is_flush, letters) = letters.strip_prefix(b"F").map_or((false, letters), |rest| (true, rest));
     let (operation, rest) = match letters.split_first() {

@@ -1,6 +1,6 @@
-//! blkparse's text in its default format: one event per line, in order of time, and totals at the end.
+//! blkparse text in the default format: one event per line in order of time, and totals at the end.
 //!
-//! `maj,min cpu sequence s.ns pid action rwbs …`; the rest depends on the action. Sectors are of 512 bytes.
+//! A line is `maj,min cpu sequence s.ns pid action rwbs …`; the rest depends on the action. Sectors are 512 bytes.
 
 use super::Stage;
 use super::blktrace::events::{Event, EventKind, SECTOR_BYTES, category, flags, operation};
@@ -13,29 +13,29 @@ use crate::meta::Clock;
 use crate::record::Flags;
 use crate::text::{decimal, whole, words};
 
-/// Number of lines used for detection.
+/// Number of lines examined for detection.
 const LINES_LOOKED_AT: usize = 100;
 const COLUMNS: &str = "blkparse's default format: `maj,min cpu sequence s.ns pid action rwbs …`";
-/// blkparse's text for a process without a known name.
+/// Text printed by blkparse for a process without a known name.
 const NO_NAME: &str = "(null)";
-/// All actions of blkparse; a message is an `m`.
+/// All actions of blkparse; `m` is a message.
 const ACTIONS: [&[u8]; 18] =
     [b"Q", b"M", b"F", b"G", b"S", b"R", b"D", b"C", b"P", b"U", b"UT", b"I", b"X", b"B", b"A", b"m", b"Z", b"?"];
 
-/// Whether all of the first lines are events.
+/// Returns whether all of the first lines are events.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     let lines = head.lines().filter(|line| !line.trim_ascii().is_empty()).take(LINES_LOOKED_AT);
     let mut lines = lines.take_while(|line| !is_total(line)).peekable();
     lines.peek().is_some() && lines.all(|line| columns(line).is_ok())
 }
 
-/// Whether a line begins the totals: `CPU0 (8,0):`, or `Total (8,0):`.
+/// Returns whether a line begins the totals, such as `CPU0 (8,0):` or `Total (8,0):`.
 fn is_total(line: &[u8]) -> bool {
     let Some((first, rest)) = line.split_at_checked(3) else { return false };
     line.starts_with(b"Total (") || first == b"CPU" && rest.first().is_some_and(u8::is_ascii_digit)
 }
 
-/// A parser of one or several texts, each with its own times and requests.
+/// A parser of one or several texts, each with its own clock and requests.
 pub(crate) struct Blkparse {
     cutter: Cutter,
     text: Text,
@@ -43,7 +43,7 @@ pub(crate) struct Blkparse {
     pairing: Pairing,
     /// Number of lines read from the current input.
     line: u64,
-    /// Number of events read, which the totals count too.
+    /// Number of events read, to compare with the totals.
     events: u64,
     total: Option<u64>,
 }
@@ -97,7 +97,7 @@ impl Blkparse {
     }
 }
 
-/// Number of a device's events, from the line `Events (7,0): 71,814 entries`; 0 for other lines.
+/// Returns a device's number of events from a line such as `Events (7,0): 71,814 entries`; 0 for other lines.
 fn events_of_total(line: &[u8]) -> u64 {
     let ([first, _, number], _) = words::<3>(line);
     let digits: Vec<u8> = number.iter().copied().filter(|&byte| byte != b',').collect();
@@ -141,7 +141,7 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
         decimal(time, 9).filter(|_| has_ns).ok_or_else(|| refused("time", time, "seconds with nine decimals"))?;
     let pid = number(pid, 1 << 32).ok_or_else(|| refused("pid", pid, "a whole number below 2^32"))?;
     if !ACTIONS.contains(&action) {
-        return Err(refused("action", action, "one of blkparse's"));
+        return Err(refused("action", action, "an action of blkparse"));
     }
     Ok(Columns { device: major << 20 | minor, at_ns, pid, action, rwbs, rest })
 }
@@ -150,7 +150,7 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
 fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Option<Event>, Problem> {
     let Columns { device, at_ns, pid, action, rwbs, rest } = columns(line)?;
     let Some(what) = EventKind::from_letter(action) else { return Ok(None) };
-    // A name may contain blanks and brackets; numbers do not.
+    // A name may contain spaces and brackets; numbers do not.
     let open = rest.iter().position(|&byte| byte == b'[');
     let close = rest.iter().rposition(|&byte| byte == b']');
     let (Some(open), Some(close)) = (open, close.filter(|&close| Some(close) > open)) else {
@@ -171,7 +171,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
             flags = flags.with(Flags::ERROR);
         }
     } else if matches!(what, EventKind::Queue | EventKind::Issue) {
-        // For a requeue, it is an error.
+        // In a requeue, the bracket contains an error.
         let name = String::from_utf8_lossy(bracket);
         if name != NO_NAME {
             pairing.name(pid, &name, out);
@@ -190,8 +190,9 @@ struct Address {
     is_pass_through: bool,
 }
 
-/// Parses `sector + sectors`, or `sector / second sector` of a split; nothing for an event without bytes; only the
-/// sector for a completion of none; only bytes for a pass-through command, whose completion has neither.
+/// Parses `sector + sectors`, or `sector / second sector` of a split. An event without bytes has no address. A
+/// completion of 0 bytes has only the sector. A pass-through command has only the bytes, and its completion has
+/// neither.
 fn address(numbers: &[u8], what: EventKind) -> Result<Address, Problem> {
     let ([first, sign, second], count) = words::<3>(numbers);
     let number = |text: &[u8]| whole(text).ok_or_else(|| refused("sector", text, "a whole number"));
@@ -212,7 +213,7 @@ fn address(numbers: &[u8], what: EventKind) -> Result<Address, Problem> {
         }
         (3, b"/", EventKind::Split) => {
             (address.sector, address.second_sector) = (number(first)?, number(second)?);
-            // A split is of a request with data; the text does not say how many bytes.
+            // A split has a request with data, but the text does not state the number of bytes.
             address.bytes = 1;
         }
         _ => return Err(refused("sector", numbers, "`sector + sectors`")),
@@ -220,11 +221,11 @@ fn address(numbers: &[u8], what: EventKind) -> Result<Address, Problem> {
     Ok(address)
 }
 
-/// Category bits of the letters: a flush before it, the operation, and other flags. An F at the front is a flush, one
-/// at the end FUA.
+/// Returns the category bits of the letters: a preceding flush, the operation, and other flags. F at the front is a
+/// flush; F after the operation is FUA.
 ///
-/// Until Linux 2.6.37 a write could be a barrier, B: the drive's cache was flushed before it, and it was on the media
-/// when it completed, which is now written as F at the front and the end.
+/// Until Linux 2.6.37, a write could be a barrier (B): the drive's cache was flushed before it, and the data were on
+/// the media when it completed. Newer kernels print F before and after the operation instead.
 pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
     use category::*;
     const ALLOWED: &str = "F, then one of D, DE, W, R, N and Z with a letter, then of F, A, B, S, M, U";
@@ -239,7 +240,7 @@ pub(crate) fn categories(rwbs: &[u8]) -> Result<u64, Problem> {
         [b'W', rest @ ..] => (WRITE, rest),
         [b'R', rest @ ..] => (READ, rest),
         [b'N', rest @ ..] => (0, rest),
-        // Kernels name a separate flush by a second F, or by nothing.
+        // A separate flush has a second F or no second letter, depending on the kernel.
         [b'F', rest @ ..] if categories == FLUSH => (0, rest),
         [] if categories == FLUSH => (0, kind),
         _ => return Err(refused("rwbs", rwbs, ALLOWED)),
@@ -284,7 +285,7 @@ mod tests {
             ("ZRA", 0, (Operation::Other, Flags::default())),
             ("WSU", 512, (Operation::Write, sync)),
             ("N", 0, (Operation::Other, Flags::default())),
-            // Of Linux 2.6.
+            // Printed by Linux 2.6.
             ("WBS", 512, (Operation::Write, sync.with(Flags::FUA).with(Flags::PRE_FLUSH))),
             ("WB", 512, (Operation::Write, Flags::FUA.with(Flags::PRE_FLUSH))),
             ("WBSM", 512, (Operation::Write, sync.with(Flags::FUA).with(Flags::PRE_FLUSH).with(Flags::METADATA))),

@@ -1,7 +1,7 @@
-//! Linux' binary block trace: records of blktrace and of the kernel's `blk` tracer, versions 7 and 8, in either byte
-//! order.
+//! Linux binary block trace, versions 7 and 8, in either byte order, as recorded by blktrace and by the kernel's `blk`
+//! tracer.
 //!
-//! A record is an event: a request is queued, issued, completed. There is a file for each CPU, or one for all of them.
+//! A record is an event: a request is queued, issued or completed. There is one file per CPU, or one file for all CPUs.
 
 pub(crate) mod decode;
 pub(crate) mod events;
@@ -19,7 +19,7 @@ use decode::Stream;
 use events::Event;
 use pairing::{Pairing, Stage};
 
-/// Bytes decoded at a time; their events fit the processor's cache.
+/// Number of bytes decoded at a time; their events fit the CPU cache.
 const CHUNK_BYTES: u64 = 256 << 10;
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
@@ -31,7 +31,7 @@ fn describe(out: &mut Collector) {
     out.meta.resolution_ns = 1;
 }
 
-/// Block traces in files, merged by time.
+/// Block traces in several files, merged by time.
 pub(crate) struct Blktrace {
     sources: Vec<Source>,
     pairing: Pairing,
@@ -40,7 +40,7 @@ pub(crate) struct Blktrace {
 struct Source {
     input: Input,
     stream: Stream,
-    /// Decoded events, the first `taken` of them paired.
+    /// Decoded events, of which the first `taken` are paired.
     events: Vec<Event>,
     taken: usize,
     is_at_end: bool,
@@ -59,7 +59,7 @@ impl Blktrace {
         Blktrace { sources: inputs.into_iter().map(source).collect(), pairing: Pairing::new(stage, out) }
     }
 
-    /// Reads until the events of one of the files are used up; returns false at the end.
+    /// Reads until all decoded events of one file are used; returns false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         for source in &mut self.sources {
             source.fill(&mut self.pairing, out)?;
@@ -75,8 +75,8 @@ impl Blktrace {
         Ok(true)
     }
 
-    /// Takes events of the file with the earliest ones, until another file has earlier ones; returns false if more must
-    /// be read first.
+    /// Takes events from the file with the earliest event until another file has an earlier one. Returns false if more
+    /// must be read first.
     fn take_run(&mut self, out: &mut Collector) -> bool {
         let nexts = self.sources.iter().enumerate().filter_map(|(index, source)| Some((source.next_ns()?, index)));
         let Some((_, first)) = nexts.clone().min() else { return false };
@@ -95,12 +95,12 @@ impl Source {
         self.taken == self.events.len()
     }
 
-    /// Time of the next event, if there is one.
+    /// Returns the time of the next event, if any.
     fn next_ns(&self) -> Option<u64> {
         self.events.get(self.taken).map(|event| event.at_ns)
     }
 
-    /// Decodes events if there is none, unless the end is reached.
+    /// Decodes events if there are none left, unless the end is reached.
     fn fill(&mut self, pairing: &mut Pairing, out: &mut Collector) -> Result<(), TraceError> {
         while self.is_empty() && !self.is_at_end {
             self.events.clear();
@@ -144,7 +144,7 @@ mod tests {
         (records, reader.meta().clone())
     }
 
-    /// Mean, median, 99th percentile and maximum of times in us.
+    /// Returns the mean, median, 99th percentile and maximum of times, in µs.
     fn figures(times_ns: impl Iterator<Item = u64>) -> [f64; 4] {
         let mut sorted: Vec<u64> = times_ns.collect();
         sorted.sort_unstable();

@@ -1,7 +1,7 @@
-//! CloudPhysics as CSV: `version,time,op,size,lbn`, with that header.
+//! CloudPhysics traces as CSV, with the header `version,time,op,size,lbn`.
 //!
-//! Times are whole seconds from an unknown moment. The operation is the SCSI code in hexadecimal, the size is bytes,
-//! the address counts sectors of 512 bytes. A file is one virtual disk.
+//! Times are whole seconds since an unknown time. The operation is the SCSI opcode in hexadecimal, the size is in
+//! bytes, and the address counts 512-byte sectors. A file is one virtual disk.
 
 use super::{Part, WHOLE_SECONDS, scsi};
 use crate::collect::Collector;
@@ -28,7 +28,7 @@ pub(crate) fn describe(out: &mut Collector) {
 pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
     let (field, count) = fields::<5>(line, b',');
     if count != 5 {
-        return Err(("", format!("{count} columns; expected the five of `version,time,op,size,lbn`")));
+        return Err(("", format!("{count} columns; expected `version,time,op,size,lbn`")));
     }
     if field == HEADER {
         return Ok(None);
@@ -40,7 +40,7 @@ pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Option<Record>, Prob
     let arrival_ns = whole(time).and_then(|_| TimeUnit::Seconds.ns(time));
     let arrival_ns = arrival_ns.ok_or_else(|| refused("time", time, "whole seconds below 2^63 ns"))?;
     let opcode = hexadecimal(op).and_then(|code| u8::try_from(code).ok());
-    let opcode = opcode.ok_or_else(|| refused("op", op, "a SCSI code from 0 to ff"))?;
+    let opcode = opcode.ok_or_else(|| refused("op", op, "a SCSI opcode from 0 to ff"))?;
     let offset = offset_bytes("lbn", lbn, SECTOR_BYTES)?;
     let mut record = Record::new(arrival_ns, scsi::operation(opcode), offset, length_bytes("size", size, 1)?);
     if scsi::is_write_same(opcode) {

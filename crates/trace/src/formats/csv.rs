@@ -1,4 +1,4 @@
-//! Any table with one request per line, whose columns, units and words are declared by the user or by a file of
+//! CSV and other tables with one request per line. Columns, units and words are declared by the user or in a file of
 //! `formats/`.
 
 mod column_tables;
@@ -24,24 +24,24 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 use crate::text::{BYTES_END, fields, length_bytes, offset_bytes, whole, words};
 use crate::time::{Calendar, NS_PER_S, NS_PER_TICK, TIME_NS_END, TimeUnit, plausible};
 
-/// Longest recording, 10 years: anything longer indicates a wrong unit.
+/// Maximum duration of a recording, 10 years; a longer one indicates a wrong unit.
 const SPAN_NS_MAX: u64 = 10 * 366 * 24 * 3_600 * 1_000_000_000;
-/// Longest response time, a day.
+/// Maximum response time, one day.
 const RESPONSE_NS_MAX: u64 = 24 * 3_600 * 1_000_000_000;
-/// Number of outstanding requests that never occurs.
+/// Queue depth that never occurs; a higher value indicates a wrong unit.
 const REQUESTS_TOGETHER: usize = 1_000;
-/// Largest number of requests that a line represents, so that a line cannot fill the memory.
+/// Maximum number of requests that a line can represent, so that a single line cannot fill the memory.
 const REPEATS_MAX: u64 = 100;
-/// Number of lines that are searched for the first valid one.
+/// Number of lines searched for the first valid line.
 const LINES_LOOKED_AT: usize = 300;
 
 /// A declaration applied to a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     declared: CsvColumns,
-    /// Columns from 0 and the slots that they fill, in column order.
+    /// Column index (from 0) and slot of each used column, sorted by column.
     wanted: Vec<(usize, usize)>,
-    /// Number of columns of a line.
+    /// Minimum and maximum number of columns of a line.
     columns: (usize, usize),
     header: Option<Vec<u8>>,
     leading_lines: u64,
@@ -49,17 +49,17 @@ pub(crate) struct Layout {
     base: Base,
     first_ns: u64,
     step_ns: u64,
-    /// Added to times of completion.
+    /// Shift added to completion times, in ns.
     shift_ns: u64,
-    /// Bytes of a block, if given.
+    /// Block size in bytes, if given by the user.
     sector_bytes: Option<u32>,
 }
 
 impl Layout {
-    /// Examines the first lines of `input`: the header, the columns, the base of times.
+    /// Examines the first lines of `input` to determine the header, the columns and the origin of times.
     ///
     /// # Errors
-    /// Without a declaration, or with one that the file does not fit.
+    /// Returns an error if there is no declaration, or the file does not match the declaration.
     pub(crate) fn open(
         input: &Input,
         declared: Option<&CsvColumns>,
@@ -69,7 +69,7 @@ impl Layout {
         let declared = declared
             .ok_or_else(|| TraceError::of_file(&input.name, format!("a CSV needs its columns declared: {example}")))?;
         if sector_bytes.is_some() && !declared.has_open_sector {
-            let message = "its format has no sector size; set the unit of its columns";
+            let message = "the format has no sector size; set the unit of the columns";
             return Err(TraceError::of_file(&input.name, message));
         }
         if sector_bytes == Some(0) {
@@ -83,7 +83,8 @@ impl Layout {
         })
     }
 
-    /// Like [`open`](Self::open) on a head; an error includes the line, if it concerns one.
+    /// Examines the head of a file, like [`open`](Self::open). An error includes the line number, if it concerns one
+    /// line.
     fn from_head(
         head: Head<'_>,
         declared: &CsvColumns,
@@ -119,18 +120,19 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Determines from the first lines, of which `first` has a number, what the declaration leaves open.
+    /// Determines from the first lines what the declaration leaves open; `first` is the first valid line, and `number`
+    /// its line number.
     fn look(&mut self, head: Head<'_>, first: &[u8], number: u64) -> Result<(), (Option<u64>, Problem)> {
         let begin = usize::try_from(self.leading_lines).unwrap_or(usize::MAX);
         let lines = head.lines().zip(1..).skip(begin).filter(|(line, _)| !line.trim_ascii().is_empty());
-        // If a file defines its number of columns, a bad first line is reported during reading.
+        // If the file defines its number of columns, a bad first line is reported during reading.
         let is_told = self.declared.count.is_some() || self.header.is_some();
         let is_good = |line: &[u8]| !self.is_header(line) && (!is_told || self.slots(line).is_ok());
         let good: Vec<(&[u8], u64)> = lines.filter(|(line, _)| is_good(line)).take(LINES_LOOKED_AT).collect();
         let (first, number) = good.first().copied().unwrap_or((first, number));
         let at = |problem| (Some(number), problem);
         let slots = self.slots(first).map_err(at)?;
-        // If files differ in their number of columns, each has as many throughout as in its first line.
+        // If files of a format differ in their number of columns, all lines of a file have as many as the first.
         let count = self.declared.separator.split(first).count();
         self.columns = (count, count);
         if let Clockwork::Since(_, unit) = self.clockwork {
@@ -154,7 +156,7 @@ impl Layout {
         self.check_response_times(head).map_err(at)
     }
 
-    /// Shift of times of completion, so that requests that began before the clock have non-negative ones.
+    /// Returns the shift of completion times in ns, so that requests that began before the clock have times from 0 on.
     fn shift_ns(&self, good: &[(&[u8], u64)]) -> u64 {
         let (&Some((_, unit)), true) = (&self.declared.response, self.declared.is_at_completion) else { return 0 };
         let before = |line: &[u8]| {
@@ -175,7 +177,7 @@ impl Layout {
         let has_responses = self.wanted.iter().any(|&(_, slot)| slot == RESPONSE);
         out.meta.response = has_responses.then_some(self.declared.span);
         if self.clockwork == Clockwork::Order {
-            out.meta.note("times are not recorded: requests are numbered, a nanosecond each");
+            out.meta.note("times are not recorded; requests are numbered in steps of 1 ns");
         }
         if self.clockwork == Clockwork::Dates(Calendar::Text) {
             out.meta.note("dates without a time zone are treated as UTC");
@@ -191,24 +193,24 @@ impl Layout {
         if self.declared.key.is_some() {
             let within_files = self.declared.offset.is_some();
             out.meta.address_space = if within_files { AddressSpace::File } else { AddressSpace::Object };
-            out.meta.note("addresses are hashes of keys, so neighbours are unrelated");
+            out.meta.note("addresses are hashes of keys, so adjacent addresses are unrelated");
         } else if self.declared.has_open_sector && self.sector_bytes.is_none() {
-            out.meta.note(format!("numbers are treated as blocks of {} bytes", self.declared.block_bytes));
+            out.meta.note(format!("numbers are treated as addresses in blocks of {} bytes", self.declared.block_bytes));
         }
         self.declared.notes.iter().for_each(|note| out.meta.note(note.as_str()));
     }
 
-    /// Whether requests have no times, and are numbered in line order.
+    /// Returns whether requests have no times and are numbered in line order.
     pub(crate) fn is_untimed(&self) -> bool {
         self.clockwork == Clockwork::Order
     }
 
-    /// Number of lines before the first request.
+    /// Returns the number of lines before the first request.
     pub(crate) fn leading_lines(&self) -> u64 {
         self.leading_lines
     }
 
-    /// Whether a line is a header, at the top or of a concatenated file.
+    /// Returns whether a line is a header, at the top or of a concatenated file.
     pub(crate) fn is_header(&self, line: &[u8]) -> bool {
         if self.header.as_deref() == Some(line.trim_ascii()) {
             return true;
@@ -253,7 +255,7 @@ impl Layout {
         let arrival_ns = self.arrival_ns(slots[TIME])?;
         if arrival_ns.abs_diff(self.first_ns) > SPAN_NS_MAX {
             let (field, message) = refused("time", slots[TIME], "within 10 years of the first request");
-            return Err((field, format!("{message}; is its unit right?")));
+            return Err((field, format!("{message}; check the unit")));
         }
         let operation = match slots[OPERATION] {
             b"" => Operation::Unknown,
@@ -283,7 +285,7 @@ impl Layout {
         Ok(record)
     }
 
-    /// Start of a request: its address, the address of its key, or an offset from the latter.
+    /// Returns the start of a request: its address, the address of its key, or its offset after the address of its key.
     #[inline]
     fn offset_bytes(&self, slots: &[&[u8]; SLOTS]) -> Result<u64, Problem> {
         let within = match &self.declared.offset {
@@ -302,7 +304,7 @@ impl Layout {
         offset.ok_or_else(|| refused("offset", slots[OFFSET], "a whole number of bytes below 2^62"))
     }
 
-    /// The fields of a request.
+    /// Returns the fields of a request.
     #[inline]
     fn slots<'a>(&self, line: &'a [u8]) -> Result<[&'a [u8]; SLOTS], Problem> {
         let mut slots = [&b""[..]; SLOTS];
@@ -335,11 +337,11 @@ impl Layout {
             return Ok(slots);
         }
         let expected =
-            if least == most { format!("{least} as in the first line") } else { format!("at least {least}") };
+            if least == most { format!("{least}, as in the first line") } else { format!("at least {least}") };
         Err(("", format!("{count} columns; expected {expected}")))
     }
 
-    /// Base of the times of a file, by its first one.
+    /// Returns the origin of times of a file, determined by its first time.
     fn base_of(&self, first: &[u8], unit: TimeUnit) -> Result<Base, Problem> {
         if let Clockwork::Since(Some(base), _) = self.clockwork {
             return Ok(base);
@@ -376,7 +378,7 @@ impl Layout {
             .ok_or_else(|| refused("time", text, &format!("a number of {} below 2^63 ns", unit.name())))
     }
 
-    /// Fails if requests that follow each other prove another unit than the declared one.
+    /// Returns an error if sequential requests prove a different unit than the declared one.
     fn check_addresses(&self, head: Head<'_>) -> Result<(), Problem> {
         let (Some((_, unit)), None, Some(_)) = (&self.declared.offset, &self.declared.key, &self.declared.length)
         else {
@@ -405,8 +407,8 @@ impl Layout {
         }
     }
 
-    /// Fails if response times imply a thousand outstanding requests, since their unit must then differ from that of
-    /// arrivals.
+    /// Returns an error if response times imply 1,000 requests in flight, which indicates that their unit differs from
+    /// that of arrivals.
     fn check_response_times(&self, head: Head<'_>) -> Result<(), Problem> {
         let Some((_, unit)) = self.declared.response else {
             return Ok(());
@@ -428,7 +430,7 @@ impl Layout {
             return Ok(());
         }
         let mean_ns = sum_ns / count as u128;
-        // Requests with equal timestamps arrived within their resolution.
+        // Requests with equal timestamps arrived within the clock's resolution.
         let span_ns = u128::from(greatest_ns - least_ns) + u128::from(self.step_ns);
         if mean_ns <= span_ns {
             return Ok(());
@@ -437,19 +439,19 @@ impl Layout {
         let span_s = span_ns as f64 / 1e9;
         let name = unit.name();
         let message = format!(
-            "{mean_s} s on average in {name}, but the first {count} requests arrive within {span_s} s; correct the unit of one of both"
+            "{mean_s} s on average in {name}, but the first {count} requests arrive within {span_s} s; correct the unit of time or response"
         );
         Err(("response", message))
     }
 }
 
-/// Number of requests that a line represents.
+/// Returns the number of requests that a line represents.
 fn repeats(text: &[u8]) -> Result<u64, Problem> {
     let repeats = whole(text).filter(|&count| count > 0);
     repeats.ok_or_else(|| refused("count", text, "a whole number above 0"))
 }
 
-/// A response time; blank or `nan` if there is none.
+/// Returns a response time in ns; `NOT_RECORDED` if it is blank or `nan`.
 fn response_ns(text: &[u8], unit: TimeUnit) -> Result<u64, Problem> {
     if text.is_empty() || text.eq_ignore_ascii_case(b"nan") {
         return Ok(NOT_RECORDED);
@@ -458,7 +460,7 @@ fn response_ns(text: &[u8], unit: TimeUnit) -> Result<u64, Problem> {
     ns.ok_or_else(|| refused("response", text, &format!("a number of {}, at most a day, or blank", unit.name())))
 }
 
-/// A time in ns; data frames print short ones as `5e-05`, which is parsed as a double.
+/// Returns a time in ns. Data frames print short times as `5e-05`, which is parsed as a double.
 fn floating_ns(text: &[u8], unit: TimeUnit) -> Option<u64> {
     if !text.iter().any(|byte| matches!(byte, b'e' | b'E')) {
         return unit.ns(text);

@@ -1,42 +1,42 @@
-//! [`Cutter`]: cuts the text of one or several inputs into chunks of whole lines.
+//! [`Cutter`]: divides the text of one or several inputs into chunks of whole lines.
 
 use std::io::Read;
 
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
 
-/// Bytes parsed at a time: some ten thousand lines, whose records fit a core's cache.
+/// Number of bytes parsed at a time: about 10,000 lines, whose records fit a core's cache.
 #[cfg(not(test))]
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
-/// Small, so that the files of tests have several chunks.
+/// Small, so that the test files have several chunks.
 #[cfg(test)]
 pub(super) const CHUNK_BYTES: usize = 2 * LINE_BYTES_MAX;
-/// Longest line of any format.
+/// Maximum length of a line in any format, in bytes.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Reads inputs, one after another.
+/// Reads inputs one after another.
 pub(super) struct Cutter {
     inputs: Vec<Input>,
-    /// The current input.
+    /// Index of the current input.
     current: usize,
     is_begun: bool,
     /// Start of an incomplete line.
     carried: Vec<u8>,
 }
 
-/// Some whole lines of an input. Its memory is reused for later ones.
+/// Several whole lines of an input. The memory is reused for later lines.
 #[derive(Default)]
 pub(super) struct Text {
-    /// Longer than its used part, so that it is cleared only once.
+    /// Buffer, longer than the used part, so that it is cleared only once.
     bytes: Vec<u8>,
     used: usize,
     /// Index of the input.
     pub(super) input: usize,
-    /// Whether it is the start of its input.
+    /// Whether this is the start of the input.
     pub(super) is_first: bool,
-    /// Whether it is the end of its input.
+    /// Whether this is the end of the input.
     pub(super) is_last: bool,
-    /// Whether it has no line end, and is longer than the longest line.
+    /// Whether the text has no line end and is longer than the longest line.
     is_endless: bool,
 }
 
@@ -45,7 +45,7 @@ impl Cutter {
         Cutter { inputs, current: 0, is_begun: false, carried: Vec::new() }
     }
 
-    /// The input with that index.
+    /// Returns the input with this index.
     pub(super) fn input(&self, number: usize) -> &Input {
         &self.inputs[number]
     }
@@ -53,11 +53,11 @@ impl Cutter {
     /// Reads the next lines into `text`; returns false after the last input.
     ///
     /// # Errors
-    /// When an input cannot be read.
+    /// Returns an error if an input cannot be read.
     pub(super) fn fill(&mut self, text: &mut Text) -> Result<bool, TraceError> {
         let Some(input) = self.inputs.get_mut(self.current) else { return Ok(false) };
         if text.bytes.is_empty() {
-            // The kernel zeroes pages when they are touched, which a small file does only in part.
+            // The kernel zeroes pages when they are first touched, and a small file touches only a few.
             text.bytes = vec![0; CHUNK_BYTES];
         }
         (text.input, text.is_first, text.is_last, text.is_endless) = (self.current, !self.is_begun, false, false);
@@ -90,7 +90,7 @@ impl Cutter {
 }
 
 impl Text {
-    /// The lines, without their ends.
+    /// Returns the lines without their line ends.
     #[inline]
     pub(super) fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.bytes[..self.used];
@@ -105,10 +105,10 @@ impl Text {
         })
     }
 
-    /// Fails if the data after line `line` of `file` are not text.
+    /// Checks that the data after line `line` of `file` are text.
     ///
     /// # Errors
-    /// When a line does not end, which cannot be skipped.
+    /// Returns an error if a line does not end; such a line cannot be skipped.
     pub(super) fn check(&self, file: &str, line: u64) -> Result<(), TraceError> {
         if !self.is_endless {
             return Ok(());
@@ -118,7 +118,7 @@ impl Text {
     }
 }
 
-/// Refuses a line that is too long for any format.
+/// Returns an error if a line is too long for any format.
 #[inline]
 pub(super) fn check_length(line: &[u8]) -> Result<(), Problem> {
     if line.len() > LINE_BYTES_MAX {

@@ -1,7 +1,7 @@
-//! DiskSim's ascii trace: `time_ms device block blocks flags`, separated by blanks or tabs.
+//! DiskSim ASCII traces: `time_ms device block blocks flags`, separated by spaces or tabs.
 //!
-//! Times are milliseconds from the start and never decrease: DiskSim itself stops at such a time. Blocks are of 512
-//! bytes. Flags are hexadecimal, without `0x`.
+//! Times are in ms from the start and never decrease; DiskSim itself stops if they do. Blocks have 512 bytes. Flags are
+//! hexadecimal, without `0x`.
 
 use super::Part;
 use super::first_lines::{finest_step_ns, first_lines, most_lines};
@@ -17,13 +17,13 @@ use crate::time::TimeUnit;
 pub(crate) const BLOCK_BYTES: u32 = 512;
 /// Flag of a read.
 pub(crate) const READ: u64 = 0x1;
-/// Flag of a request that a process waits for.
+/// Flag of a synchronous request, which a process waits for.
 pub(crate) const SYNCHRONOUS: u64 = 0x80;
 /// All flags: read, time-critical, time-limited, synchronous, asynchronous, local, sequential.
 const KNOWN: u64 = READ | 0x2 | 0x4 | SYNCHRONOUS | 0x100 | 0x2000_0000 | 0x4000_0000;
 
-/// Whether lines have five words, a decimal number first. Only the point distinguishes milliseconds from MQSim's
-/// nanoseconds.
+/// Returns whether lines have five words, the first a decimal number. Only the decimal point distinguishes milliseconds
+/// from MQSim's nanoseconds.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, is_like) && first_lines(head).any(|line| is_like(line) && words::<1>(line).0[0].contains(&b'.'))
 }
@@ -34,7 +34,7 @@ fn is_like(line: &[u8]) -> bool {
     count == 5 && TimeUnit::Milliseconds.ns(word[0]).is_some() && are_numbers
 }
 
-/// Device, address and length of a line, the latter two in the same unit.
+/// Returns the device, address and length of a line; address and length are in the same unit.
 pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
     let (word, _) = words::<5>(line);
     is_like(line).then(|| Some((whole(word[1])?, whole(word[2])?, whole(word[3])?)))?
@@ -48,12 +48,12 @@ pub(crate) fn describe(head: Head<'_>, out: &mut Collector) {
 pub(crate) fn parse(line: &[u8], block_bytes: u32, part: &mut Part) -> Result<Record, Problem> {
     let (word, count) = words::<5>(line);
     if count != 5 {
-        return Err(("", format!("{count} columns; expected the five of `time_ms device block blocks flags`")));
+        return Err(("", format!("{count} columns; expected `time_ms device block blocks flags`")));
     }
     let [time, device, block, blocks, flags] = word;
     let arrival_ns = TimeUnit::Milliseconds.ns(time).ok_or_else(|| refused("time", time, "milliseconds"))?;
     let bits = hexadecimal(flags).filter(|bits| bits & !KNOWN == 0);
-    let bits = bits.ok_or_else(|| refused("flags", flags, "DiskSim's flags in hexadecimal, such as 1 or 81"))?;
+    let bits = bits.ok_or_else(|| refused("flags", flags, "hexadecimal DiskSim flags such as 1 or 81"))?;
     let operation = if bits & READ != 0 { Operation::Read } else { Operation::Write };
     let offset = offset_bytes("block", block, block_bytes)?;
     let mut record = Record::new(arrival_ns, operation, offset, length_bytes("blocks", blocks, block_bytes)?);

@@ -1,8 +1,8 @@
-//! Windows' event trace of disks as xperf prints it (Microsoft Enterprise and Production, SNIA IOTTA): `BeginHeader`, a
-//! line with the column names of each kind of event, `EndHeader`, then one event per line.
+//! Windows event trace of disks as printed by xperf (Microsoft Enterprise and Production, SNIA IOTTA). The file has
+//! `BeginHeader`, a line with the column names of each kind of event, `EndHeader`, and then one event per line.
 //!
-//! `DiskRead` and `DiskWrite` are written on completion, so the request arrived ElapsedTime before. Times are us from
-//! the start, offset and size are hexadecimal bytes. Other events that the header declares are skipped.
+//! `DiskRead` and `DiskWrite` are written on completion, so the request arrived ElapsedTime earlier. Times are in µs
+//! from the start; offset and size are in hexadecimal bytes. Other events declared in the header are skipped.
 
 use rustc_hash::FxHashSet;
 
@@ -16,10 +16,10 @@ use crate::record::{Operation, Record};
 use crate::text::{BYTES_END, fields, hexadecimal, whole};
 use crate::time::TIME_NS_END;
 
-/// Upper limit of the columns of a disk event.
+/// Maximum number of columns of a disk event.
 const COLUMNS_MAX: usize = 24;
 const NS_PER_US: u64 = 1_000;
-/// Lines about the whole file, which no header declares.
+/// Lines about the whole file, which are not declared in the header.
 const OF_THE_FILE: [&[u8]; 2] = [b"FirstReliable", b"OS Version"];
 
 /// Column names of the used fields.
@@ -29,11 +29,11 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     head.lines().find(|line| !line.trim_ascii().is_empty()).is_some_and(|line| line.trim_ascii() == b"BeginHeader")
 }
 
-/// Declarations of the header.
+/// Column positions declared in the header.
 #[derive(Debug)]
 pub(crate) struct Layout {
     events: FxHashSet<Vec<u8>>,
-    /// Smallest number of columns, and those of `NAMES`, for reads and for writes.
+    /// Minimum number of columns, and the positions of the columns in `NAMES`, for reads and for writes.
     columns: [(usize, [usize; 6]); 2],
     leading_lines: u64,
 }
@@ -42,7 +42,7 @@ impl Layout {
     /// Reads the header.
     ///
     /// # Errors
-    /// When the file has none, or one that declares no reads or writes.
+    /// Returns an error if the file has no header, or its header does not declare reads and writes.
     pub(crate) fn open(input: &Input) -> Result<Layout, TraceError> {
         let lines = input.head().lines().zip(1..);
         let header = lines.take_while(|(line, _)| line.trim_ascii() != b"EndHeader");
@@ -91,11 +91,11 @@ impl Layout {
                 part.count("lines of other events");
                 return Ok(None);
             }
-            event => return Err(refused("event", event, "one that the header declares")),
+            event => return Err(refused("event", event, "an event declared in the header")),
         };
-        // The last is a file name, which may contain commas.
+        // The last column is a file name, which may contain commas.
         if count < least {
-            return Err(("", format!("{count} columns; expected {least} as in the header")));
+            return Err(("", format!("{count} columns; expected {least}, as in the header")));
         }
         let [time, process, offset, size, elapsed, disk] = columns.map(|column| field[column]);
         let us = |name, text| {
@@ -117,7 +117,7 @@ impl Layout {
     }
 }
 
-/// Parses `name.exe (1234)`; 0 without a process.
+/// Parses a process such as `name.exe (1234)`; returns 0 if there is none.
 fn process_of(text: &[u8], part: &mut Part) -> Result<u32, Problem> {
     let Some(open) = text.iter().rposition(|&byte| byte == b'(') else { return Ok(0) };
     let pid = text[open + 1..].strip_suffix(b")").unwrap_or_default().trim_ascii();

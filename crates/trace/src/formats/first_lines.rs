@@ -3,13 +3,13 @@
 use crate::input::Head;
 use crate::time::TimeUnit;
 
-/// The lines used for detection: about a hundred, without blank ones.
+/// Returns the lines used for detection: about 100, without blank lines.
 pub(super) fn first_lines(head: Head<'_>) -> impl Iterator<Item = &[u8]> {
     head.lines().filter(|line| !line.trim_ascii().is_empty()).take(300)
 }
 
-/// Whether `is_like` is true for more than half of the first lines. Requiring all would mean that bad lines are never
-/// reported.
+/// Returns whether `is_like` is true for more than half of the first lines. If all lines had to match, bad lines would
+/// never be reported.
 pub(super) fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool) -> bool {
     let (mut lines, mut alike) = (0, 0);
     for line in first_lines(head) {
@@ -19,20 +19,20 @@ pub(super) fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool)
     2 * alike > lines
 }
 
-/// Whether a line names the columns: as many fields as `names`, each one of its column's names in any spelling (`I/O
-/// Type`, `io_type`, `"IOType"`).
+/// Returns whether a line is a header: it has as many fields as `names`, and each field is a name of its column in any
+/// spelling (`I/O Type`, `io_type`, `"IOType"`).
 pub(super) fn names_columns<Names: AsRef<[Name]>, Name: AsRef<str>>(line: &[u8], names: &[Names]) -> bool {
     let fields: Vec<String> = line.split(|&byte| byte == b',').map(plain).collect();
     let is_named = |(field, names): (&String, &Names)| names.as_ref().iter().any(|name| name.as_ref() == field);
     fields.len() == names.len() && fields.iter().zip(names).all(is_named)
 }
 
-/// Normalises a column's name to letters and digits in lower case.
+/// Reduces a column name to letters and digits in lower case.
 pub(super) fn plain(name: &[u8]) -> String {
     name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(|byte| char::from(byte.to_ascii_lowercase())).collect()
 }
 
-/// Resolution of times, by the largest number of decimal places in the first lines.
+/// Returns the resolution of times in ns, given by the maximum number of decimals in the first lines.
 pub(super) fn finest_step_ns<'a>(head: Head<'a>, unit: TimeUnit, time: impl Fn(&'a [u8]) -> &'a [u8]) -> u64 {
     let digits = first_lines(head).map(|line| {
         let time = time(line).trim_ascii();

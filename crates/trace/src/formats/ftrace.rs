@@ -1,10 +1,9 @@
-//! Linux' tracepoints of the block layer as text: the output of ftrace's `trace` and `trace_pipe`, trace-cmd report and
-//! perf script.
+//! Linux block tracepoints as text: the output of ftrace's `trace` and `trace_pipe`, trace-cmd report and perf script.
 //!
-//! `name-pid [cpu] flags s.us: block_rq_issue: 8,0 R 4096 () 2048 + 8 [name]`; perf has a blank before the pid, and
-//! `block:` before the event. Sectors are of 512 bytes. Requests are paired like those of blktrace: `block_bio_queue`
-//! is its Q, `block_rq_issue` D, `block_rq_complete` and, for devices without requests, `block_bio_complete` C,
-//! `block_rq_requeue` R, `block_split` X.
+//! A line is `name-pid [cpu] flags s.us: block_rq_issue: 8,0 R 4096 () 2048 + 8 [name]`. perf prints a space before the
+//! pid, and `block:` before the event. Sectors are 512 bytes. Requests are paired like those of blktrace:
+//! `block_bio_queue` corresponds to Q, `block_rq_issue` to D, `block_rq_complete` (for devices without requests,
+//! `block_bio_complete`) to C, `block_rq_requeue` to R, and `block_split` to X.
 
 use super::Stage;
 use super::blkparse::categories;
@@ -22,13 +21,13 @@ use crate::time::TimeUnit;
 
 const SHAPE: &str = "`name-pid [cpu] s.us: event: …`";
 
-/// Whether most of the first lines are events, and one of them of the block layer.
+/// Returns whether most of the first lines are events and at least one is from the block layer.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     let is_of_blocks = |line| columns(line).is_ok_and(|columns| columns.event.starts_with(b"block_"));
     first_lines(head).any(is_of_blocks) && most_lines(head, |line| is_remark(line) || columns(line).is_ok())
 }
 
-/// Whether a line is a comment, or trace-cmd's information about the file.
+/// Returns whether a line is a comment or trace-cmd's information about the file.
 fn is_remark(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.starts_with(b"#")
@@ -37,13 +36,13 @@ fn is_remark(line: &[u8]) -> bool {
         || line.ends_with(b" is empty")
 }
 
-/// The number of lost events in `CPU:1 [LOST 1716 EVENTS]`.
+/// Returns the number of lost events in a line such as `CPU:1 [LOST 1716 EVENTS]`.
 fn lost(line: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(line.trim_ascii()).ok()?.strip_prefix("CPU:")?;
     text.split_once(" [LOST ")?.1.strip_suffix(" EVENTS]")?.parse().ok()
 }
 
-/// A parser of one or several texts, each with its own times and requests.
+/// A parser of one or several texts, each with its own clock and requests.
 pub(crate) struct Ftrace {
     cutter: Cutter,
     text: Text,
@@ -107,7 +106,7 @@ struct Columns<'a> {
     rest: &'a [u8],
 }
 
-/// Splits a line at its time, the first word of digits and a point followed by a colon.
+/// Splits a line at its time: the first word of digits with a decimal point and a colon at the end.
 fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     let refused = || refused("", line, SHAPE);
     let is_time = |word: &[u8]| {
@@ -120,7 +119,7 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
     let event = rest[..end].strip_suffix(b":").ok_or_else(refused)?;
     let event = event.strip_prefix(b"block:").unwrap_or(event);
-    // The processor in brackets follows the task; the thread group in parentheses may be in between.
+    // The CPU in brackets follows the task; the thread group in parentheses may be in between.
     let before = &line[..at];
     let task = before.iter().rposition(|&byte| byte == b'[').map_or(before, |open| &before[..open]).trim_ascii();
     let task = match task.strip_suffix(b")") {
@@ -129,7 +128,7 @@ fn columns(line: &[u8]) -> Result<Columns<'_>, Problem> {
     };
     let (task, pid) = task.split_at(without_digits(task).len());
     let pid = whole(pid).and_then(|pid| u32::try_from(pid).ok()).ok_or_else(refused)?;
-    // In perf's optional `pid/tid`, the thread is the one that blktrace records.
+    // In perf's optional `pid/tid`, the tid is the number that blktrace records.
     let task = task.strip_suffix(b"/").map_or(task, without_digits);
     let task = task.strip_suffix(b"-").unwrap_or(task).trim_ascii();
     Ok(Columns { task, pid, time: &time[..time.len() - 1], event, rest: rest[end..].trim_ascii() })
@@ -141,7 +140,7 @@ fn without_digits(text: &[u8]) -> &[u8] {
     &text[..text.len() - digits]
 }
 
-/// Type of a block layer event.
+/// Returns the kind of a block layer event.
 fn event_kind(event: &[u8]) -> Option<EventKind> {
     match event {
         b"block_bio_queue" => Some(EventKind::Queue),
@@ -162,7 +161,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
     let device = number(device)?;
     let behind = rest.iter().position(|&byte| byte == b'[').unwrap_or(rest.len());
     let after = rest[..behind].splitn(3, u8::is_ascii_whitespace).nth(2).unwrap_or_default().trim_ascii();
-    // Only requests have bytes and a command in parentheses.
+    // Only request events have bytes and a command in parentheses.
     let (before, command, address) = match after.iter().position(|&byte| byte == b'(') {
         Some(open) => {
             let close = after.iter().position(|&byte| byte == b')').filter(|&close| close > open);
@@ -211,7 +210,7 @@ fn number(device: &[u8]) -> Result<u32, Problem> {
     device_number.ok_or_else(|| refused("device", device, "`major,minor`"))
 }
 
-/// Whether the `[error]` of a completion is a failure.
+/// Returns whether the `[error]` of a completion indicates a failure.
 fn error(bracket: &[u8]) -> Result<bool, Problem> {
     let inside = bracket.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
     let digits = inside.map(|text| text.strip_prefix(b"-").unwrap_or(text));

@@ -1,14 +1,15 @@
-//! hfplayer: NetApp controller dumps as CSV, with a header of typed columns: `#…,ELAPSED_USECS.D,…,LBA.I,NBLKS.I,…`.
+//! hfplayer traces: NetApp controller dumps as CSV, with a header of typed columns such as
+//! `#…,ELAPSED_USECS.D,…,LBA.I,NBLKS.I,…`.
 //!
-//! Columns are found by name; `.I`, `.D`, `.S` and `.N` mean integer, decimal, text and signed. Blocks are of 512
-//! bytes.
+//! Columns are found by name; `.I`, `.D`, `.S` and `.N` mean integer, decimal, text and signed. Blocks have 512 bytes.
 //!
-//! There are two kinds of dumps. In the first, a request is a line with its response time. In the second, raw one, it
-//! has a line on arrival, whose response time is still 0, and one on completion, `RD_OUT` or `WR_OUT`, with the same
-//! sequence number and the response time. So a response time of 0 means not recorded.
+//! There are two kinds of dumps. In the first, each request is one line with its response time. In the second, the raw
+//! dump, each request has two lines with the same sequence number: one on arrival, whose response time is still 0, and
+//! one on completion (`RD_OUT` or `WR_OUT`) with the response time. A response time of 0 therefore means not recorded.
 //!
-//! Times are from the columns in microseconds: those in ticks may disagree. Only if the first line has 0 and the ticks
-//! show that the recording began long before, the ticks between the first two lines determine the first arrival.
+//! Times are read from the columns in µs, because those in ticks may disagree. There is one exception: if the first
+//! line has time 0 and the ticks show that the recording began long before, the first arrival is computed from the
+//! ticks between the first two lines.
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ use crate::text::{length_bytes, offset_bytes, whole};
 use crate::time::{Calendar, TimeUnit};
 
 const BLOCK_BYTES: u32 = 512;
-/// A dump has 16 columns; its tools add more.
+/// Maximum number of columns. A dump has 16 columns, and NetApp's tools add more.
 const COLUMNS_MAX: usize = 64;
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
@@ -34,7 +35,7 @@ fn has_needed(header: &[u8]) -> bool {
     ["ELAPSED_USECS", "LBA", "NBLKS"].iter().all(|name| column(header, name).is_some())
 }
 
-/// Index of a column.
+/// Returns the index of a column.
 fn column(header: &[u8], wanted: &str) -> Option<usize> {
     header.strip_prefix(b"#")?.split(|&byte| byte == b',').position(|column| {
         let name = column.trim_ascii();
@@ -43,7 +44,7 @@ fn column(header: &[u8], wanted: &str) -> Option<usize> {
     })
 }
 
-/// Indices of the columns.
+/// Indices of the used columns.
 #[derive(Clone, Debug, PartialEq)]
 struct Layout {
     header: Vec<u8>,
@@ -62,7 +63,7 @@ struct Layout {
 
 type Fields<'a> = [&'a [u8]; COLUMNS_MAX];
 
-/// Whether a line is a request or its completion.
+/// Whether a line is a request or a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     In(Operation),
@@ -73,7 +74,7 @@ impl Layout {
     /// Reads the header of `input`.
     ///
     /// # Errors
-    /// Without a header, or with one that lacks the columns that a request needs.
+    /// Returns an error if there is no header, or the header lacks required columns.
     fn open(input: &Input) -> Result<Layout, TraceError> {
         let lines = input.head();
         let mut lines = lines.lines().zip(1..).map(|(line, number)| (line.trim_ascii(), number));
@@ -113,10 +114,10 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The fields of a line.
+    /// Returns the fields of a line.
     ///
     /// # Errors
-    /// When their number differs from that of the header.
+    /// Returns an error if the number of fields differs from the header.
     fn fields<'a>(&self, line: &'a [u8]) -> Result<Fields<'a>, Problem> {
         let mut fields = [&b""[..]; COLUMNS_MAX];
         let mut count = 0;
@@ -137,7 +138,7 @@ impl Layout {
         TimeUnit::Microseconds.ns(elapsed).ok_or_else(|| refused("ELAPSED_USECS", elapsed, "microseconds"))
     }
 
-    /// Response time of a line; `NOT_RECORDED` if it has none, or 0.
+    /// Returns the response time of a line in ns; `NOT_RECORDED` if it is missing or 0.
     fn response_ns(&self, fields: &Fields<'_>) -> Result<u64, Problem> {
         match self.latency.map(|column| fields[column]) {
             None | Some(b"") => Ok(NOT_RECORDED),
@@ -149,7 +150,7 @@ impl Layout {
         }
     }
 
-    /// Phase of a line.
+    /// Returns the phase of a line.
     fn phase(&self, fields: &Fields<'_>) -> Result<Phase, Problem> {
         let by_name = self.command.map(|column| match fields[column] {
             b"RD" | b"RD_IN" => Ok(Phase::In(Operation::Read)),
@@ -157,30 +158,30 @@ impl Layout {
             b"RD_OUT" | b"WR_OUT" => Ok(Phase::Out),
             text => Err(refused("CMD", text, "RD, WR, or these with _IN or _OUT")),
         });
-        // A completion has the request's number plus 2.
+        // The number of a completion is the number of its request plus 2.
         let by_number = self.operation.map(|column| match fields[column] {
             b"0" => Ok(Phase::In(Operation::Read)),
             b"1" => Ok(Phase::In(Operation::Write)),
             b"2" | b"3" => Ok(Phase::Out),
-            text => Err(refused("OP", text, "0 (read), 1 (write), or these plus 2 for a completion")),
+            text => Err(refused("OP", text, "0 (read), 1 (write), or 2 or 3 for their completion")),
         });
         match (by_name.transpose()?, by_number.transpose()?) {
-            (Some(name), Some(number)) if name != number => Err(("OP", "contradicts CMD".to_owned())),
+            (Some(name), Some(number)) if name != number => Err(("OP", "must match CMD".to_owned())),
             (Some(phase), _) | (None, Some(phase)) => Ok(phase),
             (None, None) => Err(("CMD", "is missing".to_owned())),
         }
     }
 
-    /// The lines of `head` with all columns, split into fields.
+    /// Returns the lines of `head` that have all columns, split into fields.
     fn rows<'a>(&'a self, head: Head<'a>) -> impl Iterator<Item = Fields<'a>> + 'a {
         head.lines()
             .filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))
             .flat_map(|line| self.fields(line))
     }
 
-    /// Arrival of the first line, if its 0 differs from the 0 of the other lines.
+    /// Returns the arrival of the first line in ns, if its time of 0 does not match the other lines.
     ///
-    /// The ticks of the second and third line, and of all others of the head, give the number of ticks per microsecond.
+    /// The number of ticks per µs is computed from the second, third and all later lines in the head.
     fn first_elapsed_ns(&self, head: Head<'_>) -> Option<u64> {
         let ticks = self.ticks?;
         let mut rows = self.rows(head).map_while(|row| Some((self.elapsed_ns(&row).ok()?, whole(row[ticks])?)));
@@ -191,7 +192,7 @@ impl Layout {
         }
         let ns_a_tick = (last.0 - second.0) as f64 / (last.1 - second.1) as f64;
         let gap_ns = ((second.1 - first.1) as f64 * ns_a_tick).round() as u64;
-        // If the 0 is right, the two agree to the written digits.
+        // If the time of 0 is correct, elapsed time and ticks agree to the printed digits.
         (gap_ns < second.0 / 2).then(|| second.0 - gap_ns)
     }
 }
@@ -200,19 +201,19 @@ impl Layout {
 #[derive(Debug)]
 pub(crate) struct Hfplayer {
     layout: Layout,
-    /// Arrival of the first line, if that line itself is wrong.
+    /// Arrival of the first line in ns, if the value in the line is wrong.
     first_elapsed_ns: Option<u64>,
     /// Whether requests have a second line on completion.
     has_completions: bool,
-    /// Requests that wait for it, by sequence number.
+    /// Requests that wait for their completion, by sequence number.
     pending: FxHashMap<u64, Record>,
 }
 
 impl Hfplayer {
-    /// Reads the header of `input`, and stores the metadata of all requests in `out`.
+    /// Reads the header of `input` and stores the metadata of all requests in `out`.
     ///
     /// # Errors
-    /// Without a header, or with one that lacks the columns that a request needs.
+    /// Returns an error if there is no header, or the header lacks required columns.
     pub(crate) fn open(input: &Input, out: &mut Collector) -> Result<Hfplayer, TraceError> {
         let layout = Layout::open(input)?;
         let head = input.head();
@@ -229,7 +230,7 @@ impl Hfplayer {
         });
         out.meta.response = layout.latency.map(|_| ResponseSpan::AtTheController);
         if first_elapsed_ns.is_some() {
-            out.meta.note("ELAPSED_USECS of the first request is 0, but the others count from long before; its arrival is from ELAPSED_TICKS");
+            out.meta.note("ELAPSED_USECS of the first request is 0, but later requests count from an earlier start; its arrival is computed from ELAPSED_TICKS");
         }
         // The date is that of the first line, whose elapsed time is known.
         if let (Some(column), Some(row)) = (layout.absolute_s, layout.rows(head).next())
@@ -241,8 +242,8 @@ impl Hfplayer {
         Ok(Hfplayer { layout, first_elapsed_ns, has_completions, pending: FxHashMap::default() })
     }
 
-    /// Returns the request that a line completes or is; `None` for headers, and for requests that wait for their
-    /// completion.
+    /// Returns the request that a line contains or completes; `None` for headers and for requests that still wait for
+    /// their completion.
     pub(crate) fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         let layout = &self.layout;
         if line.starts_with(b"#") {
@@ -250,7 +251,7 @@ impl Hfplayer {
             return if line == layout.header {
                 Ok(None)
             } else {
-                Err(refused("header", line, "the same as at the top"))
+                Err(refused("header", line, "the same as the first header"))
             };
         }
         let fields = layout.fields(line)?;
@@ -288,13 +289,13 @@ impl Hfplayer {
         if record.response_ns != NOT_RECORDED || !self.has_completions {
             return Ok(Some(record));
         }
-        // A number that recurs before its completion belongs to another request.
+        // A sequence number that recurs before the completion belongs to another request.
         let before = sequence.and_then(|sequence| self.pending.insert(sequence, record));
         Ok(before)
     }
 
-    /// Returns requests that were never completed, without a response time, in order of arrival so that the output is
-    /// reproducible.
+    /// Returns the requests that never completed, without a response time. They are sorted by arrival to make the
+    /// output reproducible.
     pub(crate) fn end(&mut self, out: &mut Collector) {
         let mut left: Vec<(u64, Record)> = self.pending.drain().collect();
         left.sort_unstable_by_key(|&(sequence, record)| (record.arrival_ns, sequence));

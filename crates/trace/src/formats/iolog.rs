@@ -1,12 +1,12 @@
-//! fio's iolog, versions 2 and 3.
+//! fio iologs, versions 2 and 3.
 //!
-//! The first line is `fio version N iolog`. Then `FILE add|open|close|unlink`, and `FILE ACTION OFFSET LENGTH` in
-//! bytes, where the action is `read`, `write`, `trim`, `sync` or `datasync`; the offset of a sync means nothing.
-//! Version 3 has a time in microseconds since the start before each line. Version 2 has lines `FILE wait T 0`: the
-//! following requests are issued T *milliseconds* after the start, contrary to fio's manual.
+//! The first line is `fio version N iolog`. It is followed by lines `FILE add|open|close|unlink` and `FILE ACTION
+//! OFFSET LENGTH`. Offset and length are in bytes; the action is `read`, `write`, `trim`, `sync` or `datasync`; the
+//! offset of a sync has no meaning. Version 3 has a time in µs since the start before each line. Version 2 has lines
+//! `FILE wait T 0`: the following requests are issued T *milliseconds* after the start, contrary to fio's manual.
 //!
-//! fio appends to an existing log, so a second header and times from 0 may occur in the middle. That is refused with
-//! its line; if bad lines are skipped, the second log continues where the first ended.
+//! fio appends to an existing log, so a second header and times from 0 may occur in the middle. The second header is an
+//! error. If bad lines are skipped, the second log continues where the first ended.
 
 use rustc_hash::FxHashMap;
 
@@ -19,14 +19,14 @@ use crate::time::TIME_NS_END;
 
 const NS_PER_US: u64 = 1_000;
 const NS_PER_MS: u64 = 1_000_000;
-/// fio's own limit.
+/// Maximum length of a file name in fio, in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 256;
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
     head.lines().next().is_some_and(|line| version(line).is_some())
 }
 
-/// Parses the header, if `line` is one.
+/// Returns the version in a header line; `None` if `line` is not a header.
 fn version(line: &[u8]) -> Option<&[u8]> {
     match words::<4>(line) {
         ([b"fio", b"version", version, b"iolog"], 4) => Some(version),
@@ -60,9 +60,9 @@ struct File {
 pub(crate) struct Iolog {
     version: Option<Version>,
     files: FxHashMap<Vec<u8>, File>,
-    /// Base of the log's times: the end of the log to which it was appended.
+    /// Origin of the log's times in ns: 0, or the end of the log to which this log was appended.
     start_ns: u64,
-    /// Arrival of the latest request, or the end of the latest wait.
+    /// Arrival of the latest request, or the end of the latest wait, in ns.
     now_ns: u64,
 }
 
@@ -86,8 +86,8 @@ impl Iolog {
                 self.request(self.now_ns, file, action, [offset, length]).map(Some)
             }
             (Some(Version::V3), [us, file, action, ..]) if count == 3 => {
-                // fio logs these before it begins, some without their own time: it need not be in order.
-                whole(us).ok_or_else(|| refused("time", us, "whole"))?;
+                // fio logs these lines before it starts, some without a valid time, so they need not be in order.
+                whole(us).ok_or_else(|| refused("time", us, "a whole number"))?;
                 self.file_action(file, action, out)
             }
             (Some(Version::V3), [us, file, action, offset, length]) if count == 5 => {
@@ -113,13 +113,13 @@ impl Iolog {
         *self = Iolog { version: Some(version), start_ns: self.now_ns, now_ns: self.now_ns, ..Iolog::default() };
         out.meta.resolution_ns = out.meta.resolution_ns.max(resolution_ns);
         if version == Version::V2 {
-            out.meta.note("iolog version 2 has only waits, no times: requests between two waits arrive together");
+            out.meta.note("iolog version 2 records waits but no times, so requests between two waits arrive together");
         }
         if is_first {
             return Ok(());
         }
         out.meta.note("two logs were concatenated; times of the second continue those of the first");
-        Err(("", "a second header: two logs were concatenated, and times start again".to_owned()))
+        Err(("", "the file has a second header: two logs were concatenated, and times start again".to_owned()))
     }
 
     fn file_action(&mut self, name: &[u8], action: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
@@ -136,7 +136,13 @@ impl Iolog {
             (b"close", Some(file)) => file.is_open = false,
             (b"unlink", Some(_)) => drop(self.files.remove(name)),
             (b"open" | b"close" | b"unlink", None) => return Err(refused("file", name, "added before it is used")),
-            _ => return Err(refused("action", action, "add, open, close or unlink if no offset follows")),
+            _ => {
+                return Err(refused(
+                    "action",
+                    action,
+                    "add, open, close or unlink, or an action with offset and length",
+                ));
+            }
         }
         Ok(None)
     }
@@ -197,7 +203,7 @@ mod tests {
         Ok((records, reader.meta().clone()))
     }
 
-    /// Arrival in us, operation, offset, length, device.
+    /// Returns arrival in µs, operation, offset, length and device of each record.
     fn short(records: &[Record]) -> Vec<(u64, Operation, u64, u32, u32)> {
         let one = |r: &Record| (r.arrival_ns / 1_000, r.operation, r.offset_bytes, r.length_bytes, r.device);
         records.iter().map(one).collect()
@@ -226,7 +232,7 @@ mod tests {
         let expected = [
             (12, Read, 8_192, 4_096, 0),
             (12, Write, 0, 131_072, 1),
-            // Its offset means nothing.
+            // The offset of a sync has no meaning.
             (1_040, Flush, 0, 0, 1),
             (2_077, Trim, 1 << 30, 4_294_963_200, 0),
             (2_100, Flush, 0, 0, 0),
@@ -298,7 +304,7 @@ mod tests {
         let error = |text| read(&[text], false).unwrap_err().to_string();
         assert_eq!(error("fio version 4 iolog\n"), "log:1: version: must be 2 or 3, not `4`");
         assert!(error("0, 4096, 4096\n").contains("version 1 has none"));
-        // By content it is still an iolog, so the reported reason is the one above.
+        // By content the file is still an iolog, so the error above is reported.
         assert!(fits(Head { bytes: b"fio version 4 iolog\n", is_whole: true }));
         assert!(!fits(Head { bytes: b"fio version 4\n", is_whole: true }));
     }

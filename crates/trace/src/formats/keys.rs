@@ -1,18 +1,18 @@
-//! Addresses of objects identified by a key: a hash of the key, so every file and every machine yields the same, no
-//! table of keys is needed, and lines can be parsed in parallel.
+//! Addresses of objects identified by a key. The address is a hash of the key, so every file and every machine gives
+//! the same address, no table of keys is needed, and lines can be parsed in parallel.
 //!
-//! An object begins at one of 2^50 places, 4,096 bytes apart: among a million objects, two share a place with a
-//! probability of 1 in 2,252, among a hundred million, about four pairs do. Adjacent objects are unrelated.
+//! An object begins at one of 2^50 addresses, 4,096 bytes apart. The probability that two of a million objects share an
+//! address is 1 in 2,252; among 100 million objects, about four pairs do. Adjacent objects are unrelated.
 
 use super::units::{Stated, proven_unit};
 use crate::error::{Problem, refused};
 use crate::meta::{AddressSpace, Meta};
 
-/// Bytes between places.
+/// Distance between object addresses, in bytes.
 const PLACE_BYTES: u64 = 4_096;
 const PLACES: u64 = 1 << 50;
 
-/// Address of the object with that key.
+/// Returns the address of the object with this key.
 #[inline]
 pub(crate) fn address(key: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -26,24 +26,24 @@ pub(crate) fn address(key: &[u8]) -> u64 {
     let hash = words.iter().fold(key.len() as u64, |hash, word| step(hash, u64::from_le_bytes(*word)));
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    // The finalizer of MurmurHash3: every input bit changes half of the output bits.
+    // Finalizer of MurmurHash3: changing one input bit changes each output bit with probability 1/2.
     let mut hash = step(hash, u64::from_le_bytes(last));
     hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     ((hash ^ hash >> 33) % PLACES) * PLACE_BYTES
 }
 
-/// Interpretation of the numbers by which a cache trace identifies data.
+/// How the numbers that identify data in a cache trace are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Consecutive blocks of `bytes`.
     Blocks { bytes: u32 },
-    /// Objects of any length: each has the address of a key, so that none overlaps another.
+    /// Objects of any length: each gets the address of a key, so that objects do not overlap.
     Objects,
 }
 
 impl Numbers {
-    /// Blocks of a given size, or one that `requests` prove; else objects.
+    /// Returns blocks of the given size, or of the size that `requests` prove; otherwise objects.
     pub(crate) fn of(said_bytes: Option<u32>, requests: &[Stated], meta: &mut Meta) -> Numbers {
         if let Some(bytes) = said_bytes {
             return Numbers::Blocks { bytes };
@@ -51,7 +51,7 @@ impl Numbers {
         match proven_unit(requests) {
             Some(bytes) => {
                 meta.note(format!(
-                    "object numbers are addresses in units of {bytes} bytes, as sequential requests show"
+                    "object numbers are addresses in units of {bytes} bytes, as shown by sequential requests"
                 ));
                 Numbers::Blocks { bytes }
             }
@@ -63,7 +63,7 @@ impl Numbers {
         }
     }
 
-    /// The unit of addresses.
+    /// Returns the unit of addresses in bytes.
     pub(crate) fn block_bytes(self) -> Option<u32> {
         match self {
             Numbers::Blocks { bytes } => Some(bytes),
@@ -71,10 +71,10 @@ impl Numbers {
         }
     }
 
-    /// Address of a number. A block at or above 2^62 is an object.
+    /// Returns the address of a number. A block at or above 2^62 is treated as an object.
     ///
     /// # Errors
-    /// For the number with all bits set, which is no object and frequent in broken files.
+    /// Returns an error for the number with all bits set, which is not a valid object and is frequent in damaged files.
     #[inline]
     pub(crate) fn address(self, number: u64) -> Result<u64, Problem> {
         if number == u64::MAX {
@@ -89,7 +89,7 @@ impl Numbers {
     }
 }
 
-/// Refuses invalid keys, so that not every text is accepted as a list of keys.
+/// Returns an error for an invalid key, so that not every text is accepted as a list of keys.
 #[inline]
 pub(crate) fn check(key: &[u8]) -> Result<(), Problem> {
     let is_good = |&byte: &u8| byte > b' ' && byte != 0x7f && !matches!(byte, b',' | b';' | b'"' | b'{' | b'}');
@@ -111,12 +111,12 @@ mod tests {
         let places: FxHashSet<u64> = (0..200_000).map(|number| address(key(number).as_bytes())).collect();
         assert_eq!(places.len(), 200_000);
         assert!(places.iter().all(|place| place % PLACE_BYTES == 0 && *place < 1 << 62));
-        // Evenly distributed: of 200,000 in 16 parts, each has 12,500 +- 5 standard deviations.
+        // Addresses are evenly distributed: each of 16 parts has 12,500 of 200,000 keys, +- 5 standard deviations.
         for part in 0..16 {
             let count = places.iter().filter(|place| *place >> 58 == part).count();
             assert!(count.abs_diff(12_500) < 550, "{part}: {count}");
         }
-        // Also for keys that differ in one byte, or only in length.
+        // Keys that differ in one byte or only in length also have different addresses.
         let zeros = [0; 40];
         let lengths: FxHashSet<u64> = (0..=40).map(|length| address(&zeros[..length])).collect();
         assert_eq!(lengths.len(), 41);
@@ -132,6 +132,6 @@ mod tests {
         assert!(blocks.address(u64::MAX).is_err() && Numbers::Objects.address(u64::MAX).is_err());
     }
 
-    /// Stored traces contain it.
+    /// Stored traces contain this address.
     const ADDRESS: u64 = 4_463_914_399_973_576_704;
 }

@@ -1,10 +1,10 @@
-//! libCacheSim's lcs: accesses to objects behind a header, little-endian and packed, in versions 1 to 8.
+//! libCacheSim's lcs format, versions 1 to 8: accesses to objects after a header, little-endian and packed.
 //!
-//! The header is 8,192 bytes (its source says 1,024, and counts words of eight; a short-lived form had as many bytes), with one
-//! magic at its start, another at its end, the version behind the first, and statistics between. A record of version 1 is one of
-//! oracleGeneral: time u32 in seconds, object u64, size u32, next access i64. Version 2 has an operation u8 and a tenant of
-//! three bytes before the last field, version 3 a size of eight bytes and a time to live u32 too, and versions 4 to 8 have 1, 2,
-//! 4, 8 and 16 numbers of four bytes behind them.
+//! The header is 8,192 bytes (the source says 1,024, but counts 8-byte words; a short-lived variant had 1,024 bytes). A
+//! magic number is at its start and another at its end; the version follows the first, and statistics are in between. A
+//! version 1 record is like one of oracleGeneral: time u32 in seconds, object u64, size u32, next access i64. Version 2
+//! adds an operation u8 and a 3-byte tenant before the last field. Version 3 has a size of 8 bytes and also a time to
+//! live u32. Versions 4 to 8 append 1, 2, 4, 8 and 16 numbers of 4 bytes.
 
 use std::io::Read;
 
@@ -19,16 +19,16 @@ use crate::record::{Operation, Record};
 
 const MAGIC: u64 = 0x1234_5678_9abc_def0;
 const HEADER_BYTES: [usize; 2] = [8_192, 1_024];
-/// Bytes of a record, from version 1 on.
+/// Record size in bytes, by version from 1 on.
 const RECORD_BYTES: [usize; 8] = [24, 28, 36, 40, 44, 52, 68, 100];
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Whether the header is there, in any version.
+/// Returns whether the file has the header, in any version.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     header_bytes(head.bytes).is_some()
 }
 
-/// Length of the header: it ends with the same magic as it begins.
+/// Returns the length of the header, which ends with a magic number.
 fn header_bytes(bytes: &[u8]) -> Option<usize> {
     let is_magic = |at: usize| bytes.len() >= at + 8 && little_endian::<8>(bytes, at) == MAGIC;
     HEADER_BYTES.into_iter().find(|&length| is_magic(0) && is_magic(length - 8))
@@ -38,7 +38,7 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
 #[derive(Debug)]
 pub(crate) struct Lcs {
     version: u64,
-    /// Unit of object numbers in bytes, if given.
+    /// Unit of object numbers in bytes, if given by the user.
     said_bytes: Option<u32>,
     numbers: Numbers,
     device: u32,
@@ -55,7 +55,7 @@ impl Lcs {
     pub(crate) fn begin(&mut self, input: &mut Input, out: &mut Collector) -> Result<(), TraceError> {
         let refused = |why: String| TraceError::of_file(&input.name, why);
         let length = header_bytes(input.head().bytes)
-            .ok_or_else(|| refused("it does not begin with an lcs header".to_owned()))?;
+            .ok_or_else(|| refused("the file does not begin with an lcs header".to_owned()))?;
         self.version = little_endian::<8>(input.head().bytes, 8);
         if !(1..=RECORD_BYTES.len() as u64).contains(&self.version) {
             return Err(refused(format!("lcs version {} is unknown; allowed: 1 to 8", self.version)));

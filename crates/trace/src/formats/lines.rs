@@ -1,7 +1,7 @@
-//! [`Lines`]: formats with one request per line. Chunks are cut at line ends, parsed in parallel, and returned in
-//! order.
+//! [`Lines`]: formats with one request per line. The text is divided into chunks at line ends, which are parsed in
+//! parallel and returned in order.
 //!
-//! The output depends only on the lines, never on the number of cores or on where chunks end.
+//! The output depends only on the lines, not on the number of cores or the chunk boundaries.
 
 mod format;
 mod part;
@@ -23,31 +23,31 @@ use crate::time::TIME_NS_END;
 use format::LineFormat;
 pub(crate) use part::Part;
 
-/// Lines of several inputs, one after another.
+/// Reads the lines of several inputs, one after another.
 pub(crate) struct Lines {
     cutter: Cutter,
-    /// Error in cutting, reported after the lines before it are parsed.
+    /// Error while cutting chunks, reported after the lines before it are parsed.
     failure: Option<TraceError>,
-    /// Format of each input, with its header's information.
+    /// Format of each input, with the information in its header.
     formats: Vec<LineFormat>,
     names: Vec<String>,
     order: Order,
     skip_bad: bool,
-    /// Cut, and not yet parsed.
+    /// Chunks that are cut but not yet parsed.
     cut: Vec<Chunk>,
-    /// Parsed, and not yet returned.
+    /// Chunks that are parsed but not yet returned.
     parsed: VecDeque<Chunk>,
-    /// Returned: their memory is reused.
+    /// Returned chunks, whose memory is reused.
     spare: Vec<Chunk>,
-    /// The current input, and the number of its returned lines.
+    /// Index of the current input, and the number of its lines returned so far.
     at: (usize, u64),
-    /// Arrival of the last returned request.
+    /// Arrival of the last returned request, in ns.
     last_ns: Option<u64>,
     /// Number of the next request without a time.
     numbered: u64,
 }
 
-/// Some whole lines of an input, and their requests.
+/// Whole lines of an input, and their requests.
 #[derive(Default)]
 struct Chunk {
     text: Text,
@@ -55,10 +55,10 @@ struct Chunk {
 }
 
 impl Lines {
-    /// Opens `inputs` of that format, and stores metadata known from the start in `out`.
+    /// Opens `inputs` in this format, and stores metadata known from the start in `out`.
     ///
     /// # Errors
-    /// When headers cannot be accepted, or options do not apply to the format.
+    /// Returns an error if a header is invalid or an option does not apply to the format.
     pub(crate) fn open(
         format: Format,
         inputs: Vec<Input>,
@@ -86,10 +86,10 @@ impl Lines {
         })
     }
 
-    /// Returns the requests of a chunk; false at the end.
+    /// Returns the requests of a chunk in `out`; returns false at the end.
     ///
     /// # Errors
-    /// The first line that cannot be accepted, unless such lines are skipped; inputs that cannot be read.
+    /// Returns an error for the first invalid line, unless bad lines are skipped, or if an input cannot be read.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         if self.parsed.is_empty() {
             self.parse_on();
@@ -105,7 +105,7 @@ impl Lines {
         if self.order == Order::Arrival {
             let first_ns = chunk.part.records.first().map(|record| record.arrival_ns);
             if first_ns.is_some_and(|first_ns| Some(first_ns) < self.last_ns) {
-                // The chunk was parsed without its predecessor.
+                // The chunk was parsed without knowing the last arrival of its predecessor.
                 chunk.parse(&self.formats, self.order, self.skip_bad, self.last_ns);
             }
             self.last_ns = chunk.part.records.last().map(|record| record.arrival_ns).or(self.last_ns);
@@ -123,7 +123,7 @@ impl Lines {
         Ok(true)
     }
 
-    /// Parses the cut chunks, and cuts the next ones meanwhile.
+    /// Parses the chunks that are cut, and cuts the next ones in parallel.
     fn parse_on(&mut self) {
         let wanted = 2 * rayon::current_num_threads();
         if self.cut.is_empty() {
@@ -140,7 +140,7 @@ impl Lines {
         self.parsed.extend(chunks);
     }
 
-    /// Cuts at most `wanted` chunks; fewer at the end, none after it.
+    /// Cuts at most `wanted` chunks; fewer near the end.
     fn cut_on(&mut self, wanted: usize) {
         while self.cut.len() < wanted && self.failure.is_none() {
             let mut chunk = self.spare.pop().unwrap_or_default();
@@ -157,7 +157,7 @@ impl Lines {
 }
 
 impl Chunk {
-    /// Parses the lines; for a format in order of arrival none may be before `last_ns`.
+    /// Parses the lines. In a format in order of arrival, no request may arrive before `last_ns`.
     fn parse(&mut self, formats: &[LineFormat], order: Order, skip_bad: bool, mut last_ns: Option<u64>) {
         let part = &mut self.part;
         part.clear();
@@ -189,7 +189,7 @@ impl Chunk {
     }
 }
 
-/// Checks that apply to the requests of all formats.
+/// Checks a request for errors that apply to all formats.
 #[inline]
 fn check(record: &Record, order: Order, last_ns: Option<u64>) -> Result<(), Problem> {
     if record.offset_bytes >= BYTES_END - u64::from(record.length_bytes) {

@@ -1,12 +1,13 @@
-//! Requests to language models: one JSON object per line, with `timestamp` and `hash_ids`, the blocks of tokens of the
-//! input. Each block is a request to a cache of them.
+//! Requests to language models: one JSON object per line, with a `timestamp` and `hash_ids`, the token blocks of the
+//! input. Each block becomes one request to a cache of blocks.
 //!
-//! Mooncake, Dynamo and AIPerf write `timestamp` in ms, and blocks of any number of tokens (Mooncake 512). Qwen-Bailian
-//! names the conversation (`chat_id`), writes seconds, and has blocks of 16. The number of tokens per block follows
-//! from the length of the input: `hash_ids` has one entry per block, of which the last may be partial.
+//! Mooncake, Dynamo and AIPerf write `timestamp` in ms and have blocks of any number of tokens (Mooncake: 512).
+//! Qwen-Bailian names the conversation (`chat_id`), writes seconds, and has blocks of 16 tokens. The number of tokens
+//! per block is computed from the length of the input: `hash_ids` has one entry per block, and the last block may be
+//! partial.
 //!
-//! Ids are numbers from 0 on, or texts, which are keys. The bytes of a block depend on the model: one byte per token
-//! unless given.
+//! Ids are numbers from 0 up, or texts, which are treated as keys. The bytes of a block depend on the model; by default
+//! one byte per token.
 
 use std::ops::RangeInclusive;
 
@@ -22,10 +23,10 @@ use crate::meta::{AddressSpace, Clock};
 use crate::record::{Operation, Record};
 use crate::time::{TIME_NS_END, TimeUnit};
 
-/// Tokens per block of Qwen-Bailian's traces.
+/// Tokens per block in Qwen-Bailian traces.
 const BAILIAN_TOKENS: u64 = 16;
 
-/// The fields of a request that describe its time and its blocks.
+/// Fields of a request that describe its time and its blocks.
 #[derive(Deserialize)]
 struct Row {
     #[serde(alias = "created_time")]
@@ -33,9 +34,9 @@ struct Row {
     hash_ids: Vec<Id>,
     #[serde(alias = "input_tokens")]
     input_length: Option<u64>,
-    /// The conversation, in Qwen-Bailian's traces.
+    /// Conversation ID, in Qwen-Bailian traces.
     chat_id: Option<IgnoredAny>,
-    /// The model, in traces that state no unit.
+    /// Model name, in traces that do not state the unit of times.
     model: Option<IgnoredAny>,
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     })
 }
 
-/// Range of tokens per block for which each row has the right number of blocks; empty if rows disagree.
+/// Returns the range of tokens per block that gives each row the right number of blocks; empty if rows disagree.
 fn block_tokens(rows: &[Row]) -> RangeInclusive<u64> {
     let (mut least, mut most) = (1, u64::MAX);
     for row in rows {
@@ -66,7 +67,7 @@ fn block_tokens(rows: &[Row]) -> RangeInclusive<u64> {
     least..=most
 }
 
-/// Tokens per block, if only one number is possible. Engines use powers of two.
+/// Returns the number of tokens per block, if only one is possible. Engines use powers of two.
 fn proven_tokens(possible: &RangeInclusive<u64>, is_bailian: bool) -> Option<u64> {
     if possible.start() == possible.end() {
         return Some(*possible.start());
@@ -100,7 +101,7 @@ impl Mooncake {
             Some(unit) => unit,
             None if is_bailian => TimeUnit::Seconds,
             None if is_open => {
-                let why = "rows have a `model`, and such traces do not state the unit of `timestamp`; add --unit ms or --unit s";
+                let why = "rows have a `model`, and traces with a model do not state the unit of `timestamp`; add --unit ms or --unit s";
                 return Err(refused(why.to_owned()));
             }
             None => TimeUnit::Milliseconds,
@@ -112,19 +113,20 @@ impl Mooncake {
             (Some(bytes), _) => bytes,
             (None, Some(tokens)) => {
                 out.meta.note(format!(
-                    "blocks are treated as {tokens} bytes, one byte per token; set --sector to the bytes that the model needs"
+                    "blocks are treated as {tokens} bytes, one byte per token; set --sector to the bytes per block of the model"
                 ));
-                u32::try_from(tokens).map_err(|_| {
-                    refused(format!("blocks of {tokens} tokens; add --sector with the bytes of a block"))
-                })?
+                u32::try_from(tokens)
+                    .map_err(|_| refused(format!("blocks of {tokens} tokens; add --sector with the bytes per block")))?
             }
             (None, None) => {
                 let found = match (possible.start(), possible.end()) {
-                    (_, &u64::MAX) => "no row determines the number of tokens of a block".to_owned(),
-                    (least, most) if least > most => "`input_length` and `hash_ids` agree on no block size".to_owned(),
+                    (_, &u64::MAX) => "no row determines the number of tokens per block".to_owned(),
+                    (least, most) if least > most => {
+                        "`input_length` and `hash_ids` match no single block size".to_owned()
+                    }
                     (least, most) => format!("blocks have {least} to {most} tokens by `input_length` and `hash_ids`"),
                 };
-                return Err(refused(format!("{found}; add --sector with the bytes of a block")));
+                return Err(refused(format!("{found}; add --sector with the bytes per block")));
             }
         };
         out.meta.clock = Clock::Recording;

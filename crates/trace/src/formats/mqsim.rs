@@ -1,7 +1,7 @@
-//! MQSim: `time device lba sectors type`, five whole numbers separated by blanks.
+//! MQSim traces: `time device lba sectors type`, five whole numbers separated by spaces.
 //!
-//! Times are nanoseconds unless the trace's simulation uses us or ps. Sectors are of 512 bytes. The type is 1 for a
-//! read and 0 for a write.
+//! Times are in ns unless the simulation that belongs to the trace uses µs or ps. Sectors have 512 bytes. The type is 1
+//! for a read and 0 for a write.
 
 use rustc_hash::FxHashSet;
 
@@ -15,12 +15,12 @@ use crate::record::{Operation, Record};
 use crate::text::{length_bytes, offset_bytes, whole, words};
 use crate::time::{NS_PER_S, TimeUnit};
 
-/// Upper limit of a device's rate: a PCIe 5 SSD of 2025 does 3.3 million reads per second.
+/// Maximum request rate of a device, in IOPS. A PCIe 5 SSD of 2025 serves 3.3 million reads per second.
 const REQUESTS_PER_S_MAX: u64 = 4_000_000;
-/// Number of requests whose rate is conclusive.
+/// Minimum number of requests for a conclusive rate.
 const REQUESTS_MIN: u64 = 20;
 
-/// Whether lines have five whole numbers; a point in the first would be DiskSim's.
+/// Returns whether lines have five whole numbers. A decimal point in the first would indicate DiskSim.
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, is_like) && !first_lines(head).any(|line| words::<1>(line).0[0].contains(&b'.'))
 }
@@ -30,16 +30,16 @@ fn is_like(line: &[u8]) -> bool {
     count == 5 && word.iter().all(|text| whole(text).is_some()) && matches!(word[4], b"0" | b"1")
 }
 
-/// Device, address and length of a line, the latter two in the same unit.
+/// Returns the device, address and length of a line; address and length are in the same unit.
 pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
     let (word, _) = words::<5>(line);
     is_like(line).then(|| Some((whole(word[1])?, whole(word[2])?, whole(word[3])?)))?
 }
 
-/// The unit of times: the given one, or ns.
+/// Returns the unit of times: the given unit, or ns.
 ///
 /// # Errors
-/// When no unit is given and requests would arrive faster than a device can serve them.
+/// Returns an error if no unit is given and, in ns, requests would arrive faster than a device can serve them.
 pub(crate) fn unit(input: &Input, unit_option: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
     if let Some(unit) = unit_option {
         return Ok(unit);
@@ -75,7 +75,7 @@ pub(crate) fn describe(unit: TimeUnit, out: &mut Collector) {
 pub(crate) fn parse(line: &[u8], unit: TimeUnit, sector_bytes: u32, part: &mut Part) -> Result<Record, Problem> {
     let (word, count) = words::<5>(line);
     if count != 5 {
-        return Err(("", format!("{count} columns; expected the five of `time device lba sectors type`")));
+        return Err(("", format!("{count} columns; expected `time device lba sectors type`")));
     }
     let [time, device, lba, sectors, kind] = word;
     let arrival_ns = whole(time).and_then(|_| unit.ns(time));

@@ -1,8 +1,8 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The data set has no header; copies of
-//! it may.
+//! MSR Cambridge traces: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`. The published files have no
+//! header, but copies may have one.
 //!
-//! Times are Windows file times, 100 ns since 1601-01-01 UTC, and so are response times. Offsets are bytes of the
-//! logical disk. A disk is identified by host and number. A blank response time means not recorded.
+//! Times are Windows file times (100 ns since 1601-01-01 UTC), and response times are in units of 100 ns. Offsets are
+//! in bytes of the logical disk. A disk is identified by host and number. A blank response time means not recorded.
 
 use super::Part;
 use super::first_lines::{most_lines, names_columns};
@@ -16,7 +16,7 @@ use crate::time::{Calendar, NS_PER_TICK, TIME_NS_END};
 
 const COLUMNS: &str = "`timestamp,host,disk,Read|Write,offset,size,response`";
 
-/// Header columns of copies, in lower case, only letters and digits.
+/// Header columns of copies, in lower case, reduced to letters and digits.
 pub(crate) const NAMES: [&[&str]; 7] = [
     &["timestamp", "time", "ts", "timestamps"],
     &["hostname", "host", "server", "servername"],
@@ -47,7 +47,7 @@ pub(crate) fn describe(out: &mut Collector) {
 pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
     let (field, count) = fields::<7>(line, b',');
     if count != 7 {
-        return Err(("", format!("{count} columns; expected the seven of {COLUMNS}")));
+        return Err(("", format!("{count} columns; expected {COLUMNS}")));
     }
     let [ticks, host, disk, kind, offset, size, response] = field;
     let calendar = Calendar::FileTime;

@@ -1,8 +1,8 @@
-//! Numbers in binary records.
+//! Reads numbers in binary records.
 
 use crate::text::BYTES_END;
 
-/// The little-endian number of `N` bytes, at most 8, at `at`.
+/// Returns the little-endian number of `N` bytes, at most 8, at `at`.
 #[inline]
 pub(crate) fn little_endian<const N: usize>(record: &[u8], at: usize) -> u64 {
     let mut bytes = [0; 8];
@@ -10,7 +10,7 @@ pub(crate) fn little_endian<const N: usize>(record: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The big-endian number of 4 bytes at `at`.
+/// Returns the big-endian 4-byte number at `at`.
 #[inline]
 pub(crate) fn big_endian(record: &[u8], at: usize) -> u32 {
     let mut bytes = [0; 4];
@@ -18,7 +18,7 @@ pub(crate) fn big_endian(record: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
-/// Offset in bytes of a request that begins at `block`, if it ends below 2^63.
+/// Returns the offset in bytes of a request that begins at `block`; `None` if the request does not end below 2^63.
 pub(crate) fn offset_bytes(block: u64, block_bytes: u32, length_bytes: u32) -> Option<u64> {
     let offset = block.checked_mul(u64::from(block_bytes))?;
     (offset.checked_add(u64::from(length_bytes))? < BYTES_END).then_some(offset)

@@ -1,11 +1,11 @@
-//! libCacheSim's oracleGeneral: accesses to objects, each with the number of the object's next access. Little-endian,
-//! packed, no header.
+//! libCacheSim's oracleGeneral format: accesses to objects, each with the number of the next access to the same object.
+//! Little-endian, packed, without a header.
 //!
-//! 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant with operations,
-//! oracleGeneralOpNS, has 27: an operation u8 and a name space u16 before the last field. Accesses are numbered from 1;
-//! -1 or the largest i64 means no further access. For traces of block devices the object is the number of the first
-//! 512-byte block, and its size is that of the first access to it; for others it is an arbitrary number, or a hash. The
-//! file does not say which: numbers are addresses if requests that follow each other prove it.
+//! A record has 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant oracleGeneralOpNS has
+//! 27 bytes, with an operation u8 and a namespace u16 before the last field. Accesses are numbered from 1; -1 or the
+//! largest i64 means that there is no further access. In traces of block devices, the object is the number of its first
+//! 512-byte block, and the size is that of the first access to the object. In other traces, the object is an arbitrary
+//! number or a hash. The file does not record which: numbers are treated as addresses if sequential requests prove it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,17 +18,17 @@ use crate::input::{Head, Input};
 use crate::record::{Operation, Record};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Number of records that must fit for detection.
+/// Minimum number of valid records for detection.
 const RECORDS_MIN: usize = 2;
-/// Number of records that must fit if all links lead out of the examined part.
+/// Minimum number of valid records for detection if all links point outside the examined part.
 const UNCONFIRMED_MIN: usize = 64;
-/// Upper limit of the number of accesses: such a file would have 26 terabytes.
+/// Maximum number of accesses: a larger file would have more than 26 TB.
 const ACCESSES_MAX: u64 = 1 << 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Plain,
-    /// With operations and name spaces.
+    /// Layout with operations and namespaces.
     OpNs,
 }
 
@@ -46,7 +46,7 @@ impl Layout {
         little_endian::<8>(record, 4)
     }
 
-    /// Number of the object's next access, from 1; `None` if there is none.
+    /// Returns the number of the object's next access, from 1; `None` if there is none.
     fn next_access(self, record: &[u8]) -> Option<u64> {
         let next = little_endian::<8>(record, self.record_bytes() - 8);
         (next != u64::MAX && next != i64::MAX as u64).then_some(next)
@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// Whether all links between the accesses of `head` are right, and none is missing.
+    /// Returns whether all links between the accesses in `head` are correct and complete.
     fn links(self, head: Head<'_>) -> bool {
         let records: Vec<&[u8]> = head.bytes.chunks_exact(self.record_bytes()).collect();
         let mut latest: FxHashMap<u64, usize> = FxHashMap::default();
@@ -74,7 +74,7 @@ impl Layout {
                 are_confirmed = true;
             }
             if let Some(next) = self.next_access(record) {
-                // An access follows one other access, not two.
+                // Each access is the next access of at most one other.
                 if next <= number || next >= ACCESSES_MAX || !targets.insert(next) {
                     return false;
                 }
@@ -87,7 +87,7 @@ impl Layout {
         are_confirmed || self.is_likely(&records)
     }
 
-    /// Whether `records` look like accesses although no link confirms them, since no object recurs.
+    /// Returns whether `records` look like accesses although no object recurs, so that no link confirms them.
     fn is_likely(self, records: &[&[u8]]) -> bool {
         let (seconds, size) = (|record: &&[u8]| little_endian::<4>(record, 0), |record| little_endian::<4>(record, 12));
         let is_last = records.iter().all(|record| self.next_access(record).is_none());
@@ -97,12 +97,12 @@ impl Layout {
     }
 }
 
-/// An access of a trace of one device, whose unit of addresses is to be determined.
+/// Returns an access of a trace of one device whose unit of addresses is to be determined.
 pub(super) fn stated(address: u64, length_bytes: u64) -> Stated {
     Stated { device: 0, address, length_bytes }
 }
 
-/// libCacheSim's operations.
+/// Maps libCacheSim's operations.
 pub(super) fn operation(code: u8) -> Operation {
     match code {
         // get, gets, read
@@ -115,7 +115,7 @@ pub(super) fn operation(code: u8) -> Operation {
     }
 }
 
-/// The layouts with correct links.
+/// Returns the layouts in which all links are correct.
 fn fitting(head: Head<'_>) -> Vec<Layout> {
     Layout::ALL.into_iter().filter(|layout| layout.links(head)).collect()
 }
@@ -128,7 +128,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
 #[derive(Debug)]
 pub(crate) struct OracleGeneral {
     layout: Layout,
-    /// Unit of object numbers in bytes, if given.
+    /// Unit of object numbers in bytes, if given by the user.
     said_bytes: Option<u32>,
     numbers: Numbers,
     device: u32,

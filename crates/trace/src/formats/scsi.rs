@@ -2,12 +2,12 @@
 
 use crate::record::Operation;
 
-/// Operation of a command's code (SBC-3, table 10; the 6, 10, 12 and 16-byte forms).
+/// Returns the operation of a command code (SBC-3, table 10; 6, 10, 12 and 16-byte commands).
 pub(super) fn operation(opcode: u8) -> Operation {
     match opcode {
         0x08 | 0x28 | 0xa8 | 0x88 => Operation::Read,
         0x0a | 0x2a | 0xaa | 0x8a => Operation::Write,
-        // With verification, which transfers and stores the same.
+        // Write with verification, which transfers and stores the same data.
         0x2e | 0xae | 0x8e => Operation::Write,
         WRITE_SAME_10 | WRITE_SAME_16 => Operation::Write,
         0x35 | 0x91 => Operation::Flush,
@@ -16,13 +16,13 @@ pub(super) fn operation(opcode: u8) -> Operation {
     }
 }
 
-/// Whether the command transfers one block and fills many with it, so that its recorded length is not the length
-/// written.
+/// Returns whether the command transfers one block and fills many with it, so that its recorded length is not the
+/// length written.
 pub(super) fn is_write_same(opcode: u8) -> bool {
     matches!(opcode, WRITE_SAME_10 | WRITE_SAME_16)
 }
 
-/// Name under which commands with [`is_write_same`] are counted.
+/// Name of the count of commands for which [`is_write_same`] is true.
 pub(super) const WRITE_SAME: &str = "write same";
 pub(super) const WRITE_SAME_NOTE: &str = "a WRITE SAME counts the bytes transferred, not the bytes filled";
 pub(super) const UNMAP_NOTE: &str = "an UNMAP counts the bytes of its list, not of its ranges";

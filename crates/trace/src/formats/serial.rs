@@ -1,4 +1,4 @@
-//! Text formats whose lines depend on earlier ones ([`SerialFormat`]).
+//! Text formats whose lines depend on earlier lines ([`SerialFormat`]).
 
 use super::cutter::{Cutter, Text, check_length};
 use super::{hfplayer, iolog, mooncake, validate};
@@ -20,7 +20,7 @@ impl SerialFormat {
     /// Starts a file.
     ///
     /// # Errors
-    /// When the header cannot be accepted.
+    /// Returns an error if the header is invalid.
     fn begin(&mut self, input: &Input, out: &mut Collector) -> Result<(), TraceError> {
         match self {
             SerialFormat::Hfplayer(hfplayer) => *hfplayer = Some(Box::new(hfplayer::Hfplayer::open(input, out)?)),
@@ -31,7 +31,7 @@ impl SerialFormat {
         Ok(())
     }
 
-    /// Ends a file: returns everything that waits for a later line.
+    /// Ends a file and returns all records that wait for a later line.
     fn end(&mut self, out: &mut Collector) {
         match self {
             SerialFormat::Hfplayer(hfplayer) => hfplayer.iter_mut().for_each(|hfplayer| hfplayer.end(out)),
@@ -39,7 +39,7 @@ impl SerialFormat {
         }
     }
 
-    /// Refuses a line that is too long for the format: a request to a model may have a hundred thousand blocks.
+    /// Returns an error if a line is too long for the format. A request to a language model may have 100,000 blocks.
     fn check_length(&self, line: &[u8]) -> Result<(), Problem> {
         match self {
             SerialFormat::Mooncake(_) => Ok(()),
@@ -47,12 +47,12 @@ impl SerialFormat {
         }
     }
 
-    /// Parses a line; `None` if it is no request, such as a header, or its requests were already returned.
+    /// Parses a line; `None` if it contains no request (such as a header) or its requests were already added to `out`.
     #[inline]
     fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         match self {
             SerialFormat::Hfplayer(hfplayer) => {
-                hfplayer.as_mut().expect("a file begins before its lines").parse(line, out)
+                hfplayer.as_mut().expect("`begin` is called before lines are parsed").parse(line, out)
             }
             SerialFormat::Iolog(iolog) => iolog.parse(line, out),
             SerialFormat::Mooncake(mooncake) => mooncake.parse(line, out).map(|()| None),
@@ -61,12 +61,12 @@ impl SerialFormat {
     }
 }
 
-/// Lines of several inputs, one after another.
+/// Reads the lines of several inputs, one after another.
 pub(crate) struct Serial {
     cutter: Cutter,
     text: Text,
     format: SerialFormat,
-    /// Number of parsed lines of the current input.
+    /// Number of lines parsed in the current input.
     line: u64,
 }
 

@@ -1,9 +1,9 @@
-//! SPC traces (UMass Financial and WebSearch), specification 1.0.1: `ASU,LBA,Size,Opcode,Timestamp`, then optional
-//! fields.
+//! SPC traces (UMass Financial and WebSearch), specification 1.0.1: `ASU,LBA,Size,Opcode,Timestamp`, followed by
+//! optional fields.
 //!
-//! An application storage unit is a separate address space. LBA counts blocks whose size the description of the trace
-//! states, Size counts bytes and may be 0. The timestamp is in seconds from the start, with digits on both sides of its
-//! point, and never decreases.
+//! Each application storage unit (ASU) is a separate address space. LBA counts blocks whose size is stated in the
+//! description of the trace. Size is in bytes and may be 0. The timestamp is in seconds from the start, has digits on
+//! both sides of the decimal point, and never decreases.
 
 use super::Part;
 use super::first_lines::{finest_step_ns, most_lines};
@@ -23,22 +23,22 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     })
 }
 
-/// The block size, and its source.
+/// Block size, and how it was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
     /// Given by the user.
     Said(u32),
-    /// Proved by requests that follow each other.
+    /// Proven by sequential requests.
     Proven(u32),
-    /// The unit of all published traces.
+    /// 512 bytes, as in all published traces.
     Usual,
 }
 
 impl Block {
-    /// The given size, or the one that requests prove.
+    /// Returns the size given by the user or proven by sequential requests.
     ///
     /// # Errors
-    /// For sizes that no drive has.
+    /// Returns an error for a size that no drive has.
     pub(crate) fn of(input: &Input, sector_option: Option<u32>) -> Result<Block, TraceError> {
         if let Some(bytes) = sector_option {
             return units::check_unit(input, bytes).map(Block::Said);
@@ -66,16 +66,16 @@ pub(crate) fn describe(block: Block, head: Head<'_>, out: &mut Collector) {
     match block {
         Block::Said(_) => {}
         Block::Proven(bytes) => {
-            out.meta.note(format!("addresses are blocks of {bytes} bytes, as sequential requests show"));
+            out.meta.note(format!("addresses are blocks of {bytes} bytes, as shown by sequential requests"));
         }
-        Block::Usual => out.meta.note("addresses are treated as blocks of 512 bytes"),
+        Block::Usual => out.meta.note("addresses are treated as numbers of 512-byte blocks"),
     }
 }
 
 pub(crate) fn parse(line: &[u8], block: Block, part: &mut Part) -> Result<Record, Problem> {
     let (field, count) = fields::<5>(line, b',');
     if count < 5 {
-        return Err(("", format!("{count} columns; expected at least the five of `ASU,LBA,size,R|W,timestamp`")));
+        return Err(("", format!("{count} columns; expected at least `ASU,LBA,size,R|W,timestamp`")));
     }
     let [asu, lba, size, opcode, time] = field;
     let operation = operation(opcode).ok_or_else(|| refused("opcode", opcode, "R or W"))?;

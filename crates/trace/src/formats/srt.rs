@@ -1,10 +1,10 @@
-//! HP's SRT (cello and others): a text header that describes the disks, then big-endian records of 32-bit words.
+//! HP's SRT traces (cello and others): a text header that describes the disks, then big-endian records of 32-bit words.
 //!
-//! A record begins with its own size in bytes and an id, whose upper half is the version, 1 to 4, and whose lower half
-//! is the type: 1 an I/O, 4 an I/O with doubtful times. Then time of enqueuing in seconds and microseconds since the
-//! header's `tracedate`, start and stop in microseconds after that, bytes, sector, device, driver, cylinder, flags,
-//! information, from version 4 on the queue length, and for type 4 one word of error flags. Sectors are the drive's
-//! own, of 256 bytes on some, and count from the start of the disk, not of the section.
+//! A record begins with its size in bytes and an id. The upper half of the id is the version, 1 to 4; the lower half is
+//! the type: 1 is an I/O, 4 an I/O with doubtful times. The other words are the time of enqueuing in seconds and µs
+//! since the header's `tracedate`, start and stop in µs after that, bytes, sector, device, driver, cylinder, flags and
+//! information. Version 4 adds the queue length, and type 4 adds one word of error flags. Sectors are those of the
+//! drive (some drives have 256-byte sectors) and count from the start of the disk, not of the section.
 
 mod header;
 
@@ -22,11 +22,11 @@ use crate::time::TIME_NS_END;
 const MAGIC: &[u8] = b"$$TR_";
 /// Character at the end of the header.
 const FORM_FEED: u8 = 0x0c;
-/// Upper limit of the header's length.
+/// Maximum length of the header, in bytes.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
-/// Size and id, which every record has.
+/// Length of size and id, which every record has.
 const RECORD_BYTES_MIN: u32 = 8;
-/// Longest record; the longest are texts.
+/// Maximum length of a record, in bytes; the longest records are texts.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
 const VERSION_MAX: u32 = 4;
 const SHORT_IO: u32 = 1;
@@ -34,7 +34,7 @@ const SUSPECT_IO: u32 = 4;
 const NS_PER_US: u64 = 1_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Flag bits of a record: HP-UX 8's, which files of later systems keep.
+/// Flag bits of a record, as in HP-UX 8; files of later systems use the same bits.
 mod flag {
     pub(super) const READ: u32 = 0x1;
     pub(super) const ASYNCHRONOUS: u32 = 0x100;
@@ -55,7 +55,7 @@ pub(crate) fn record_bytes(bytes: &[u8]) -> Result<Option<usize>, Problem> {
     let size = big_endian(bytes, 0);
     if !(RECORD_BYTES_MIN..=RECORD_BYTES_MAX).contains(&size) {
         let allowed = format!("must be {RECORD_BYTES_MIN} to {RECORD_BYTES_MAX} bytes, not {size}");
-        return Err(("size", format!("{allowed}; the rest of the file is unreadable")));
+        return Err(("size", format!("{allowed}; the rest of the file cannot be read")));
     }
     Ok(Some(size as usize))
 }
@@ -71,7 +71,7 @@ struct Target {
 #[derive(Debug, Default)]
 pub(crate) struct Srt {
     header: Header,
-    /// Added to the times of this file, which may begin later than the first one.
+    /// Shift added to the times of this file in ns, because it may begin later than the first file.
     start_ns: u64,
     /// Devices that have occurred in this file.
     targets: Vec<(u32, Target)>,
@@ -92,7 +92,7 @@ impl Srt {
             (Some(zero_ns), Some(start_ns)) => start_ns.checked_sub(zero_ns).ok_or_else(|| {
                 refused((
                     "tracedate",
-                    "is before that of the first file; name the files in chronological order".to_owned(),
+                    "is before that of the first file; pass the files in chronological order".to_owned(),
                 ))
             })?,
             _ => 0,
@@ -145,18 +145,18 @@ impl Srt {
         let arrival_ns = arrival_ns.ok_or_else(|| ("sec", "must be below 2^63 ns".to_owned()))?;
         let target = self.target(number, out)?;
         let offset = offset_bytes(u64::from(sector), target.sector_bytes, length)
-            .ok_or_else(|| ("sector", format!("must end below 2^63 bytes, not be {sector}")))?;
+            .ok_or_else(|| ("sector", format!("must end below 2^63 bytes, not {sector}")))?;
         let is = |bit: u32| flags & bit != 0;
         let operation = if is(flag::READ) { Operation::Read } else { Operation::Write };
         let mut request = Record::new(arrival_ns, operation, offset, length);
         (request.wait_ns, request.response_ns) = (u64::from(start_us) * NS_PER_US, u64::from(stop_us) * NS_PER_US);
         request.device = target.device;
-        // A request that is not marked otherwise is synchronous.
+        // A request without a mark is synchronous.
         if is(flag::SYNCHRONOUS) || !is(flag::ASYNCHRONOUS | flag::DELAYED_WRITE | flag::ORDERED) {
             request.flags = request.flags.with(Flags::SYNC);
         }
         if kind == SUSPECT_IO {
-            // The last word: the error flags.
+            // The last word contains the error flags.
             if word(record.len() / 4 - 1) != 0 {
                 request.flags = request.flags.with(Flags::ERROR);
             }

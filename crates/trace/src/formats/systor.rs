@@ -1,8 +1,8 @@
-//! SYSTOR '17: `Timestamp,Response,IOType,LUN,Offset,Size`, with that header.
+//! SYSTOR '17 traces, with the header `Timestamp,Response,IOType,LUN,Offset,Size`.
 //!
-//! Requests of virtual desktops, captured at the monitor port of a switch. Dates and response times are seconds with
-//! nine digits, of which the last three are always 0. A request whose response was not seen has a blank kind or
-//! response. Lines are in order of completion.
+//! Requests of virtual desktops, captured at the monitor port of a switch. Dates and response times are in seconds with
+//! nine decimals, of which the last three are always 0. If the response was not captured, the type or the response time
+//! is blank. Lines are in order of completion.
 
 use super::Part;
 use crate::collect::Collector;
@@ -23,13 +23,13 @@ pub(crate) fn describe(out: &mut Collector) {
     out.meta.clock = Clock::Unix;
     out.meta.resolution_ns = 1_000;
     out.meta.response = Some(ResponseSpan::OnTheWire);
-    out.meta.note("traces of this kind miss some seconds at each full hour, and less than 0.1 % of the packets");
+    out.meta.note("SYSTOR '17 traces lack some seconds at each full hour and less than 0.1 % of the packets");
 }
 
 pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
     let (field, count) = fields::<6>(line, b',');
     if count != 6 {
-        return Err(("", format!("{count} columns; expected the six of `Timestamp,Response,IOType,LUN,Offset,Size`")));
+        return Err(("", format!("{count} columns; expected `Timestamp,Response,IOType,LUN,Offset,Size`")));
     }
     // Concatenated files of an archive include their headers.
     if field == HEADER {

@@ -1,8 +1,8 @@
-//! Tencent's cloud block storage, 2018: `Timestamp,Offset,Size,IOType,VolumeID`. The data set has no header; copies of
-//! it may.
+//! Tencent cloud block storage traces of 2018: `Timestamp,Offset,Size,IOType,VolumeID`. The published files have no
+//! header, but copies may have one.
 //!
-//! Dates are whole seconds since 1970, shared by tens of thousands of requests, and not in order. Offset and size count
-//! sectors of 512 bytes. The type is 0 for a read and 1 for a write, unlike in most formats.
+//! Dates are whole seconds since 1970, shared by tens of thousands of requests, and out of order. Offset and size count
+//! 512-byte sectors. The type is 0 for a read and 1 for a write, unlike in most formats.
 
 use super::first_lines::{most_lines, names_columns};
 use super::{Part, WHOLE_SECONDS};
@@ -16,7 +16,7 @@ use crate::time::{Calendar, TimeUnit};
 
 const SECTOR_BYTES: u32 = 512;
 
-/// Header columns of copies, in lower case, only letters and digits.
+/// Header columns of copies, in lower case, reduced to letters and digits.
 pub(crate) const NAMES: [&[&str]; 5] = [
     &["timestamp", "time", "ts", "timestamps"],
     &["offset", "lba", "off", "sector"],
@@ -45,7 +45,7 @@ pub(crate) fn describe(out: &mut Collector) {
 pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
     let (field, count) = fields::<5>(line, b',');
     if count != 5 {
-        return Err(("", format!("{count} columns; expected the five of `timestamp,offset,size,0|1,volume`")));
+        return Err(("", format!("{count} columns; expected `timestamp,offset,size,0|1,volume`")));
     }
     let [time, offset, size, kind, volume] = field;
     let calendar = Calendar::Unix(TimeUnit::Seconds);

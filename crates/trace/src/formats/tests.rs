@@ -1,4 +1,4 @@
-//! Detection, bad input and real traces, for all formats with one request per line.
+//! Tests of detection, bad input and real traces, for all formats with one request per line.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) fn of(format: Format) -> ReadOptions {
     ReadOptions { format: Some(format), csv, ..ReadOptions::default() }
 }
 
-/// The formats with one request per line.
+/// Returns the formats with one request per line.
 fn lines() -> Vec<Format> {
     let coded = [
         Format::Msr,
@@ -43,20 +43,20 @@ fn lines() -> Vec<Format> {
     coded.into_iter().chain(tables).collect()
 }
 
-/// The table with that name.
+/// Returns the table with this name.
 fn table(name: &str) -> Format {
     Format::from_name(name).unwrap_or_else(|| panic!("there is no table {name}"))
 }
 
-/// Whether lines have one word each, so that nothing can be cut off.
+/// Returns whether each line is a single word, so that truncation cannot be detected.
 fn is_list(format: Format) -> bool {
     matches!(format.name(), "blocks" | "keys")
 }
 
-/// Declaration of the sample.
+/// Declaration for the CSV sample.
 const CSV: &str = "time=ts_us:us,offset=lba:512,length=bytes,op=op,device=volume,response=latency_ms:ms,separator=;";
 
-/// The sample of a format: the file with its name.
+/// Returns the sample of a format from the file with its name.
 fn sample(format: Format) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -149,7 +149,7 @@ fn a_file_that_changes_its_format_is_refused_at_that_line() {
     for format in lines() {
         for other in lines().into_iter().filter(|&other| other != format) {
             if matches!((format.name(), other.name()), ("disksim", "mqsim") | ("keys", "blocks" | "etw")) {
-                // Whole numbers of milliseconds are valid too, and a word is a valid key.
+                // Whole milliseconds are valid times too, and a word is a valid key.
                 continue;
             }
             let (first, second) = (sample(format), sample(other));

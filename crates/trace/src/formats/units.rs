@@ -1,8 +1,8 @@
 //! Determines the unit of addresses from the requests themselves.
 //!
-//! Requests that begin where a recent one ended are common in traces of devices, and only with the true unit of
-//! addresses: in six traces 1.3 to 60 % of the requests did, and at most 0.6 % with a wrong unit. Object numbers match
-//! by chance, and then as often from above as from below.
+//! Requests that begin where a recent request ended are common in traces of devices, but only with the correct unit of
+//! addresses. In six traces, 1.3 to 60 % of the requests did so with the correct unit, and at most 0.6 % with a wrong
+//! unit. Object numbers match only by chance, and then equally often in descending order.
 
 use std::collections::VecDeque;
 
@@ -11,38 +11,38 @@ use rustc_hash::FxHashSet;
 use crate::error::TraceError;
 use crate::input::Input;
 
-/// Note on traces whose times are whole seconds.
+/// Note for traces whose times are whole seconds.
 pub(crate) const WHOLE_SECONDS: &str = "times are whole seconds; order within a second is unknown";
-/// Units of addresses in traces: bytes, sectors, blocks.
+/// Possible units of addresses: bytes, sectors, blocks.
 const UNITS: [u64; 3] = [1, 512, 4_096];
-/// Number of recent requests that a request may follow: streams of a device are interleaved.
+/// Number of recent requests that a request may follow, since streams of a device are interleaved.
 const RECENT: usize = 64;
-/// Number of requests that must follow another; fewer may match by chance.
+/// Minimum number of requests that must follow another; fewer may match by chance.
 const FOLLOWERS_MIN: u64 = 20;
-/// Fraction of requests that must follow another: one in so many.
+/// One in this many requests must follow another.
 const REQUESTS_A_FOLLOWER: u64 = 200;
-/// Factor by which the true unit must exceed any other, and chance.
+/// Factor by which the count for the correct unit must exceed all other units and chance.
 const TIMES_OTHERS: u64 = 10;
 
 /// A request as stated in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stated {
     pub device: u64,
-    /// In the unit to be determined.
+    /// Address, in the unit to be determined.
     pub address: u64,
     pub length_bytes: u64,
 }
 
-/// Statistics of a unit.
+/// Counts for one unit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// First requests to an address that begin where a recent request ended.
+    /// Number of first requests to an address that begin where a recent request ended.
     behind: u64,
-    /// For comparison with chance, those that end where a recent one began.
+    /// Number of first requests to an address that end where a recent request began, as an estimate of chance.
     before: u64,
 }
 
-/// A recent request, with its end in each unit; `None` if its length is no whole number of units.
+/// A recent request, with its end in each unit; `None` if its length is not a multiple of the unit.
 struct RecentRequest {
     device: u64,
     address: u64,
@@ -50,8 +50,8 @@ struct RecentRequest {
 }
 
 /// Counts requests that follow each other in each unit. With a wrong unit, a run may seem to follow an earlier part of
-/// itself, so a request counts for the unit in which it follows the most recent one. Later requests to an address are
-/// ignored: parts of a run may recur in any order.
+/// itself, so a request counts only for the unit in which it follows the most recent request. Later requests to the
+/// same address are ignored, because parts of a run may recur in any order.
 fn tallies(requests: &[Stated]) -> [Tally; UNITS.len()] {
     let mut tallies = [Tally::default(); UNITS.len()];
     let mut recent: VecDeque<RecentRequest> = VecDeque::with_capacity(RECENT + 1);
@@ -78,7 +78,7 @@ fn tallies(requests: &[Stated]) -> [Tally; UNITS.len()] {
     tallies
 }
 
-/// Whether every new address is one more than the largest before: numbers assigned at first use.
+/// Returns whether every new address is one more than the maximum so far, as for numbers assigned at first use.
 fn are_numbered(requests: &[Stated]) -> bool {
     let mut seen: FxHashSet<u64> = FxHashSet::default();
     let mut greatest: Option<u64> = None;
@@ -90,7 +90,7 @@ fn are_numbered(requests: &[Stated]) -> bool {
     })
 }
 
-/// The unit of addresses in bytes, if requests prove it.
+/// Returns the unit of addresses in bytes, if the requests prove it.
 pub(crate) fn proven_unit(requests: &[Stated]) -> Option<u32> {
     if are_numbered(requests) {
         return None;
@@ -106,15 +106,15 @@ pub(crate) fn proven_unit(requests: &[Stated]) -> Option<u32> {
     is_proven.then(|| UNITS[best] as u32)
 }
 
-/// A sector, the unit of most formats.
+/// Sector size in bytes, the unit of most formats.
 pub(crate) const SECTOR_BYTES: u32 = 512;
-/// Largest unit of addresses.
+/// Maximum unit of addresses, in bytes.
 const UNIT_BYTES_MAX: u32 = 1 << 20;
 
-/// Unit of a format's addresses and lengths in bytes: the given one, or a sector.
+/// Returns the unit of a format's addresses and lengths in bytes: the given unit, or a sector.
 ///
 /// # Errors
-/// For units that no format has; for numbers that may also be bytes, if no unit is given.
+/// Returns an error for a unit that no format has, or if no unit is given and the numbers may also be bytes.
 pub(crate) fn sector_bytes(
     input: &Input,
     said: Option<u32>,
@@ -132,10 +132,10 @@ pub(crate) fn sector_bytes(
     Ok(SECTOR_BYTES)
 }
 
-/// Checks that a format can have the unit.
+/// Checks that the unit is valid for a format.
 ///
 /// # Errors
-/// For units that no format has.
+/// Returns an error for a unit that no format has.
 pub(crate) fn check_unit(input: &Input, bytes: u32) -> Result<u32, TraceError> {
     if (1..=UNIT_BYTES_MAX).contains(&bytes) {
         return Ok(bytes);
@@ -143,11 +143,11 @@ pub(crate) fn check_unit(input: &Input, bytes: u32) -> Result<u32, TraceError> {
     Err(TraceError::of_file(&input.name, format!("the sector size must be 1 to {UNIT_BYTES_MAX} bytes, not {bytes}")))
 }
 
-/// Number of requests needed to decide whether numbers may be bytes: a single one may have any offset.
+/// Minimum number of requests to decide whether numbers may be bytes: a single request may have any offset.
 const PLACES_MIN: usize = 2;
 
-/// Whether numbers may be bytes: offsets and lengths that are all multiples of a sector may be bytes or sectors; any
-/// other number is no number of bytes, since devices transfer whole sectors. Requests without a length are ignored.
+/// Returns whether numbers may be bytes. Numbers that are all multiples of 512 may count bytes or sectors. Others
+/// cannot count bytes, because devices transfer whole sectors. Requests without a length are ignored.
 pub(crate) fn may_be_bytes(numbers: impl Iterator<Item = (u64, u64)>) -> bool {
     let mut count = 0;
     let mut numbers = numbers.filter(|(_, length)| *length > 0).inspect(|_| count += 1);
@@ -164,7 +164,7 @@ mod tests {
         Stated { device: 0, address, length_bytes }
     }
 
-    /// Independent numbers from 0 on, many of them small.
+    /// Returns independent numbers from 0 up, many of them small.
     fn popular(count: u64) -> impl Iterator<Item = u64> {
         let mut state = 7u64;
         (0..count).map(move |_| {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn runs_prove_the_unit_of_addresses() {
         for unit in UNITS {
-            // Four streams in turn, each 8 KiB per request, far apart.
+            // Four interleaved streams, far apart, with 8 KiB per request.
             let requests: Vec<Stated> = (0..400)
                 .map(|number| stated((number % 4 * 7_000_000_000 + number / 4 * 8_192) / unit, 8_192))
                 .collect();
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(proven_unit(&dense), None);
         let sizes: Vec<Stated> = popular(20_000).map(|number| stated(number, 512 << (number % 5))).collect();
         assert_eq!(proven_unit(&sizes), None);
-        // Numbered by first use, consecutive, all of one size: like one run of blocks.
+        // Numbers assigned at first use, consecutive and of equal size, look like one run of blocks.
         for length in [1, 512, 4_096] {
             let numbered: Vec<Stated> = (0..5_000).map(|number| stated(number, length)).collect();
             assert_eq!(proven_unit(&numbered), None, "{length}");

@@ -1,9 +1,9 @@
-//! DiskSim's `validate` trace: requests to a real drive, one outstanding at a time, with their measured times.
+//! DiskSim `validate` traces: requests to a real drive, one at a time, with their measured times.
 //!
-//! One request per line, six columns separated by blanks: `R` or `W`; the result of the real drive's buffer (`Hit`,
-//! `Miss`, `Doub`, `Trip`; known for few drives, ignored); first block and number of 512-byte blocks; service time and
-//! think time in microseconds. Replay it closed-loop: the next request is issued `think_ns` after the completion of
-//! this one, the first at 0.
+//! A line is one request with six columns separated by spaces: `R` or `W`; the result in the drive's buffer (`Hit`,
+//! `Miss`, `Doub` or `Trip`; known for few drives, ignored); first block and number of 512-byte blocks; service time
+//! and think time in µs. Replay the trace closed-loop: the first request is issued at time 0, and each later request is
+//! issued one think time after the completion of the previous one.
 
 use crate::collect::Collector;
 use crate::error::{Problem, refused};
@@ -14,13 +14,13 @@ use crate::text::{BYTES_END, decimal, offset_bytes, whole, words};
 use crate::time::TIME_NS_END;
 
 const BLOCK_BYTES: u32 = 512;
-/// A request's length in bytes fits 32 bits.
+/// Maximum number of blocks, so that the length in bytes fits 32 bits.
 const BLOCKS_MAX: u64 = (u32::MAX / BLOCK_BYTES) as u64;
 const CLASSES: [&[u8]; 4] = [b"Hit", b"Miss", b"Doub", b"Trip"];
 const COLUMNS: &str = "`R|W class block blocks service_us think_us`";
-/// Microseconds are read as nanoseconds, with three decimal places.
+/// Microseconds are parsed with three decimals, as nanoseconds.
 const US_EXPONENT: u32 = 3;
-/// Longest time, 11 days: no request takes longer.
+/// Maximum service or think time, in ns: 11 days.
 const MEASURED_NS_MAX: u64 = 1_000_000_000_000_000;
 const MEASURED: &str = "a time from 0 to 1e12 us";
 
@@ -33,8 +33,8 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
         })
 }
 
-/// A parser of a file: each request arrives when it was issued to the recorded drive, so that the time from its
-/// completion to the next arrival is exactly the think time.
+/// A parser of a file. Each request arrives when it was issued to the recorded drive, so the time from its completion
+/// to the next arrival is exactly the think time.
 #[derive(Debug)]
 pub(crate) struct Validate {
     next_arrival_ns: u64,
@@ -46,7 +46,7 @@ impl Validate {
         out.meta.resolution_ns = 1;
         out.meta.response = Some(ResponseSpan::AtTheHost);
         out.meta.note(
-            "arrivals follow the completions of the recorded drive and are valid only for it; replay closed-loop",
+            "arrivals depend on the completions of the recorded drive; replay the trace closed-loop (--mode closed)",
         );
         Validate { next_arrival_ns: 0, device: 0 }
     }
@@ -60,7 +60,7 @@ impl Validate {
     pub(crate) fn parse(&mut self, line: &[u8]) -> Result<Record, Problem> {
         let (columns, count) = words::<6>(line);
         if count != columns.len() {
-            return Err(("", format!("{count} columns; expected the six of {COLUMNS}")));
+            return Err(("", format!("{count} columns; expected {COLUMNS}")));
         }
         let [kind, class, block, blocks, service, think] = columns;
         let operation = match kind {
@@ -81,11 +81,11 @@ impl Validate {
         let (service_ns, think_ns) = (measured("service_us", service)?, measured("think_us", think)?);
         let mut request = Record::new(self.next_arrival_ns, operation, offset_bytes, length as u32 * BLOCK_BYTES);
         if request.end_bytes() >= BYTES_END {
-            return Err(refused("block", block, "below 2^54: the end must be below 2^63 bytes"));
+            return Err(refused("block", block, "below 2^54, so that the request ends below 2^63 bytes"));
         }
         (request.response_ns, request.device) = (service_ns, self.device);
         let next_ns = self.next_arrival_ns.checked_add(service_ns + think_ns).filter(|&ns| ns < TIME_NS_END);
-        self.next_arrival_ns = next_ns.ok_or_else(|| ("", "times add up to 2^63 ns".to_owned()))?;
+        self.next_arrival_ns = next_ns.ok_or_else(|| ("", "the sum of times must be below 2^63 ns".to_owned()))?;
         Ok(request)
     }
 }
@@ -158,6 +158,6 @@ mod tests {
         let mut reader = TraceReader::from_inputs(vec![input], &ReadOptions::default()).unwrap();
         let error = reader.read_all().unwrap_err();
         // 2^63 ns are 4,611.7 times 2e15 ns.
-        assert_eq!(error.to_string(), "t:4612: times add up to 2^63 ns");
+        assert_eq!(error.to_string(), "t:4612: the sum of times must be below 2^63 ns");
     }
 }

@@ -1,9 +1,10 @@
-//! CloudPhysics vscsi: requests to a virtual machine's disk, one SCSI command per record. Little-endian, no header.
+//! CloudPhysics vscsi traces: requests to a virtual machine's disk, one SCSI command per record. Little-endian, without
+//! a header.
 //!
-//! Version 1, 32 bytes: sn u32, length u32, scatter-gather elements u32, opcode u16, version u16, block u64, time u64.
-//! Version 2, 40 bytes: opcode u16, version u16, sn u32, length u32, scatter-gather elements u32, block u64, time u64,
-//! response u64. The version is in the upper byte of its field. Lengths are bytes, blocks are of 512 bytes, times are
-//! microseconds since an unknown moment. `sn` wraps and has gaps, so it does not reveal losses.
+//! Version 1 has 32 bytes: sn u32, length u32, scatter-gather elements u32, opcode u16, version u16, block u64, time
+//! u64. Version 2 has 40 bytes: opcode u16, version u16, sn u32, length u32, scatter-gather elements u32, block u64,
+//! time u64, response u64. The version is in the upper byte of its field. Lengths are in bytes, blocks have 512 bytes,
+//! and times are in µs since an unknown time. `sn` wraps and has gaps, so it does not reveal losses.
 
 use super::numbers::{little_endian, offset_bytes};
 use super::scsi;
@@ -16,9 +17,9 @@ use crate::time::TIME_NS_END;
 
 const BLOCK_BYTES: u32 = 512;
 const NS_PER_US: u64 = 1_000;
-/// Number of records that must fit for detection.
+/// Minimum number of valid records for detection.
 const RECORDS_MIN: usize = 2;
-/// Number of records that are examined.
+/// Maximum number of records examined.
 const RECORDS_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Layout {
         }
     }
 
-    /// The upper byte of the version field.
+    /// Returns the upper byte of the version field.
     fn version(self) -> u64 {
         match self {
             Layout::V1 => 1,
@@ -66,7 +67,7 @@ fn fields(record: &[u8], layout: Layout) -> Fields {
     }
 }
 
-/// Number of the first records that fit `layout`, and number examined.
+/// Returns how many of the first records are valid in `layout`, and how many were examined.
 fn fitting(head: Head<'_>, layout: Layout) -> (usize, usize) {
     let records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
     records.fold((0, 0), |(fitting, all), record| {
@@ -80,7 +81,7 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     [Layout::V1, Layout::V2].into_iter().any(|layout| {
         let (fitting, all) = fitting(head, layout);
         let mut records = head.bytes.chunks_exact(layout.record_bytes()).take(RECORDS_MAX);
-        // Other binary files may have matching bytes in a column, but no reads and writes.
+        // Other binary files may have matching bytes in a column, but they lack reads and writes.
         fitting == all
             && all >= RECORDS_MIN
             && records.any(|record| {
@@ -111,7 +112,7 @@ impl Vscsi {
         };
         let (v1, v2) = (share(Layout::V1), share(Layout::V2));
         if v1 == 0.0 && v2 == 0.0 {
-            return Err(TraceError::of_file(&input.name, "no record has the version 1 or 2 of vscsi"));
+            return Err(TraceError::of_file(&input.name, "no record has vscsi version 1 or 2"));
         }
         self.layout = if v2 > v1 { Layout::V2 } else { Layout::V1 };
         if self.layout == Layout::V2 {
@@ -134,11 +135,11 @@ impl Vscsi {
             return Err(("version", format!("must be {} << 8, not {version:#x}", self.layout.version())));
         }
         let opcode = u8::try_from(opcode)
-            .map_err(|_| ("opcode", format!("must be one of SCSI's, at most 0xff, not {opcode:#x}")))?;
+            .map_err(|_| ("opcode", format!("must be a SCSI opcode up to 0xff, not {opcode:#x}")))?;
         let arrival_ns = time_us.checked_mul(NS_PER_US).filter(|&ns| ns < TIME_NS_END);
         let arrival_ns = arrival_ns.ok_or_else(|| ("time", format!("must be below 2^63 ns, not {time_us} us")))?;
         let offset = offset_bytes(block, BLOCK_BYTES, length_bytes)
-            .ok_or_else(|| ("block", format!("must end below 2^63 bytes, not be {block} of 512 bytes")))?;
+            .ok_or_else(|| ("block", format!("must end below 2^63 bytes, not at 512-byte block {block}")))?;
         let operation = scsi::operation(opcode);
         if scsi::is_write_same(opcode) {
             out.meta.count(scsi::WRITE_SAME, 1);

@@ -1,4 +1,4 @@
-//! Decodes binary records of any version and byte order, and the data between them ([`Stream`]).
+//! [`Stream`]: decodes binary records of any version and byte order, and the data between records.
 
 use super::events::{Event, EventKind, category, flags, operation};
 use super::pairing::Pairing;
@@ -7,21 +7,21 @@ use crate::error::{Place, TraceError};
 use crate::input::Head;
 use crate::record::Flags;
 
-/// The upper three bytes of a record's first word; the lowest is the version.
+/// Upper three bytes of a record's first word; the lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
-/// Bit of an event whose pdu begins with a cgroup id.
+/// Bit of an event whose payload begins with a cgroup id.
 const CGROUP: u64 = 0x100;
-/// Events of a notify record.
+/// Event numbers of notification records.
 const NOTE_PROCESS: u64 = 0;
 const NOTE_WALL_CLOCK: u64 = 1;
 const CGROUP_BYTES: usize = 8;
-/// Bytes used to distinguish the layout of version 7 from the hybrid: a hundred records.
+/// Number of bytes used to distinguish the version 7 layout from the hybrid: 100 records.
 const UNDECIDED_BYTES: usize = 100 * V7_BYTES;
-/// Longest pdu of the kernel's own events: a cgroup id and the 16 bytes of a remap, and additions of drivers.
+/// Maximum payload of the kernel's own events: a cgroup id, the 16 bytes of a remap, and additions of drivers.
 const HYBRID_PDU_BYTES_MAX: u64 = 64;
-/// Longest line about lost events.
+/// Maximum length of a line about lost events.
 const LOST_LINE_BYTES_MAX: usize = 64;
-/// Largest backward step of time that concurrent events can explain.
+/// Maximum backward step in time that concurrent events can explain, in ns.
 const DISORDER_NS_MAX: u64 = 1_000_000_000;
 
 const V7_BYTES: usize = 48;
@@ -32,8 +32,8 @@ const V8_BYTES: usize = 64;
 enum Layout {
     V7,
     V8,
-    /// The output of tracefs from Linux 6.19 on: the header of version 7 on the body of version 8, cut to 48 bytes, so
-    /// that error and pdu length are missing.
+    /// Output of tracefs from Linux 6.19 on: the header of version 7 with the body of version 8, cut to 48 bytes, so
+    /// that error and payload length are missing.
     Hybrid,
 }
 
@@ -43,17 +43,17 @@ pub(crate) struct Stream {
     file: String,
     /// Bytes that are not decoded yet.
     pub(crate) buffer: Vec<u8>,
-    /// Position of the first of them.
+    /// Position of the first byte in `buffer`.
     at: u64,
     is_big_endian: bool,
     version: u8,
     layout: Option<Layout>,
-    /// Position of the first byte that belongs to no record.
+    /// Position of the first byte that does not belong to a record.
     garbage_from: Option<u64>,
     last_ns: u64,
 }
 
-/// The used fields of a record.
+/// Used fields of a record.
 struct Raw {
     at_ns: u64,
     sector: u64,
@@ -65,7 +65,7 @@ struct Raw {
     pdu_bytes: usize,
 }
 
-/// Whether the head begins with a record, or with a line about lost events.
+/// Returns whether the head begins with a record or with a line about lost events.
 pub(super) fn fits(head: Head<'_>) -> bool {
     let mut bytes = head.bytes;
     while let Some(Some((_, length))) = lost_line(bytes, true) {
@@ -74,7 +74,7 @@ pub(super) fn fits(head: Head<'_>) -> bool {
     magic(bytes).is_some()
 }
 
-/// Version and byte order of the record at the start of `bytes`.
+/// Returns version and byte order of the record at the start of `bytes`.
 #[inline]
 fn magic(bytes: &[u8]) -> Option<(u8, bool)> {
     let word = *bytes.first_chunk::<4>()?;
@@ -88,8 +88,8 @@ fn magic(bytes: &[u8]) -> Option<(u8, bool)> {
     }
 }
 
-/// Number of lost events and length of the line `CPU:1 [LOST 1716 EVENTS]`. `None` if the bytes are no such line;
-/// `Some(None)` if more bytes are needed.
+/// Returns the number of lost events in, and the length of, a line such as `CPU:1 [LOST 1716 EVENTS]`. Returns `None`
+/// if the bytes are not such a line, and `Some(None)` if more bytes are needed.
 fn lost_line(bytes: &[u8], is_last: bool) -> Option<Option<(u64, usize)>> {
     const START: &[u8] = b"CPU:";
     let common = bytes.len().min(START.len());
@@ -121,11 +121,11 @@ impl Stream {
         }
     }
 
-    /// Decodes all complete records in the buffer; the rest remains there, unless this `is_last`. Names go to `pairing`
-    /// at once.
+    /// Decodes all complete records in the buffer. An incomplete record stays in the buffer, unless `is_last` is set.
+    /// Process names go to `pairing` at once.
     ///
     /// # Errors
-    /// When a version is unknown, or bytes belong to no record, unless they are to be skipped.
+    /// Returns an error if a version is unknown or bytes do not belong to a record, unless bad records are skipped.
     pub(crate) fn decode(
         &mut self,
         is_last: bool,
@@ -147,7 +147,7 @@ impl Stream {
         if self.is_big_endian == was_big_endian { Ok(()) } else { self.decode(is_last, events, pairing, out) }
     }
 
-    /// Returns the number of bytes used, up to the first record with another byte order.
+    /// Decodes up to the first record with another byte order; returns the number of bytes used.
     fn decode_all<const BIG: bool>(
         &mut self,
         buffer: &[u8],
@@ -213,8 +213,8 @@ impl Stream {
         }
     }
 
-    /// Distinguishes version 7 from the hybrid by which of them yields valid values in most of the records; `None` if
-    /// there are too few.
+    /// Decides between version 7 and the hybrid by which layout gives valid values in most records; `None` if there are
+    /// too few records.
     fn decide(&mut self, bytes: &[u8], is_last: bool) -> Option<Layout> {
         let start = &bytes[..bytes.len().min(UNDECIDED_BYTES)];
         let (mut v7, mut hybrid) = (0, 0);
@@ -241,7 +241,7 @@ impl Stream {
         self.layout
     }
 
-    /// Length of the data between records; 0 if more bytes are needed.
+    /// Returns the length of the data between records; 0 if more bytes are needed.
     fn skip(&mut self, bytes: &[u8], used: u64, is_last: bool, out: &mut Collector) -> Result<usize, TraceError> {
         if let Some(line) = lost_line(bytes, is_last) {
             let Some((lost, length)) = line else { return Ok(0) };
@@ -262,8 +262,8 @@ impl Stream {
         Ok(next.unwrap_or(unknown))
     }
 
-    /// Rejects the data before the record that begins here. The hybrid does not state the length of a pdu, so a pdu is
-    /// accepted.
+    /// Rejects the data before the record that begins here. The hybrid does not record payload lengths, so data that
+    /// can be a payload are accepted.
     #[inline]
     fn end_garbage(&mut self, used: u64, out: &mut Collector) -> Result<(), TraceError> {
         let Some(from) = self.garbage_from.take() else { return Ok(()) };
@@ -294,7 +294,7 @@ impl Stream {
         let Some(what) = EventKind::from_number(number) else { return Ok(()) };
         if raw.at_ns.saturating_add(DISORDER_NS_MAX) < self.last_ns {
             out.meta.note(format!(
-                "{}: time goes back by more than a second; name the files of several CPUs separately",
+                "{}: time goes back by more than 1 s; pass the files of several CPUs separately",
                 self.file
             ));
         }
@@ -303,7 +303,7 @@ impl Stream {
         if what == EventKind::Complete && raw.has_error {
             flags = flags.with(Flags::ERROR);
         }
-        // The kernel writes its additions in network byte order.
+        // The kernel writes additional data in network byte order.
         let second_sector = pdu.first_chunk().map_or(0, |sector| u64::from_be_bytes(*sector));
         let event = Event {
             at_ns: raw.at_ns,
@@ -326,8 +326,7 @@ impl Stream {
     }
 }
 
-/// Processes the kernel's notes: names of processes, the time of day. Unlike the rest they are in the host's byte
-/// order.
+/// Processes notifications of the kernel: process names and the time of day. Their payload is in the host's byte order.
 fn note<const BIG: bool>(raw: &Raw, number: u64, pdu: &[u8], pairing: &mut Pairing, out: &mut Collector) {
     match number {
         NOTE_PROCESS => {
@@ -364,7 +363,8 @@ fn half<const BIG: bool>(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 impl Raw {
-    /// Parses the record at the start; returns it with its length including the pdu, which may be incomplete.
+    /// Parses the record at the start of `bytes`. Returns the record and its length including the payload, which may be
+    /// incomplete.
     #[inline]
     fn read<const BIG: bool>(bytes: &[u8], layout: Layout) -> Option<(Raw, usize)> {
         let length = if layout == Layout::V8 { V8_BYTES } else { V7_BYTES };
@@ -393,14 +393,14 @@ impl Raw {
             action,
             pid,
             device,
-            // A negative error number in 16 bits: any value except 0 is an error.
+            // The error is a negative number in 16 bits; any value except 0 is an error.
             has_error: error != 0,
             pdu_bytes: usize::from(pdu_bytes),
         };
         Some((raw, length + usize::from(pdu_bytes)))
     }
 
-    /// Whether the action is valid: a known event, and a category.
+    /// Returns whether the action is valid: a known event with a category.
     fn is_plausible(&self) -> bool {
         let (number, categories) = (self.action & 0xffff & !CGROUP, self.action >> 16);
         let is_note = categories & category::NOTIFY != 0 && number <= 2;

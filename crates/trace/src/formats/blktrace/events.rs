@@ -1,36 +1,36 @@
-//! [`Event`]: the events of Linux' block layer from which requests are reconstructed, and the meaning of their bits.
+//! [`Event`]: the events of the Linux block layer from which requests are reconstructed, and the meaning of their bits.
 
 use crate::error::{Problem, refused};
 use crate::record::{Flags, Operation};
 use crate::text::BYTES_END;
 use crate::time::TIME_NS_END;
 
-/// Sector size of the block layer, for any drive.
+/// Sector size of the block layer, in bytes, for every drive.
 pub(crate) const SECTOR_BYTES: u64 = 512;
-/// The first sector beyond 2^63 bytes.
+/// First sector number at or above 2^63 bytes.
 const SECTORS_END: u64 = BYTES_END / SECTOR_BYTES;
 
 /// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
-    /// Q: the file system or a program submitted it.
+    /// Q: the file system or a program submitted the request.
     Queue,
-    /// G: the kernel allocated a request for it.
+    /// G: the kernel allocated a request structure.
     Get,
-    /// I: it was inserted into the scheduler's queue.
+    /// I: the request was inserted into the scheduler's queue.
     Insert,
-    /// X: it was split in two.
+    /// X: the request was split in two.
     Split,
-    /// R: the driver returned it.
+    /// R: the driver returned the request to the queue.
     Requeue,
-    /// D: the driver received it.
+    /// D: the driver received the request.
     Issue,
-    /// C: the device completed it, or its first part.
+    /// C: the device completed the request or its first part.
     Complete,
 }
 
 impl EventKind {
-    /// The event with that number in a binary trace; `None` for those that are not about a stage of a request.
+    /// Returns the event with this number in a binary trace; `None` for events that are not about a stage of a request.
     #[inline]
     pub(crate) fn from_number(number: u64) -> Option<EventKind> {
         match number {
@@ -45,7 +45,7 @@ impl EventKind {
         }
     }
 
-    /// The event with that letter in blkparse's text; `None` likewise.
+    /// Returns the event with this letter in blkparse text; `None` for events that are not about a stage of a request.
     pub(crate) fn from_letter(letter: &[u8]) -> Option<EventKind> {
         match letter {
             b"Q" => Some(EventKind::Queue),
@@ -68,17 +68,18 @@ pub(crate) struct Event {
     /// Start of the second part of a split.
     pub(crate) second_sector: u64,
     pub(crate) bytes: u32,
-    /// Major number << 20 | minor.
+    /// Device number: major << 20 | minor.
     pub(crate) device: u32,
     pub(crate) pid: u32,
-    /// Flags of the event, with [`Flags::ERROR`] for a failed completion.
+    /// Flags of the event, including [`Flags::ERROR`] for a failed completion.
     pub(crate) flags: Flags,
     pub(crate) operation: Operation,
     pub(crate) what: EventKind,
 }
 
 impl Event {
-    /// Normalises the event for pairing. Flushes and pass-through commands have no address: the kernel writes 0 or 2^64
+    /// Normalizes the event for pairing. Flushes and pass-through commands have no address: the kernel writes 0 or 2^64
+    /// - 1, not always consistently for one request.
     /// - 1, not always the same for one request.
     #[inline]
     pub(crate) fn checked(mut self) -> Result<Event, Problem> {
@@ -96,7 +97,7 @@ impl Event {
     }
 }
 
-/// Bits of an action above its event: categories of request and stage.
+/// Bits of an action above its event number: categories of request and stage.
 pub(crate) mod category {
     pub(crate) const READ: u64 = 1;
     pub(crate) const WRITE: u64 = 1 << 1;
@@ -108,14 +109,14 @@ pub(crate) mod category {
     pub(crate) const METADATA: u64 = 1 << 12;
     pub(crate) const DISCARD: u64 = 1 << 13;
     pub(crate) const FUA: u64 = 1 << 15;
-    /// Reset, finish, open or close of a zone, or of all (version 8). An append, bit 16, is a write.
+    /// Zone reset, finish, open or close, for one or all zones (version 8). A zone append, bit 16, is a write.
     pub(crate) const ZONE_MANAGEMENT: u64 = 0b1_1111 << 17;
-    /// Upper limit of the category bits.
+    /// Exclusive upper limit of the category bits.
     pub(crate) const END: u64 = 1 << 24;
 }
 
-/// Operation of a request with these categories and length. One that moves nothing and flushes nothing manages zones; a
-/// pass-through command only has a direction.
+/// Returns the operation of a request with these categories and length. A request without data or flush is zone
+/// management; a pass-through command only has a direction.
 #[inline]
 pub(crate) fn operation(categories: u64, bytes: u32) -> Operation {
     use category::*;
@@ -135,7 +136,7 @@ pub(crate) fn operation(categories: u64, bytes: u32) -> Operation {
     }
 }
 
-/// Flags of a request with these categories and length.
+/// Returns the flags of a request with these categories and length.
 #[inline]
 pub(crate) fn flags(categories: u64, bytes: u32) -> Flags {
     use category::*;
@@ -153,7 +154,7 @@ pub(crate) fn flags(categories: u64, bytes: u32) -> Flags {
             flags = flags.with(flag);
         }
     }
-    // A separate flush is an operation; with data to write it precedes them.
+    // Without data, a flush is an operation; with data, it precedes the write.
     if categories & FLUSH != 0 && bytes > 0 { flags.with(Flags::PRE_FLUSH) } else { flags }
 }
 

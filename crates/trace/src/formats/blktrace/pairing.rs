@@ -1,8 +1,8 @@
 //! [`Pairing`]: reconstructs requests from events.
 //!
-//! Ranges wait at their address, first as queued, then as issued; an issue takes the queued ranges that tile it
-//! (several if they were merged, a part of one if it was split), a completion takes the longest-waiting issue of the
-//! same device, sector, length and operation. Pairing only by address would confuse overlapping requests.
+//! Ranges wait at their address, first as queued, then as issued. An issue takes the queued ranges that it consists of:
+//! several if they were merged, part of a range if it was split. A completion takes the longest-waiting issue with the
+//! same device, sector, length and operation. Pairing by address alone would confuse overlapping requests.
 
 use rustc_hash::FxHashMap;
 
@@ -16,19 +16,19 @@ use crate::record::{Flags, NOT_RECORDED, Operation, Record};
 /// Stage at which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// When the file system or program queued it: Q to C.
+    /// Requests as queued by the file system or program: from Q to C.
     Queue,
-    /// When the driver received it, after merges and splits: D to C.
+    /// Requests as received by the driver, after merges and splits: from D to C.
     Issue,
 }
 
-/// Number of events without a queued request after which a trace is assumed to have none.
+/// Number of events without a queued request after which a trace is assumed to have no queue events.
 const UNDECIDED_EVENTS: usize = 1 << 14;
 
-/// A part of a request; the whole request unless it was split.
+/// Part of a request; the whole request unless it was split.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Number of its request, from the start of the trace.
+    /// Number of the request, from the start of the trace.
     request: u64,
     bytes: u32,
     operation: Operation,
@@ -40,12 +40,12 @@ struct Issue {
     bytes: u32,
     operation: Operation,
     is_pass_through: bool,
-    /// Whether it is a write with FUA: its completion makes it durable.
+    /// Whether this is a write with FUA, which is durable on completion.
     is_forced: bool,
-    /// The requests in it, in address order: none if they were queued before the trace began.
+    /// The requests in this issue, in address order; none if they were queued before the trace began.
     first: Option<Part>,
     more: Vec<Part>,
-    /// Number of the first request that arrived after it.
+    /// Number of the first request that arrived after this issue.
     next_request: u64,
 }
 
@@ -53,21 +53,22 @@ struct Issue {
 struct Device {
     number: u32,
     index: u32,
-    /// Whether issues were seen. Stacked devices have none: their requests complete from the queue.
+    /// Whether issue events were seen. Stacked devices have none: their requests complete from the queue.
     has_issues: bool,
     has_flushes: bool,
 }
 
-/// Turns events into records in order of arrival.
+/// Converts events to records in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Pairing {
     stage: Option<Stage>,
-    /// Events from before the stage was decided.
+    /// Events seen before the stage was decided.
     undecided: Vec<Event>,
     queued: Places<Part>,
     issued: Places<Issue>,
     requests: Requests,
-    /// Device and part of forced writes whose data are on a device without FUA: the following flush makes them durable.
+    /// Device and part of forced writes whose data are on a device without FUA; the following flush makes the data
+    /// durable.
     unflushed: Vec<(u32, Part)>,
     devices: Vec<Device>,
     processes: FxHashMap<u32, u32>,
@@ -75,7 +76,8 @@ pub(crate) struct Pairing {
 }
 
 impl Pairing {
-    /// Creates a pairing that counts requests at `stage`; by default where they were queued, if any was.
+    /// Creates a pairing that counts requests at `stage`; by default where requests are queued, if the trace has such
+    /// events.
     pub(crate) fn new(stage: Option<Stage>, out: &mut Collector) -> Pairing {
         out.meta.response = stage.map(Stage::response);
         Pairing {
@@ -122,17 +124,17 @@ impl Pairing {
         }
     }
 
-    /// Number of requests that have arrived so far.
+    /// Returns the number of requests that have arrived so far.
     pub(crate) fn arrived(&self) -> u64 {
         self.requests.end()
     }
 
-    /// Stops waiting for requests that arrived before `at_ns`: their completions were lost.
+    /// Stops waiting for requests that arrived before `at_ns`, because their completions were lost.
     pub(crate) fn give_up_before(&mut self, at_ns: u64) {
         self.requests.give_up_before(at_ns);
     }
 
-    /// Returns finished requests, as long as no earlier one is waiting.
+    /// Returns finished requests in `out`, up to the first that must still wait.
     pub(crate) fn hand_over(&mut self, out: &mut Collector) {
         if self.requests.hand_over(out) {
             let first = self.requests.first();
@@ -142,7 +144,7 @@ impl Pairing {
         }
     }
 
-    /// Returns the remaining requests at the end of the trace.
+    /// Returns the remaining requests in `out` at the end of the trace.
     pub(crate) fn finish(&mut self, out: &mut Collector) {
         if self.stage.is_none() {
             self.decide(Stage::Issue, out);
@@ -176,7 +178,7 @@ impl Pairing {
         }
     }
 
-    /// Index of a device in `devices`.
+    /// Returns the index of a device in `devices`.
     #[inline]
     fn device(&mut self, number: u32, out: &mut Collector) -> usize {
         if let Some(place) = self.devices.iter().position(|device| device.number == number) {
@@ -192,7 +194,7 @@ impl Pairing {
         *self.processes.entry(pid).or_insert_with(|| out.process(pid, name))
     }
 
-    /// Adds a new request; returns the part that covers all of it.
+    /// Adds a new request; returns the part that covers the whole request.
     #[inline]
     fn request(&mut self, event: &Event, device: usize, out: &mut Collector) -> Part {
         let mut record = Record::new(event.at_ns, event.operation, event.sector * SECTOR_BYTES, event.bytes);
@@ -203,7 +205,8 @@ impl Pairing {
         Part { request: self.requests.add(record), bytes: event.bytes, operation: event.operation }
     }
 
-    /// Notes that the kernel has allocated a request for queued data. Data merged into another request never get one.
+    /// Records that the kernel has allocated a request for queued data. Data merged into another request have no such
+    /// event.
     #[inline]
     fn got(&mut self, event: &Event, device: usize) {
         let index = self.devices[device].index;
@@ -215,7 +218,7 @@ impl Pairing {
         }
     }
 
-    /// Notes that a request is in the scheduler's queue, including data merged into it.
+    /// Records that a request is in the scheduler's queue, including data merged into it.
     #[inline]
     fn inserted(&mut self, event: &Event, device: usize) {
         let index = self.devices[device].index;
@@ -251,7 +254,7 @@ impl Pairing {
         }
     }
 
-    /// Leaves the rest of a part in the queue when its front is issued separately.
+    /// Leaves the rest of a part in the queue if its front is issued separately.
     fn put_back_rest(&mut self, index: u32, sector: u64, rest: Part) {
         if let Some(waiting) = self.requests.get(rest.request) {
             waiting.parts += 1;
@@ -259,7 +262,7 @@ impl Pairing {
         self.queued.push(index, sector, rest);
     }
 
-    /// Takes consecutive queued ranges from `sector` on, up to `bytes` in all.
+    /// Takes consecutive queued ranges from `sector` on, up to `bytes` in total.
     #[inline]
     fn tiles(&mut self, event: &Event, device: usize) -> (Option<Part>, Vec<Part>) {
         let index = self.devices[device].index;
@@ -301,7 +304,7 @@ impl Pairing {
         };
         if stage == Stage::Queue {
             if first.is_none() && event.flags.contains(Flags::PASS_THROUGH) {
-                // Pass-through commands are never queued as file system requests are.
+                // Pass-through commands are not queued like file system requests.
                 first = Some(self.request(event, device, out));
             } else if first.is_none() {
                 out.meta.count("issues without a queued request", 1);
@@ -344,7 +347,7 @@ impl Pairing {
                     sector += u64::from(part.bytes) / SECTOR_BYTES;
                 }
                 Stage::Issue => {
-                    // It will be issued again, with a new record, which continues this one.
+                    // The request will be issued again, with a new record that continues this one.
                     waiting.parts -= 1;
                     waiting.is_withdrawn = part.bytes == waiting.record.length_bytes;
                     waiting.record.length_bytes -= part.bytes;
@@ -353,8 +356,8 @@ impl Pairing {
         }
     }
 
-    /// Takes the issue of an event: of the same length, or longer if the device completed only a part. For a
-    /// pass-through command, blkparse's text does not state how many bytes completed.
+    /// Takes the issue that an event completes. It has the same length, or is longer if the device completed only a
+    /// part. For a pass-through command, blkparse text does not state how many bytes completed.
     #[inline]
     fn take_issue(&mut self, event: &Event, index: u32) -> Option<Issue> {
         let (bytes, operation) = (event.bytes, event.operation);
@@ -384,7 +387,7 @@ impl Pairing {
                 return;
             }
             if issue.operation == Operation::Flush {
-                // One flush of the device serves all that were requested before it.
+                // One flush of the device serves all flushes requested before it.
                 let waits = |part: &Part| part.operation == Operation::Flush && part.request < issue.next_request;
                 while let Some(part) = self.queued.take(index, event.sector, waits) {
                     self.complete_part(part, event, out);
@@ -393,7 +396,7 @@ impl Pairing {
             return;
         }
         let (first, more) = if self.devices[device].has_issues {
-            // Its issue may be among the lost events.
+            // The issue event may have been lost.
             let fits = |part: &Part| part.bytes == event.bytes && part.operation == event.operation;
             (self.queued.take(index, event.sector, fits), Vec::new())
         } else {
@@ -407,8 +410,8 @@ impl Pairing {
         }
     }
 
-    /// Whether the kernel sends a flush after the data of this forced write, because the device has no FUA, and
-    /// completes the write after that flush. Such data are issued without the FUA with which they were queued.
+    /// Returns whether the kernel follows the data of this forced write with a flush, because the device has no FUA,
+    /// and completes the write after the flush. Such data are issued without the FUA with which they were queued.
     fn is_flushed_after(&self, part: Part, issue: &Issue, device: usize) -> bool {
         let is_queued_forced =
             || self.requests.peek(part.request).is_some_and(|record| record.flags.contains(Flags::FUA));
@@ -418,8 +421,8 @@ impl Pairing {
             && is_queued_forced()
     }
 
-    /// Whether an empty write ends a flush for its requester, after the device's own flush. If the device has no
-    /// volatile cache, this is its only end.
+    /// Returns whether an empty write ends a flush for its requester, after the device's own flush. If the device has
+    /// no volatile cache, this is the only event that ends it.
     fn ends_flush(&mut self, event: &Event, device: usize, out: &mut Collector) -> bool {
         let is_end =
             event.bytes == 0 && event.operation == Operation::Other && !event.flags.contains(Flags::PASS_THROUGH);
@@ -454,7 +457,7 @@ impl Pairing {
         self.issued.push(index, event.sector + u64::from(event.bytes) / SECTOR_BYTES, issue);
     }
 
-    /// Updates the time of a part's request to now.
+    /// Updates the latency of a part's request to the time of the event.
     #[inline]
     fn progress(&mut self, part: Part, event: &Event, out: &mut Collector) -> Option<&mut Waiting> {
         let Some(waiting) = self.requests.get(part.request) else {
@@ -482,7 +485,7 @@ impl Pairing {
 }
 
 impl Stage {
-    /// Span of response times at this stage.
+    /// Returns the interval of response times at this stage.
     fn response(self) -> ResponseSpan {
         match self {
             Stage::Queue => ResponseSpan::QueueToCompletion,

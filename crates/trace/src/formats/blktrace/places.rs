@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-/// No slot.
+/// Marks the absence of a slot.
 const NONE: u32 = u32::MAX;
 
-/// Items that wait, by device and sector. Allocates only when more wait than ever before.
+/// Waiting items by device and sector. Allocates only if more items wait than ever before.
 #[derive(Debug)]
 pub(super) struct Places<T> {
     /// First and last slot of each address with waiting items.
@@ -26,7 +26,7 @@ impl<T> Places<T> {
         Places { chains: FxHashMap::default(), slots: Vec::new(), free: NONE }
     }
 
-    /// Appends `thing` to the queue of that address.
+    /// Appends `thing` to the queue of an address.
     #[inline]
     pub(super) fn push(&mut self, device: u32, sector: u64, thing: T) {
         let slot = Slot { thing: Some(thing), next: NONE };
@@ -45,7 +45,7 @@ impl<T> Places<T> {
         chain.1 = index;
     }
 
-    /// Takes the first item at that address for which `fits` is true.
+    /// Removes and returns the first item at an address for which `fits` is true.
     #[inline]
     pub(super) fn take(&mut self, device: u32, sector: u64, fits: impl Fn(&T) -> bool) -> Option<T> {
         let &(first, last) = self.chains.get(&(device, sector))?;
@@ -71,7 +71,7 @@ impl<T> Places<T> {
         self.slots[index as usize].thing.take()
     }
 
-    /// Returns the first item at that address for which `fits` is true.
+    /// Returns the first item at an address for which `fits` is true.
     #[inline]
     pub(super) fn find(&self, device: u32, sector: u64, fits: impl Fn(&T) -> bool) -> Option<&T> {
         let mut index = self.chains.get(&(device, sector))?.0;
@@ -85,7 +85,7 @@ impl<T> Places<T> {
         None
     }
 
-    /// Drops everything for which `keep` is false.
+    /// Drops all items for which `keep` is false.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let old = std::mem::replace(self, Places::new());
         let mut slots = old.slots;

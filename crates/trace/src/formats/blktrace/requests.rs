@@ -1,22 +1,22 @@
-//! [`Requests`]: requests between their arrival and their completion, or that of an earlier one.
+//! [`Requests`]: requests held back until they and all earlier requests are complete.
 
 use std::collections::VecDeque;
 
 use crate::collect::Collector;
 use crate::record::{NOT_RECORDED, Record};
 
-/// Number of requests held back because of an incomplete earlier one. At 100,000 per second this is 20 s.
+/// Maximum number of requests held back by an earlier, incomplete one. At 100,000 IOPS this is 20 s.
 const REQUESTS_MAX: usize = 1 << 21;
 
-/// Requests in order of arrival, identified by their numbers from the start of the trace.
+/// Requests in order of arrival, identified by their number from the start of the trace.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     waiting: VecDeque<Waiting>,
-    /// Number of the first one.
+    /// Number of the first request held.
     first: u64,
-    /// Requests returned before they completed, on request.
+    /// Number of requests that were returned before they completed.
     given_up: usize,
-    /// Requests that arrived before this time are not waited for.
+    /// Requests that arrived before this time are not waited for, in ns.
     too_old_ns: u64,
 }
 
@@ -24,38 +24,38 @@ pub(super) struct Requests {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) record: Record,
-    /// Number of its incomplete parts.
+    /// Number of incomplete parts.
     pub(super) parts: u32,
-    /// Whether it is to be dropped.
+    /// Whether the request is to be dropped.
     pub(super) is_withdrawn: bool,
 }
 
 impl Requests {
-    /// Number of the first request that was not returned.
+    /// Returns the number of the first request that was not returned yet.
     pub(super) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Number of the next request.
+    /// Returns the number that the next request will get.
     #[inline]
     pub(super) fn end(&self) -> u64 {
         self.first + self.waiting.len() as u64
     }
 
-    /// Adds a request of one part; returns its number.
+    /// Adds a request with one part; returns its number.
     #[inline]
     pub(super) fn add(&mut self, record: Record) -> u64 {
         self.waiting.push_back(Waiting { record, parts: 1, is_withdrawn: false });
         self.end() - 1
     }
 
-    /// The request with that number, unless it was given up.
+    /// Returns the request with this number, unless it was given up.
     #[inline]
     pub(super) fn get(&mut self, number: u64) -> Option<&mut Waiting> {
         self.waiting.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
-    /// The record with that number, unless it was given up.
+    /// Returns the record with this number, unless it was given up.
     #[inline]
     pub(super) fn peek(&self, number: u64) -> Option<&Record> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -67,8 +67,8 @@ impl Requests {
         self.too_old_ns = at_ns;
     }
 
-    /// Returns finished requests, as long as no earlier one is waiting, or has waited too long. Occasionally returns
-    /// true: numbers below [`Requests::first`] should then be dropped.
+    /// Returns requests in `out` that are complete or given up, up to the first that must still wait. Occasionally
+    /// returns true; the caller should then drop numbers below [`Requests::first`].
     pub(super) fn hand_over(&mut self, out: &mut Collector) -> bool {
         while let Some(waiting) = self.waiting.front() {
             if waiting.parts > 0 {
@@ -86,7 +86,7 @@ impl Requests {
         is_time
     }
 
-    /// Returns the remaining requests.
+    /// Returns the remaining requests in `out`.
     pub(super) fn finish(&mut self, out: &mut Collector) {
         while !self.waiting.is_empty() {
             self.hand_over_first(out);

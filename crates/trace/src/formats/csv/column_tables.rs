@@ -1,4 +1,4 @@
-//! Detects the table of a file, and loads declarations from files.
+//! Detects the table format of a file, and loads declarations from files.
 
 #[cfg(feature = "files")]
 use std::path::{Path, PathBuf};
@@ -16,14 +16,15 @@ use crate::input::Head;
 use crate::input::Input;
 use crate::text::whole;
 
-/// Number of lines needed to detect a table without times, which has few characteristics.
+/// Minimum number of lines to detect a table without times, which has few characteristics.
 const UNTIMED_LINES_MIN: usize = 3;
 
 impl CsvColumns {
-    /// Loads the declaration in a file, or from a folder the one that fits the trace `of`.
+    /// Loads the declaration in a file, or the declaration in a directory that matches the trace `of`.
     ///
     /// # Errors
-    /// When a file cannot be read or declares no table; when none of a folder fits, or more than one.
+    /// Returns an error if a file cannot be read or declares no table, or if not exactly one file in the directory
+    /// matches.
     #[cfg(feature = "files")]
     pub fn load(path: &Path, of: &Path) -> Result<CsvColumns, TraceError> {
         let name = path.display().to_string();
@@ -49,15 +50,16 @@ impl CsvColumns {
         }
         match fitting.pop() {
             Some((_, columns)) if fitting.is_empty() => Ok(columns),
-            None => Err(TraceError::of_file(name, format!("none of its tables fits {}", of.display()))),
+            None => Err(TraceError::of_file(name, format!("no table in it matches {}", of.display()))),
             Some((last, _)) => {
-                let both = format!("{} and {} both fit {}", fitting[0].0.display(), last.display(), of.display());
+                let both = format!("{} and {} both match {}", fitting[0].0.display(), last.display(), of.display());
                 Err(TraceError::of_file(name, format!("{both}; name one of them")))
             }
         }
     }
 
-    /// Whether the head of a file fits this table: it has the required header, or most of its lines are valid.
+    /// Returns whether the head of a file matches this table: it has the required header, or most of its lines are
+    /// valid.
     pub fn fits(&self, head: Head<'_>) -> bool {
         let Ok(layout) = Layout::from_head(head, self, None) else { return false };
         if layout.header.is_some() {
@@ -68,8 +70,8 @@ impl CsvColumns {
         if !layout.is_untimed() {
             return most_lines(head, is_good);
         }
-        // With so few characteristics, all lines must fit. Keys that never recur are more likely a word list, and if
-        // all are numbers they are block numbers.
+        // With so few characteristics, all lines must match. Keys that never recur are more likely a word list, and
+        // keys that are all numbers are block numbers.
         let mut seen = FxHashSet::default();
         let mut recurs = || !first_lines(head).all(|line| seen.insert(line.trim_ascii()));
         let are_numbers = || first_lines(head).all(|line| whole(line.trim_ascii()).is_some());

@@ -1,6 +1,5 @@
-//! [`CsvColumns`]: the declaration of a table:
-//! `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`, or the same in a file with one key per
-//! line.
+//! [`CsvColumns`]: the declaration of a table, such as
+//! `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`. In a file, each key is on a separate line.
 
 mod column;
 mod values;
@@ -31,10 +30,10 @@ pub(super) const KEY: usize = 6;
 pub(super) const COUNT: usize = 7;
 pub(super) const PID: usize = 8;
 pub(super) const PROCESS: usize = 9;
-/// Slot of the part of a device's name after the point.
+/// Slot of the part of a device name after the dot.
 pub(super) const UNIT: usize = 10;
 
-/// The columns of a table, their units and words.
+/// The columns of a table, with their units and words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CsvColumns {
     /// Description for users; empty if there is none.
@@ -43,20 +42,20 @@ pub struct CsvColumns {
     pub(super) sample: String,
     pub(super) notes: Vec<String>,
     pub(super) order: Order,
-    /// Number of columns of a line, if it may differ from that of the first line.
+    /// Number of columns of a line, if it may differ from the first line.
     pub(super) count: Option<RangeInclusive<usize>>,
-    /// Header columns of a format that needs no header, in lower case, only letters and digits.
+    /// Optional header columns, in lower case, reduced to letters and digits.
     pub(super) header: Vec<Vec<String>>,
     time: Option<(Column, TimeForm)>,
-    /// Whether times are completions: a request arrived its response time before.
+    /// Whether times are completions. If so, a request arrived one response time earlier.
     pub(super) is_at_completion: bool,
     base: Option<Base>,
-    /// Column of offsets, and the bytes of its unit.
+    /// Column of offsets, and its unit in bytes.
     pub(super) offset: Option<(Column, u32)>,
     pub(super) key: Option<Column>,
-    /// Column of lengths, and the bytes of its unit.
+    /// Column of lengths, and its unit in bytes.
     pub(super) length: Option<(Column, u32)>,
-    /// Length of requests whose length is not recorded.
+    /// Length of requests without a recorded length, in bytes.
     pub(super) block_bytes: u32,
     /// Whether the format leaves the block size open.
     pub(super) has_open_sector: bool,
@@ -69,49 +68,51 @@ pub struct CsvColumns {
     pub(super) span: ResponseSpan,
     pub(super) words: Words,
     pub(super) separator: Separator,
-    /// Lines before the header, or before the first request if there is none.
+    /// Number of lines before the header, or before the first request if there is no header.
     pub(super) skip: u64,
 }
 
 /// How times are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Clockwork {
-    /// There are no times.
+    /// Times are not recorded.
     Order,
-    /// Absolute dates of a calendar.
+    /// Absolute dates in a calendar.
     Dates(Calendar),
-    /// Times since a declared base, or one that the file determines.
+    /// Times since a declared origin, or since an origin determined from the file.
     Since(Option<Base>, TimeUnit),
 }
 
-/// Length of an object of which only the key is known.
+/// Length in bytes of an object of which only the key is known.
 pub(super) const KEY_BYTES: u32 = 4_096;
 
 impl CsvColumns {
-    /// Reads a declaration: `KEY=VALUE` between commas.
+    /// Parses a declaration of `KEY=VALUE` pairs separated by commas.
     ///
-    /// A column is a name of the header, in any case, or a number from 1. `offset` or `key` is required, and `length` or
-    /// `block`. `time`, without which requests are only numbered, and `response` have a unit behind a colon: `s`, `ms`, `us`,
-    /// `ns`, `100ns` or, for `time`, `filetime` (100 ns since 1601) or `date` (a text such as `2026-01-31 12:00:00.5`); `offset` and `length` may: `bytes` (which is understood)
-    /// or a number of bytes. `key` names an object, by which its address is made; with an `offset`, that is one in the object.
-    /// `at=completion` says that `time` is when a request completed. `block` is the bytes of every request. `op`, `device` (two columns with a + between), `pid`, `process` and `count`, of
-    /// requests that a line stands for, are columns too. `separator` is `comma` (understood), `semicolon`, `tab`, `pipe`,
-    /// `blank` (any number of blanks and tabs) or a character; `skip` a number of lines; `base` selects whether times count from
-    /// 1970 (`unix`) or from the start of the `recording`; by default the first time decides; `read`, `write`, `trim`,
-    /// `flush` and `unknown` are words with `|` between.
+    /// A column is a name in the header, in any case, or a number from 1. Required are `offset` or `key`, and `length`
+    /// or `block`. `time` and `response` have a unit after a colon: `s`, `ms`, `us`, `ns` or `100ns`; `time` also
+    /// allows `filetime` (100 ns since 1601) and `date` (a text such as `2026-01-31 12:00:00.5`). Without `time`,
+    /// requests are only numbered. `offset` and `length` can have a unit: `bytes` (the default) or a number of bytes.
+    /// `key` names an object, and the address is computed from the key; an additional `offset` is an offset within the
+    /// object. `at=completion` means that `time` is the completion of a request. `block` is the length of every request
+    /// in bytes. `op`, `device` (one column, or two joined by `+`), `pid`, `process` and `count` (the number of
+    /// requests that a line represents) are also columns. `separator` is `comma` (the default), `semicolon`, `tab`,
+    /// `pipe`, `blank` (any number of spaces and tabs) or a character. `skip` is a number of lines. `base` selects
+    /// whether times count from 1970 (`unix`) or from the start of the `recording`; by default the first time decides.
+    /// `read`, `write`, `trim`, `flush` and `unknown` are words separated by `|`.
     ///
     /// # Errors
-    /// What is wrong, and what is allowed, on one line.
+    /// Returns what is wrong and what is allowed, on one line.
     pub fn parse(text: &str) -> Result<CsvColumns, String> {
         CsvColumns::declared(&Values::from_text(text)?)
     }
 
-    /// Reads a declaration from a file: TOML with one key per line. A file may also have `title`, `sample`, `notes`,
-    /// `columns` (their number: `9`, `5-` or `8-10`), `header` (names of optional headers), `order` (`arrival` or
-    /// `any`), `span` (of response times), and `sector = "open"`.
+    /// Parses a declaration from a TOML file with one key per line. A file may also have `title`, `sample`, `notes`,
+    /// `columns` (their number, such as `9`, `5-` or `8-10`), `header` (names of optional headers), `order` (`arrival`
+    /// or `any`), `span` (of response times), and `sector = "open"`.
     ///
     /// # Errors
-    /// As for [`CsvColumns::parse`].
+    /// Returns an error in the same cases as [`CsvColumns::parse`].
     pub fn from_toml(text: &str) -> Result<CsvColumns, String> {
         CsvColumns::declared(&Values::from_toml(text)?)
     }
@@ -174,29 +175,28 @@ impl CsvColumns {
             }
             (None, Some(_)) => Err("base: not allowed without a time".to_owned()),
             _ if columns.is_at_completion && (columns.time.is_none() || columns.response.is_none()) => {
-                Err("at: the arrival of a request follows from its completion by time and response; declare both"
-                    .to_owned())
+                Err("at: completion requires both time and response, to compute the arrival; declare both".to_owned())
             }
             _ => Ok(columns),
         }
     }
 
-    /// Description for users.
+    /// Returns the description for users.
     pub(crate) fn title(&self) -> &str {
         &self.title
     }
 
-    /// A sample line.
+    /// Returns the sample line.
     pub(crate) fn sample(&self) -> &str {
         &self.sample
     }
 
-    /// Order of its requests. Those without times are in line order.
+    /// Returns the order of requests. Requests without times are in line order.
     pub(crate) fn order(&self) -> Order {
         if self.time.is_none() { Order::Arrival } else { self.order }
     }
 
-    /// How times are interpreted, for a file that has them.
+    /// Returns how times are interpreted in a file that has times.
     pub(super) fn clockwork(&self) -> Clockwork {
         match &self.time {
             None => Clockwork::Order,
@@ -205,15 +205,15 @@ impl CsvColumns {
         }
     }
 
-    /// Whether the file has a header, because columns are declared by name.
+    /// Returns whether the file must have a header, because columns are declared by name.
     pub(super) fn has_header(&self) -> bool {
         self.columns().any(|(column, _)| matches!(column.place, ColumnPlace::Name(_)))
     }
 
-    /// Columns from 0 and the slots that they fill, in column order.
+    /// Returns the column index (from 0) and slot of each used column, sorted by column.
     ///
     /// # Errors
-    /// When the header lacks a name, or has it twice.
+    /// Returns an error if a name is missing in the header or occurs twice.
     pub(super) fn places(&self, header: Option<&[u8]>) -> Result<Vec<(usize, usize)>, Problem> {
         let header: Vec<&[u8]> =
             header.map_or(Vec::new(), |line| self.separator.split(line).take(COLUMNS_MAX).collect());
@@ -229,7 +229,7 @@ impl CsvColumns {
                         (None, _) if column.is_optional => continue,
                         (None, _) => return Err(("header", missing(name, &header))),
                         (Some(_), Some(_)) => {
-                            return Err(("header", format!("there are two columns `{name}`; use the column's number")));
+                            return Err(("header", format!("there are two columns `{name}`; use the column number")));
                         }
                     }
                 }
@@ -258,7 +258,7 @@ impl CsvColumns {
     }
 }
 
-/// Error text with the existing columns.
+/// Returns an error message with the existing columns.
 fn missing(name: &str, header: &[&[u8]]) -> String {
     let names = header.iter().map(|field| String::from_utf8_lossy(field)).collect::<Vec<_>>().join(", ");
     let names: String = names.chars().filter(|c| !c.is_control()).take(300).collect();

@@ -1,4 +1,4 @@
-//! [`Shipped`]: the tables that headstack includes, one file of `formats/` each.
+//! [`Shipped`]: the table formats included with headstack, one file in `formats/` each.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ mod files {
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 }
 
-/// A shipped table.
+/// A table format included with headstack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shipped(u8);
 
@@ -18,21 +18,21 @@ static TABLES: LazyLock<Vec<CsvColumns>> = LazyLock::new(|| {
 });
 
 impl Shipped {
-    /// Number of shipped tables.
+    /// Number of included table formats.
     pub(crate) const COUNT: usize = files::FILES.len();
 
-    /// The declaration with this index in the folder.
+    /// Returns the format whose file has this index.
     pub(crate) const fn at(place: usize) -> Shipped {
         assert!(place < Shipped::COUNT && Shipped::COUNT <= u8::MAX as usize);
         Shipped(place as u8)
     }
 
-    /// Name of its file.
+    /// Returns the name of the file, without suffix.
     pub(crate) fn name(self) -> &'static str {
         files::FILES[usize::from(self.0)].0
     }
 
-    /// Its declaration.
+    /// Returns the declaration.
     pub(crate) fn columns(self) -> &'static CsvColumns {
         &TABLES[usize::from(self.0)]
     }

@@ -1,24 +1,24 @@
 //! Splits lines of a table into fields.
 
-/// Number of columns that are split the fast way; a table that needs a later one is split field by field.
+/// Number of columns split by the fast method; a table with later columns is split field by field.
 pub(super) const COLUMNS_FAST: usize = 16;
 
-/// The separator of columns.
+/// Separator of columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Separator {
     Byte(u8),
-    /// Any number of blanks and tabs.
+    /// Any number of spaces and tabs.
     Blanks,
 }
 
 impl Separator {
-    /// The fields of a line, without surrounding blanks and quotes.
+    /// Returns the fields of a line, without surrounding spaces and quotes.
     pub(super) fn split(self, line: &[u8]) -> Fields<'_> {
         Fields { separator: self, rest: Some(line) }
     }
 }
 
-/// The remaining fields of a line.
+/// Iterator over the remaining fields of a line.
 pub(super) struct Fields<'a> {
     separator: Separator,
     rest: Option<&'a [u8]>,

@@ -1,4 +1,4 @@
-//! Declarations, and files that do and do not fit them.
+//! Tests of declarations, and of files that do or do not match them.
 
 use super::*;
 use crate::formats::Format;
@@ -49,10 +49,10 @@ fn columns_are_found_by_number_after_skipped_lines() {
         (1_250_000_000, 8_192, 4_096)
     );
     assert_eq!((meta.clock, meta.resolution_ns, meta.response), (Clock::Recording, 10_000_000, None));
-    // Without `op` the operation is unknown, which is not counted as a fault.
+    // Without `op`, the operation is unknown, which is not an error.
     let (records, meta) = all(text, "time=1:s,offset=2:512,length=3:512,separator=blank,skip=2");
     assert_eq!((records[0].operation, meta.counts.len()), (Operation::Unknown, 0));
-    // Empty fields at the end are fields.
+    // Empty fields at the end of a line count.
     let (records, _) = all("1\t2\t3\t\n4\t5\t6\t\n", "time=1:us,offset=2,length=3,op=4,separator=tab");
     assert_eq!(records.len(), 2);
 }
@@ -78,7 +78,7 @@ fn units_of_time_and_their_base() {
         ("128166385295514663", "time=1:filetime", 1_172_164_929_551_466_300),
         ("17", "time=1:100ns", 1_700),
         ("2.5e-3", "time=1:s", 2_500_000),
-        // About 25 minutes, or a date.
+        // About 25 minutes in the recording, or a date.
         ("1538323200", "time=1:us,base=recording", 1_538_323_200_000),
     ] {
         let records = all(&format!("{text},0,512\n"), &format!("{declaration},{columns}")).0;
@@ -111,7 +111,7 @@ fn a_recording_of_decades_has_a_wrong_unit() {
 
 #[test]
 fn response_times_are_of_the_unit_of_arrivals() {
-    // Two outstanding on average, if all is in us.
+    // The mean queue depth is 2 if all times are in µs.
     let text: String = (0..2_000).map(|i| format!("{},0,512,200\n", 100 * i)).collect();
     assert_eq!(all(&text, "time=1:us,offset=2,length=3,response=4:us").0.len(), 2_000);
     for declaration in ["time=1:us,offset=2,length=3,response=4:s", "time=1:ns,offset=2,length=3,response=4:ms"] {
@@ -170,7 +170,7 @@ fn bad_declarations_are_refused_with_allowed_values() {
         ("time=1:h,offset=2,length=3", "not `h`"),
         ("time=1:ps,offset=2,length=3", "not `ps`"),
         ("time=0:us,offset=2,length=3", "from 1 to 1000"),
-        ("time=:us,offset=2,length=3", "name of the header"),
+        ("time=:us,offset=2,length=3", "name in the header"),
         ("time=1:us,offset=2:0,length=3", "not `0`"),
         ("time=1:us,offset=2:KiB,length=3", "not `KiB`"),
         ("time=1:us,offset=2,length=3:2000000", "up to 1048576"),
@@ -180,7 +180,7 @@ fn bad_declarations_are_refused_with_allowed_values() {
         ("time=1:us,offset=2,length=3,base=boot", "unix or recording"),
         ("time=1:us,offset=2,length=3,separator=xx", "semicolon"),
         ("time=1:us,offset=2,length=3,skip=-1", "number of lines"),
-        ("time=1:us,offset=2,length=3,read=a|b,write=b", "one of both"),
+        ("time=1:us,offset=2,length=3,read=a|b,write=b", "only one of read and write"),
     ] {
         let why = CsvColumns::parse(text).expect_err(text);
         assert!(why.contains(part) && why.lines().count() == 1, "{text}: {why}");

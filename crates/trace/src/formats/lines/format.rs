@@ -1,4 +1,4 @@
-//! [`LineFormat`]: the format of lines, with its header's information.
+//! [`LineFormat`]: a format of lines, with the information in its header.
 
 use super::super::first_lines::names_columns;
 use super::super::{
@@ -56,7 +56,7 @@ impl LineFormat {
         })
     }
 
-    /// Stores the metadata of all requests of a file with that head in `out`.
+    /// Stores the metadata of all requests in a file with this head in `out`.
     pub(super) fn describe(&self, head: Head<'_>, out: &mut Collector) {
         match self {
             LineFormat::Msr => msr::describe(out),
@@ -73,8 +73,8 @@ impl LineFormat {
         }
     }
 
-    /// Whether a line is a header: the data sets have none, but copies have one at the top or one per concatenated
-    /// file.
+    /// Returns whether a line is a header. The published files have none, but copies have one at the top or one per
+    /// concatenated file.
     pub(super) fn is_header(&self, line: &[u8]) -> bool {
         match self {
             LineFormat::Msr => names_columns(line, &msr::NAMES),
@@ -85,7 +85,7 @@ impl LineFormat {
         }
     }
 
-    /// Declared number of lines at the top of a file that are no requests.
+    /// Returns the declared number of lines to skip at the top of a file.
     pub(super) fn leading_lines(&self) -> u64 {
         match self {
             LineFormat::Csv(layout) => layout.leading_lines(),
@@ -94,7 +94,7 @@ impl LineFormat {
         }
     }
 
-    /// Whether requests have no times, and are numbered in line order.
+    /// Returns whether requests have no times and are numbered in line order.
     pub(super) fn is_untimed(&self) -> bool {
         match self {
             LineFormat::Csv(layout) => layout.is_untimed(),
@@ -102,7 +102,7 @@ impl LineFormat {
         }
     }
 
-    /// Parses a line; `None` if it is no request, such as a header.
+    /// Parses a line; `None` if it contains no request, such as a header.
     #[inline]
     pub(super) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
         match self {

@@ -1,4 +1,4 @@
-//! [`Part`]: the requests of a chunk, with names numbered within it, so that chunks are parsed in parallel.
+//! [`Part`]: the requests of a chunk. Names are numbered within the chunk, so that chunks can be parsed in parallel.
 
 use rustc_hash::FxHashMap;
 
@@ -6,17 +6,16 @@ use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::record::Record;
 
-/// Number of rejects of a chunk kept with their reasons; the rest are only counted.
+/// Maximum number of rejects of a chunk kept with their reasons; the rest are only counted.
 const REJECTS_KEPT: usize = 10;
 
-/// The requests of a chunk. It is reused for later chunks and keeps its names, so that it soon allocates nothing.
+/// The requests of a chunk. A part is reused for later chunks and keeps its names, so that it soon stops allocating.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
-    /// The requests.
     pub(super) records: Vec<Record>,
-    /// Names of their devices.
+    /// Names of the devices.
     pub(crate) devices: Names,
-    /// Names of their processes: number, blank, name.
+    /// Names of the processes, each as number, space and name.
     pub(crate) processes: Names,
     /// Number of lines, including those without a request.
     pub(super) lines: u64,
@@ -26,7 +25,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Clears the requests, not the names.
+    /// Clears the requests but keeps the names.
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.counts.clear();
@@ -42,7 +41,7 @@ impl Part {
         }
     }
 
-    /// Adds `count` requests like `record`, which is the last of them; at most `most` are kept.
+    /// Adds `count` requests like `record`, which the caller adds as the last one; at most `most` are kept.
     pub(crate) fn repeat(&mut self, record: Record, count: u64, most: u64) {
         self.records.extend(std::iter::repeat_n(record, (count.min(most) - 1) as usize));
         if count > most {
@@ -54,7 +53,7 @@ impl Part {
         }
     }
 
-    /// Rejects the line that was read last.
+    /// Rejects the last line read.
     #[cold]
     pub(super) fn reject(&mut self, problem: Problem) {
         self.rejected += 1;
@@ -63,10 +62,10 @@ impl Part {
         }
     }
 
-    /// Moves everything to `out`, with the names of the whole trace. The chunk began after line `line` of `file`.
+    /// Moves everything to `out`, with names numbered for the whole trace. The chunk began after line `line` of `file`.
     ///
     /// # Errors
-    /// The first bad line, unless such lines are skipped.
+    /// Returns an error for the first bad line, unless bad lines are skipped.
     pub(super) fn hand_over(&mut self, file: &str, line: u64, out: &mut Collector) -> Result<(), TraceError> {
         let unnamed = self.rejected - self.rejects.len() as u64;
         for (at, problem) in self.rejects.drain(..) {
@@ -103,18 +102,18 @@ impl Part {
 pub(crate) struct Names {
     index: FxHashMap<Vec<u8>, u32>,
     list: Vec<String>,
-    /// Their numbers in the whole trace, as far as requested.
+    /// Indices of the names in the whole trace, for names that were looked up so far.
     global: Vec<u32>,
-    /// The last name requested, since consecutive requests are often to one device.
+    /// Index of the last name looked up, since consecutive requests often go to one device.
     last: u32,
     joined: Vec<u8>,
 }
 
 impl Names {
-    /// The number of a name.
+    /// Returns the index of a name.
     ///
     /// # Errors
-    /// When it is not text.
+    /// Returns an error if the name is not UTF-8 text.
     #[inline]
     pub(crate) fn of(&mut self, field: &'static str, name: &[u8]) -> Result<u32, Problem> {
         if let Some(last) = self.list.get(self.last as usize)
@@ -125,10 +124,10 @@ impl Names {
         self.find(field, name)
     }
 
-    /// The number of the name composed of `before`, `between` and `after`.
+    /// Returns the index of the name composed of `before`, `between` and `after`.
     ///
     /// # Errors
-    /// When it is not text.
+    /// Returns an error if the name is not UTF-8 text.
     #[inline]
     pub(crate) fn of_pair(
         &mut self,
@@ -154,10 +153,10 @@ impl Names {
         found
     }
 
-    /// The number of a name that is a number below 2^32, in any spelling.
+    /// Returns the index of a name that is a number below 2^32, in any spelling.
     ///
     /// # Errors
-    /// When it is no such number.
+    /// Returns an error if the name is not such a number.
     #[inline]
     pub(crate) fn of_number(&mut self, field: &'static str, text: &[u8]) -> Result<u32, Problem> {
         if crate::text::whole(text).is_none_or(|number| number > u64::from(u32::MAX)) {
@@ -180,14 +179,14 @@ impl Names {
         Ok(index)
     }
 
-    /// Requests global numbers for new names, in order of first occurrence.
+    /// Looks up indices in the whole trace for new names, in order of first occurrence.
     fn number(&mut self, mut number: impl FnMut(&str) -> u32) {
         for name in &self.list[self.global.len()..] {
             self.global.push(number(name));
         }
     }
 
-    /// Whether numbers equal those of the whole trace.
+    /// Returns whether the indices equal those in the whole trace.
     fn is_global(&self) -> bool {
         self.global.iter().enumerate().all(|(local, &global)| local == global as usize)
     }

@@ -1,4 +1,4 @@
-//! Guarantees of the engine for all formats: order, line numbers, names, limits.
+//! Tests of the guarantees for all line formats: order, line numbers, names and limits.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::reader::TraceReader;
 
 type Outcome = Result<(Vec<Record>, Meta), TraceError>;
 
-/// Reads with several numbers of cores, with the same result.
+/// Reads with several numbers of threads and checks that the results are equal.
 fn read_on_all(bytes: &[u8], options: &ReadOptions) -> Outcome {
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -26,7 +26,7 @@ fn read_on_all(bytes: &[u8], options: &ReadOptions) -> Outcome {
     outcome
 }
 
-/// A file of many chunks, with new devices throughout.
+/// Returns a file of many chunks, with new devices throughout.
 fn msr_lines(lines: u64) -> Vec<String> {
     let line =
         |i: u64| format!("{},h{},{},Read,{},512,{i}", 128_166_372_003_061_629 + i, i * i / 90_000, i % 3, i * 512);
@@ -83,7 +83,7 @@ fn bad_lines_keep_their_numbers_at_any_chunk_size() {
 
 #[test]
 fn time_does_not_go_back_from_chunk_to_chunk() {
-    // One line hours ahead makes all later ones go back; so do single lines.
+    // After one line that is hours ahead, all later lines go back in time; so do single lines.
     let time_of = |i: u64| match i {
         9_000..10_000 => 50_000_000,
         _ if i.is_multiple_of(61) => i / 2,
@@ -107,7 +107,7 @@ fn time_does_not_go_back_from_chunk_to_chunk() {
     assert_eq!(meta.rejected, 60_000 - good.len() as u64);
     assert!(records.is_sorted_by_key(|record| record.arrival_ns));
 
-    // The one line that goes back is the first of a chunk, for every start of that chunk.
+    // The only line that goes back in time is the first line of a chunk, for each possible start of that chunk.
     for back in (1..30).map(|i| i * 257) {
         let lines = |i: u64| format!("0,{i},512,R,{}.5,{i:0>40}\n", if i == back { 0 } else { i });
         let text: String = (0..7_500).map(lines).collect();
@@ -149,7 +149,7 @@ fn lines_end_within_64_kib() {
     let text = format!("{good}\n{}\n{good}\n", line(LINE_BYTES_MAX + 1));
     assert_eq!(read(text.as_bytes(), &of(Format::Msr)).unwrap_err().place, Place::Line(2));
     assert_eq!(read(text.as_bytes(), &skipping).unwrap().0.len(), 2);
-    // A file without lines is not a trace, even if bad lines are skipped.
+    // A file without line ends is not a trace, even if bad lines are skipped.
     let text = format!("{good}\n\n{}\n{good}\n", line(2 * CHUNK_BYTES));
     assert_eq!(read(text.as_bytes(), &skipping).unwrap_err().place, Place::Line(3));
 }
@@ -168,7 +168,7 @@ fn a_cut_archive_is_an_error() {
     let error = loop {
         match reader.next_batch(&mut batch) {
             Ok(true) => {}
-            Ok(false) => panic!("the end was not missed"),
+            Ok(false) => panic!("the truncation was not detected"),
             Err(error) => break error,
         }
     };

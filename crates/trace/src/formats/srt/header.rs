@@ -8,10 +8,10 @@ const NS_PER_S: u64 = 1_000_000_000;
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DATE: &str = "a date such as `Sat Apr 18 09:30:00 1992`, from 1970 on";
 
-/// Information needed to interpret requests.
+/// Information from the header that is needed to interpret requests.
 #[derive(Debug, Default)]
 pub(super) struct Header {
-    /// Start of the recording, with its time zone taken as UTC.
+    /// Start of the recording in ns since 1970, with the time zone taken as UTC.
     pub(super) start_unix_ns: Option<u64>,
     disks: Vec<Disk>,
 }
@@ -19,19 +19,19 @@ pub(super) struct Header {
 /// A disk described by the header.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
-    /// Its number in the header.
+    /// Number of the disk in the header.
     pub(super) number: String,
-    /// Its `disktype`.
+    /// Model: the `disktype` in the header.
     pub(super) model: Option<String>,
     pub(super) sector_bytes: Option<u32>,
-    /// Major numbers of its block device and its raw device.
+    /// Major numbers of the block device and the raw device.
     majors: Vec<u32>,
 }
 
 impl Header {
     pub(super) fn parse(text: &str) -> Result<Header, Problem> {
         let mut header = Header::default();
-        // Names of the open braces, and the last name before a sign.
+        // Names of the open braces, and the last name before an operator.
         let mut path: Vec<&str> = Vec::new();
         let (mut key, mut word, mut is_value) = ("", "", false);
         for token in Tokens(text) {
@@ -79,8 +79,8 @@ impl Header {
         Ok(())
     }
 
-    /// The disk of a device number: major, unit and section, of 8, 16 and 8 bits. The header uses its unit, or the
-    /// whole number.
+    /// Returns the disk of a device number, which consists of major, unit and section of 8, 16 and 8 bits. The header
+    /// numbers disks by unit or by the whole number.
     pub(super) fn disk(&self, device: u32) -> Option<&Disk> {
         let (major, unit) = (device >> 24, device >> 8 & 0xffff);
         let is_called = |disk: &&Disk| {
@@ -91,20 +91,20 @@ impl Header {
         self.disks.iter().find(is_called)
     }
 
-    /// The sector size of all disks, if they agree.
+    /// Returns the sector size in bytes, if all disks have the same.
     pub(super) fn common_sector_bytes(&self) -> Option<u32> {
         let first = self.disks.first()?.sector_bytes?;
         self.disks.iter().all(|disk| disk.sector_bytes == Some(first)).then_some(first)
     }
 }
 
-/// Parses a decimal number, or a hexadecimal one after `0x`.
+/// Parses a decimal number, or a hexadecimal number after `0x`.
 fn number(text: &str) -> Option<u32> {
     let value = if text.starts_with("0x") { hexadecimal(text.as_bytes()) } else { whole(text.as_bytes()) };
     value.and_then(|value| u32::try_from(value).ok())
 }
 
-/// Words, quoted texts without the quotes, and signs.
+/// Iterator over words, quoted texts without their quotes, and punctuation.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {
@@ -135,7 +135,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Parses `Www Mmm dd hh:mm:ss [zone] yyyy` to ns since 1970, ignoring the zone.
+/// Parses `Www Mmm dd hh:mm:ss [zone] yyyy` to ns since 1970, ignoring the time zone.
 fn unix_ns(date: &str) -> Option<u64> {
     let words: Vec<&str> = date.split_whitespace().collect();
     let (month, day, time, year) = match words[..] {

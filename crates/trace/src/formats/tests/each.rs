@@ -1,15 +1,15 @@
-//! Parsing and refusals of each format.
+//! Tests of parsing and errors for each format.
 
 use super::*;
 
-/// The only record of a line of a format without a header.
+/// Returns the only record of a line in a format without a header.
 fn parse_line(format: Format, line: &str) -> (Record, Meta) {
     let (records, meta) = read(line.as_bytes(), &of(format)).unwrap_or_else(|error| panic!("{line}: {error}"));
     assert_eq!(records.len(), 1, "{line}");
     (records[0], meta)
 }
 
-/// Checks that every line is refused at its field, in a message of one line.
+/// Checks that every line is rejected at its field, with a one-line message.
 fn refuses(options: &ReadOptions, header: &str, cases: &[(&str, &str)]) {
     for (line, field) in cases {
         let text = if header.is_empty() { format!("\n{line}\n") } else { format!("{header}\n{line}\n") };
@@ -29,7 +29,7 @@ fn msr() {
     assert_eq!((record.operation, meta.devices[0].name.as_str(), meta.clock), (Operation::Write, "hm.0", Clock::Unix));
     let (blank, meta) = parse_line(Format::Msr, "128166385295514663,hm,0,Read,0,512,");
     assert_eq!((blank.response_ns, meta.counts["requests without a response time"]), (NOT_RECORDED, 1));
-    // Neighbours that a double cannot distinguish.
+    // Adjacent numbers that a double cannot distinguish.
     let (next, _) = parse_line(Format::Msr, "128166385295514664,hm,0,Write,9056014336,2048,2833");
     assert_eq!(next.arrival_ns - record.arrival_ns, 100);
     let refused = [
@@ -223,7 +223,7 @@ fn mqsim() {
     refuses(&of(Format::MqSim), "", &refused);
 }
 
-/// A raw dump: the response time is in the completion, which may come in any order.
+/// In a raw dump, the response time is in the completion, and completions may be in any order.
 #[test]
 fn hfplayer_in_and_out() {
     let header = "#ELAPSED_USECS.D,CMD.S,SEQID.I,LUN_SSID.I,OP.I,LBA.I,NBLKS.I,LATENCY_USECS.D";
@@ -238,13 +238,14 @@ fn hfplayer_in_and_out() {
     let text = format!("{header}\n{}\n", lines.join("\n"));
     let (records, meta) = read(text.as_bytes(), &ReadOptions::default()).unwrap();
     let times: Vec<(u64, u64)> = records.iter().map(|record| (record.arrival_ns, record.response_ns)).collect();
-    // The second states less than the 25.5 us between its lines, the first nothing, the third was never completed.
+    // The second response time is below the 25.5 µs between its two lines, the first is missing, and the third request
+    // never completed.
     assert_eq!(times, [(10_000, 40_000), (20_000, 25_250), (30_000, NOT_RECORDED)]);
     assert_eq!(meta.counts["completions without a matching request"], 1);
     assert_eq!(meta.counts["requests without a completion"], 1);
 }
 
-/// A dump whose first line has 0 while the others count from the start of the controller.
+/// In this dump, the first line has time 0 while later lines count from the start of the controller.
 #[test]
 fn hfplayer_first_line_at_zero() {
     let header =
@@ -256,7 +257,7 @@ fn hfplayer_first_line_at_zero() {
         format!("{header}\n{first}\n{others}\n")
     };
     let (records, meta) = read(lines("0").as_bytes(), &ReadOptions::default()).unwrap();
-    // 2,000 ticks per microsecond: 13,892,512 of them before the second.
+    // 2,000 ticks per µs, and 13,892,512 ticks before the second line.
     let arrivals: Vec<u64> = records.iter().map(|record| record.arrival_ns).collect();
     assert_eq!(arrivals, [18_408_917_910, 18_415_864_166, 18_416_282_474]);
     assert_eq!(meta.zero_unix_ns, Some(1_443_033_226_409_000_000 - 18_408_917_910));
@@ -286,14 +287,14 @@ fn headers_of_copies_are_no_requests() {
         ),
         (Format::Tencent, "\u{feff}Timestamp,Offset,Size,IOType,VolumeID", "1538323199,3584,128,1,1283"),
     ] {
-        // One at the top, and one where two files were joined; a single request is enough to detect the format.
+        // Headers are at the top and where two files were joined; a single request is enough to detect the format.
         for text in [format!("{header}\n{line}\n"), format!("{header}\n{line}\n{line}\n{header}\n{line}\n")] {
             let (records, meta) = read(text.as_bytes(), &ReadOptions::default()).unwrap();
             assert_eq!(meta.origin[0].format, format.name());
             assert_eq!(records.len(), text.lines().count() - text.matches(header).count(), "{header}");
             assert_eq!(meta.rejected, 0);
         }
-        // A header with other columns is a bad line, and is reported.
+        // A header with reordered columns is a bad line and is reported.
         let swapped = header.rsplit(',').collect::<Vec<_>>().join(",");
         let text = format!("{swapped}\n{line}\n{line}\n");
         let error = read(text.as_bytes(), &of(format)).unwrap_err();
@@ -405,7 +406,11 @@ fn arc() {
 fn lists_of_blocks_and_of_keys() {
     let (records, meta) = read(b"7\n7\n9\n", &of(table("blocks"))).unwrap();
     assert_eq!((records[2].offset_bytes, records[2].length_bytes, records[2].arrival_ns), (36_864, 4_096, 2));
-    assert!(meta.notes.iter().any(|note| note == "numbers are treated as blocks of 4096 bytes"), "{:?}", meta.notes);
+    assert!(
+        meta.notes.iter().any(|note| note == "numbers are treated as addresses in blocks of 4096 bytes"),
+        "{:?}",
+        meta.notes
+    );
     let sectors = ReadOptions { sector_bytes: Some(512), ..of(table("blocks")) };
     assert_eq!(read(b"7\n", &sectors).unwrap().0[0], Record::new(0, Operation::Unknown, 3_584, 512));
     let (records, _) = read("a:1\nß\na:1\n".as_bytes(), &of(table("keys"))).unwrap();
@@ -419,7 +424,7 @@ fn lists_of_blocks_and_of_keys() {
             == [name]
     };
     assert!(fits("blocks", "1\n2\n3\n") && !fits("blocks", "1\n2\n") && !fits("blocks", "1\n2\n3\nx\n"));
-    // Words that never recur are more likely a dictionary.
+    // A list of words without repetitions is more likely a dictionary.
     assert!(fits("keys", "aa\nbb\naa\n") && !fits("keys", "aa\nbb\ncc\n"));
 }
 
@@ -454,7 +459,7 @@ fn tectonic() {
     let (records, meta) = read(lines.as_bytes(), &of(table("tectonic"))).unwrap();
     use Operation::{Read, Unknown, Write};
     assert_eq!(records.iter().map(|record| record.operation).collect::<Vec<_>>(), [Read, Write, Unknown]);
-    // Part of a block has its offset within the block.
+    // A request to part of a block has its offset within the block.
     assert_eq!(records[0].offset_bytes - records[1].offset_bytes, 131_072);
     assert_eq!(
         (records[0].arrival_ns, meta.clock, meta.resolution_ns),
@@ -463,7 +468,7 @@ fn tectonic() {
     let refused =
         [("7 0 512 1572566425.1 7 1 17 5", "op"), ("7 0 512 x 2 1 17 5", "time"), ("7 0 512 1572566425.1 2 1 17", "")];
     refuses(&of(table("tectonic")), "7 131072 65536 1572566425.1 2 1 17 5", &refused);
-    // Releases have 8 to 10 columns, a file the same number in all lines.
+    // Releases have 8 to 10 columns; all lines of a file have the same number.
     assert_eq!(parse_line(table("tectonic"), "7 0 512 1572566425.1 2 1 17 5 9 9").0.length_bytes, 512);
 }
 
@@ -480,7 +485,7 @@ fn thesios() {
         header,
         &[("ab,0,Read,1,1705363200.25,1", "op"), ("ab,0,READ,1,1705363200,-1", "response")],
     );
-    // Columns in another order, and without optional ones.
+    // Columns in another order, without optional ones.
     let other = "start_time,op_type,file_offset,filename,request_io_size_bytes\n1705363200.25,READ,65536,ab,4096\n";
     let (again, meta) = read(other.as_bytes(), &of(table("thesios"))).unwrap();
     assert_eq!(again[0], Record { response_ns: NOT_RECORDED, ..records[0] });
@@ -509,7 +514,7 @@ fn cachelib() {
         records.iter().take(5).map(|record| record.operation).collect::<Vec<_>>(),
         [Read, Read, Read, Write, Trim]
     );
-    // A line represents as many requests as it states, up to a hundred.
+    // A line represents as many requests as it states, up to 100.
     assert_eq!((records.len(), records[103].arrival_ns, meta.clock), (104, 103, Clock::Order));
     assert_eq!(meta.counts["requests omitted, of lines that represent more than 100"], 20);
     let timed = "op_time,key,key_size,op,op_count,size\n604038471,a,48,GET_LEASE,1,87\n604038473,b,48,SET,1,87\n";
@@ -626,7 +631,7 @@ fn biosnoop_without_its_header_is_read_as_with_it() {
     let (found, meta) = read(lines.as_bytes(), &ReadOptions::default()).unwrap();
     assert_eq!((found, meta.origin[0].format.as_str()), (records, "biosnoop"));
     assert!(
-        meta.notes[0].starts_with("the header is missing: the columns are assumed to be TIME(s) COMM PID"),
+        meta.notes[0].starts_with("the header is missing; columns are assumed to be TIME(s) COMM PID"),
         "{:?}",
         meta.notes
     );

@@ -1,8 +1,8 @@
-//! Real traces, compared with figures from other programs.
+//! Compares real traces with figures from other programs.
 
 use super::*;
 
-/// A file of the samples folder, if it exists.
+/// Returns a file from the samples directory, if it exists.
 fn shared(path: &str) -> Option<Vec<u8>> {
     let shared = std::env::var_os("HEADSTACK_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -14,13 +14,13 @@ fn shared(path: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-/// Figures of a file.
+/// Expected figures of a file.
 struct Figures {
     path: &'static str,
     format: Format,
     reads: usize,
     writes: usize,
-    /// Bytes of both.
+    /// Bytes read and written.
     bytes: u64,
     first_ns: u64,
     span_ns: u64,
@@ -147,7 +147,7 @@ fn real_traces_have_their_figures() {
         if figures.first_ns > 0 {
             assert_eq!(first_ns, figures.first_ns, "{path}");
         }
-        // Known to the millisecond, or 100 us.
+        // The expected figure is known to the millisecond or to 100 µs.
         assert!((last_ns - first_ns).abs_diff(figures.span_ns) <= 500_000, "{path}: {}", last_ns - first_ns);
         if let Some(end_bytes) = figures.highest_end_bytes {
             assert_eq!(records.iter().map(Record::end_bytes).max(), Some(end_bytes), "{path}");
@@ -178,7 +178,7 @@ fn real_traces_are_written_as_they_were() {
         let mut writer = crate::export::msr::Writer::new(&mut written);
         writer.write(&records, &meta).unwrap();
         assert!(writer.finish().unwrap().is_empty());
-        assert!(written == bytes, "every byte is the same");
+        assert!(written == bytes, "the output is identical");
     }
     if let Some(bytes) = shared("disksim/ascii.trace") {
         let (records, meta) = read(&bytes, &ReadOptions::default()).unwrap();
@@ -186,7 +186,7 @@ fn real_traces_are_written_as_they_were() {
         let mut writer = crate::export::disksim::Writer::new(&mut written);
         writer.write(&records, &meta).unwrap();
         assert!(writer.finish().unwrap().is_empty());
-        // Its columns are separated by tabs.
+        // The original columns are separated by tabs.
         assert!(String::from_utf8(written).unwrap() == String::from_utf8(bytes).unwrap().replace('\t', " "));
     }
 }

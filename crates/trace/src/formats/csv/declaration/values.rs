@@ -30,29 +30,29 @@ const KEYS: [&str; 20] = [
     "process",
     "at",
 ];
-/// Keys that only files may have.
+/// Keys that are allowed only in files.
 const KEYS_OF_FILES: [&str; 8] = ["title", "sample", "notes", "columns", "header", "order", "span", "sector"];
 
-/// Keys and their values, each once.
+/// Keys and their values; each key occurs once.
 pub(super) struct Values {
     values: Vec<(String, String)>,
     is_file: bool,
 }
 
 impl Values {
-    /// Parses `KEY=VALUE` pairs between commas.
+    /// Parses `KEY=VALUE` pairs separated by commas.
     pub(super) fn from_text(text: &str) -> Result<Values, String> {
         let mut values = Values { values: Vec::new(), is_file: false };
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (key, value) = item
                 .split_once('=')
-                .ok_or_else(|| format!("`{item}` must be KEY=VALUE, KEY being {}", values.keys()))?;
+                .ok_or_else(|| format!("`{item}` must be KEY=VALUE; KEY can be {}", values.keys()))?;
             values.add(key.trim(), value.trim().to_owned())?;
         }
         Ok(values)
     }
 
-    /// Parses TOML: texts, numbers, and lists of texts, which are words.
+    /// Parses TOML values: texts, numbers, and lists of words.
     pub(super) fn from_toml(text: &str) -> Result<Values, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -94,49 +94,49 @@ impl Values {
         Ok(())
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         self.values.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the declaration is from a file.
+    /// Returns whether the declaration is from a file.
     pub(super) fn is_file(&self) -> bool {
         self.is_file
     }
 
-    /// The permitted keys.
+    /// Returns the allowed keys as text.
     fn keys(&self) -> String {
         let all = if self.is_file { [&KEYS[..], &KEYS_OF_FILES].concat() } else { KEYS.to_vec() };
-        let (last, others) = all.split_last().expect("a non-empty list");
+        let (last, others) = all.split_last().expect("the list of keys is not empty");
         format!("{} or {last}", others.join(", "))
     }
 }
 
-/// Parses a column; an optional one has a question mark at its end.
+/// Parses a column; a question mark at the end makes it optional.
 pub(super) fn column(key: &str, text: &str) -> Result<Column, String> {
     let (text, is_optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
     if text.is_empty() {
-        return Err(format!("{key}: must be a name of the header or a column's number from 1"));
+        return Err(format!("{key}: must be a column name in the header or a column number from 1"));
     }
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(Column { place: ColumnPlace::Name(text.to_owned()), is_optional });
     }
     match text.parse() {
         Ok(number @ 1..=COLUMNS_MAX) => Ok(Column { place: ColumnPlace::Number(number - 1), is_optional: false }),
-        _ => Err(format!("{key}: a column's number must be from 1 to {COLUMNS_MAX}, not `{text}`")),
+        _ => Err(format!("{key}: the column number must be from 1 to {COLUMNS_MAX}, not `{text}`")),
     }
 }
 
-/// Form of times.
+/// How times are written in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TimeForm {
-    /// Numbers of a unit, relative to `base` or as the first one determines.
+    /// Numbers in a unit, relative to `base` or to an origin determined by the first time.
     Unit(TimeUnit),
-    /// Dates.
+    /// Dates in a calendar.
     Dates(Calendar),
 }
 
-/// Whether times are completions.
+/// Parses `at`; returns whether times are completions.
 pub(super) fn at(text: &str) -> Result<bool, String> {
     match text {
         "arrival" => Ok(false),
@@ -145,7 +145,7 @@ pub(super) fn at(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Parses a column of times and their form.
+/// Parses a column of times and how they are written.
 pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> {
     const UNITS: &str = "s, ms, us, ns, 100ns";
     let (text, mark) = text.strip_suffix('?').map_or((text, ""), |text| (text, "?"));
@@ -162,7 +162,7 @@ pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> 
     Ok((column(key, &format!("{name}{mark}"))?, unit))
 }
 
-/// Parses a column of addresses or lengths and the bytes of its unit.
+/// Parses a column of addresses or lengths, and its unit in bytes.
 pub(super) fn address(key: &str, text: &str) -> Result<(Column, u32), String> {
     let (name, unit) = text.rsplit_once(':').unwrap_or((text, "bytes"));
     let bytes = if unit == "bytes" { Some(1) } else { unit_bytes(unit) };
@@ -181,7 +181,7 @@ fn unit_bytes(text: &str) -> Option<u32> {
     text.parse().ok().filter(|bytes| (1..=UNIT_BYTES_MAX).contains(bytes))
 }
 
-/// Parses a column, or two with a + between.
+/// Parses one column, or two joined by `+`.
 pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
     let parts: Vec<&str> = text.split('+').collect();
     if parts.len() > 2 {
@@ -190,7 +190,7 @@ pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
     parts.into_iter().map(|part| column("device", part)).collect()
 }
 
-/// Parses a number of columns: `9`, `5-`, `8-10`.
+/// Parses a number or range of columns, such as `9`, `5-` or `8-10`.
 pub(super) fn columns(text: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| text.parse().ok().filter(|number| (1..=COLUMNS_MAX).contains(number));
     let range = match text.split_once('-') {
@@ -202,7 +202,7 @@ pub(super) fn columns(text: &str) -> Result<RangeInclusive<usize>, String> {
     range.ok_or_else(|| format!("columns: must be a number such as 9, 5- or 8-10, up to {COLUMNS_MAX}, not `{text}`"))
 }
 
-/// Parses header names: alternatives separated by `|`, columns by commas.
+/// Parses header names: columns separated by commas, alternatives by `|`.
 pub(super) fn names(text: &str) -> Vec<Vec<String>> {
     let names = |column: &str| column.split('|').map(|name| plain(name.as_bytes())).collect();
     text.split(',').map(names).collect()
@@ -216,7 +216,7 @@ pub(super) fn base(text: &str) -> Result<Base, String> {
     }
 }
 
-/// Parses the span of response times, by its name in metadata.
+/// Parses the interval of response times, by its name in the metadata.
 pub(super) fn span(text: &str) -> Result<ResponseSpan, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|_| {
         format!("span: must be queue-to-completion, at-the-host, at-the-controller, on-the-wire …, not `{text}`")

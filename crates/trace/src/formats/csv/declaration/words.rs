@@ -1,17 +1,17 @@
-//! [`Words`]: the words of a table for operations.
+//! [`Words`]: the words that a table uses for operations.
 
 use super::values::Values;
 use crate::record::Operation;
 
-/// Words of operations.
+/// Mapping from words to operations.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Words {
     declared: Vec<(String, Operation)>,
-    /// Whether no other words are understood, since a format's own words are complete.
+    /// Whether the declared words are complete, so that no default words are accepted.
     are_all: bool,
 }
 
-/// Keys of a declaration and their operations.
+/// Keys of a declaration, and their operations.
 const KEYS: [(&str, Operation); 5] = [
     ("read", Operation::Read),
     ("write", Operation::Write),
@@ -19,7 +19,7 @@ const KEYS: [(&str, Operation); 5] = [
     ("flush", Operation::Flush),
     ("unknown", Operation::Unknown),
 ];
-/// Words that are understood, in any case, unless a file declares others.
+/// Default words, in any case, unless a file declares others.
 const USUAL: [(&str, Operation); 13] = [
     ("r", Operation::Read),
     ("rd", Operation::Read),
@@ -43,7 +43,7 @@ impl Words {
             words.into_iter().map(|word| (word.trim().to_owned(), operation)).collect()
         };
         let mut declared: Vec<(String, Operation)> = KEYS.into_iter().flat_map(words).collect();
-        // If one of two bits is declared, the other has the opposite meaning.
+        // If only one of `0` and `1` is declared, the other has the opposite meaning.
         if let [(bit, operation @ (Operation::Read | Operation::Write))] = &declared[..]
             && matches!(bit.as_str(), "0" | "1")
         {
@@ -53,14 +53,14 @@ impl Words {
         }
         for (index, (word, operation)) in declared.iter().enumerate() {
             if declared[..index].iter().any(|(before, other)| before == word && other != operation) {
-                return Err(format!("read, write: `{word}` must be one of both"));
+                return Err(format!("read, write: `{word}` must be only one of read and write"));
             }
         }
         let are_all = values.is_file() && !declared.is_empty();
         Ok(Words { declared, are_all })
     }
 
-    /// The operation of a word: as declared, or usual. Bits only as declared, since formats differ.
+    /// Returns the operation of a word, declared or default. `0` and `1` have no default, because formats differ.
     #[inline]
     pub(crate) fn operation(&self, word: &[u8]) -> Option<Operation> {
         let declared = self.declared.iter().find(|(known, _)| known.as_bytes() == word);
@@ -70,7 +70,7 @@ impl Words {
         USUAL.into_iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word)).map(|(_, operation)| operation)
     }
 
-    /// The permitted words, for messages.
+    /// Returns the allowed words, for messages.
     pub(crate) fn title(&self) -> String {
         let declared = self.declared.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(", ");
         if self.are_all {
