@@ -1,7 +1,8 @@
-//! How fast text is read on one core, by processor time: formats with code of their own, and tables that a file declares.
+//! Measures how fast text is read on one core, in CPU time, for formats implemented in code and for tables declared in
+//! files.
 //!
-//! `cargo bench -p headstack-trace --no-default-features --bench reading -- [FOLDER]` leaves the files in a folder, for others to
-//! read: `benches/peers.py polars-read FILE`.
+//! `cargo bench -p headstack-trace --no-default-features --bench reading -- [FOLDER]` keeps the files in a directory
+//! for comparison with other programs: `benches/peers.py polars-read FILE`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,15 +13,17 @@ use headstack_trace::{CsvColumns, Format, Input, ReadOptions, TraceReader};
 const ROWS: u64 = 1_000_000;
 const ROUNDS: usize = 5;
 
-/// Processor time of this process, all its threads: Linux counts it in hundredths of a second.
+/// Returns the CPU time of all threads of this process in s; Linux counts in steps of 10 ms.
 fn processor_s() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux");
-    let behind = stat.rsplit_once(") ").expect("it has a name in parentheses").1;
-    let field = |place: usize| -> f64 { behind.split(' ').nth(place).expect("it is there").parse().expect("a number") };
+    let behind = stat.rsplit_once(") ").expect("stat contains a name in parentheses").1;
+    let field = |place: usize| -> f64 {
+        behind.split(' ').nth(place).expect("stat has the field").parse().expect("the field is a number")
+    };
     (field(11) + field(12)) / 100.0
 }
 
-/// Numbers that follow each other by no rule that a predictor of branches finds.
+/// Returns numbers without a pattern that a branch predictor could learn.
 fn mixed(number: u64) -> u64 {
     let x = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
@@ -28,20 +31,20 @@ fn mixed(number: u64) -> u64 {
 
 fn file(line: fn(u64, u64) -> String) -> String {
     (0..ROWS).fold(String::new(), |mut text, number| {
-        writeln!(text, "{}", line(number, mixed(number))).expect("a string grows");
+        writeln!(text, "{}", line(number, mixed(number))).expect("writing to a string cannot fail");
         text
     })
 }
 
-/// Million rows a second of processor time, the median and the greatest.
+/// Returns the median and maximum speed in million rows per second of CPU time.
 fn speed(text: &str, options: &ReadOptions) -> (f64, f64) {
     let mut speeds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
-            let input = Input::from_bytes("bench", text.as_bytes().to_vec()).expect("it is not empty");
+            let input = Input::from_bytes("bench", text.as_bytes().to_vec()).expect("the input is not empty");
             let begin_s = processor_s();
-            let mut reader = TraceReader::from_inputs(vec![input], options).expect("it is of the format");
+            let mut reader = TraceReader::from_inputs(vec![input], options).expect("the input has the format");
             let (mut batch, mut rows) = (Vec::new(), 0);
-            while reader.next_batch(&mut batch).expect("its lines are good") {
+            while reader.next_batch(&mut batch).expect("all lines are valid") {
                 rows += batch.len() as u64;
             }
             assert_eq!(rows, ROWS);
@@ -53,7 +56,7 @@ fn speed(text: &str, options: &ReadOptions) -> (f64, f64) {
 }
 
 fn main() {
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("nobody asked for it before");
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the global pool is built once");
     let folder = env::args().skip(1).find(|argument| !argument.starts_with("--"));
     type Line = fn(u64, u64) -> String;
     let msr: Line = |n, x| {
@@ -108,9 +111,9 @@ fn main() {
     for (name, line, columns) in cases {
         let text = file(line);
         if let (Some(folder), None) = (&folder, columns) {
-            fs::write(Path::new(folder).join(format!("{name}.txt")), &text).expect("the folder is there");
+            fs::write(Path::new(folder).join(format!("{name}.txt")), &text).expect("the directory exists");
         }
-        let csv = columns.map(|columns| CsvColumns::parse(columns).expect("it is a declaration"));
+        let csv = columns.map(|columns| CsvColumns::parse(columns).expect("the declaration is valid"));
         let format = if csv.is_some() { None } else { Format::from_name(name) };
         let (median, best) = speed(&text, &ReadOptions { format, csv, ..ReadOptions::default() });
         let how = columns.map_or("", |_| ", declared");

@@ -1,4 +1,4 @@
-//! Reports of small traces computed by hand, and naive references.
+//! Compares reports of small traces with figures computed by hand and with naive references.
 
 use headstack_trace::analyze::{Analysis, Bin, Options, Report};
 use headstack_trace::{DeviceMeta, Flags, Meta, Operation, Process, Record};
@@ -15,7 +15,7 @@ fn request(arrival_ns: u64, operation: Operation, block: u64, blocks: u32) -> Re
 
 fn analyze(records: &[Record], meta: &Meta) -> Report {
     let mut analysis = Analysis::new(Options::default()).unwrap();
-    // Batches must make no difference.
+    // The division into batches must not affect the result.
     records.chunks(3).for_each(|batch| analysis.add(batch));
     analysis.finish(meta)
 }
@@ -29,7 +29,7 @@ fn bin(from: u64, count: f64) -> Bin {
     Bin { from, count }
 }
 
-/// Two devices, reads that run and writes that seek; at most two in flight.
+/// Two devices; sequential reads and random writes; at most two requests in flight.
 ///
 /// | arrival | what | blocks | device | response |
 /// | --- | --- | --- | --- | --- |
@@ -88,7 +88,7 @@ fn mixes_sizes_and_places_are_counted() {
     assert_eq!(report.alignment.common_bytes, Some(4_096));
     let share = |bytes| *report.alignment.shares.iter().find(|share| share.align_bytes == bytes).unwrap();
     close(Some(share(4_096).both), 1.0);
-    // Offsets 0, 2, 0, 0, 0 and 1000 blocks; two of two blocks.
+    // The offsets are 0, 2, 0, 0, 0 and 1000 blocks; two requests have two blocks.
     close(Some(share(8_192).offset), 1.0);
     close(Some(share(8_192).length), 2.0 / 6.0);
     close(Some(share(16_384).offset), 5.0 / 6.0);
@@ -107,18 +107,18 @@ fn mixes_sizes_and_places_are_counted() {
 fn runs_and_seeks_are_of_each_device() {
     let (records, meta) = small();
     let sequence = analyze(&records, &meta).sequence;
-    // Ends on `a` are 2, 4, 1, 1, 1 blocks: one request of four continues; the flush is not looked at.
+    // Ends on `a` are 2, 4, 1, 1, 1 blocks: one of four requests continues a run; the flush is ignored.
     close(sequence.strict.share, 0.25);
     close(sequence.streams.share, 0.25);
     assert_eq!(sequence.strict.runs, 5);
     close(sequence.strict.mean_requests, 6.0 / 5.0);
     close(sequence.strict.mean_bytes, 8.0 * 4096.0 / 5.0);
     assert_eq!(sequence.strict.requests, [bin(1, 4.0), bin(2, 1.0)]);
-    // Seeks: 0, 4 blocks back, 1 back, 1 back.
+    // Seeks are 0, 4 blocks back, 1 back and 1 back.
     close(sequence.mean_seek_bytes, 6.0 * 4096.0 / 4.0);
     assert_eq!(sequence.forward_seeks_bytes, [bin(0, 1.0)]);
     assert_eq!(sequence.backward_seeks_bytes, [bin(4_096, 2.0), bin(16_384, 1.0)]);
-    // From the second request of `a` on; never on `b`.
+    // One stream from the second request of `a` on; none on `b`.
     close(sequence.mean_concurrent_streams, 4.0 / 6.0);
     assert_eq!(sequence.max_concurrent_streams, 1);
 }
@@ -133,7 +133,7 @@ fn interleaved_streams_are_runs_of_streams_and_not_of_requests() {
     close(report.sequence.streams.share, 27.0 / 29.0);
     assert_eq!(report.sequence.streams.requests, [bin(8, 3.0)]);
     assert_eq!(report.sequence.max_concurrent_streams, 3);
-    // None in the first turn, then 1, 2, 3, and 3 in 24 more.
+    // No stream in the first turn, then 1, 2, 3, and 3 for 24 more requests.
     close(report.sequence.mean_concurrent_streams, (1.0 + 2.0 + 3.0 + 24.0 * 3.0) / 30.0);
     close(report.environment.random_share, 0.1);
 }
@@ -143,16 +143,16 @@ fn depth_and_response_times_are_those_of_the_table() {
     let (records, meta) = small();
     let report = analyze(&records, &meta);
     let depth = report.depth.unwrap();
-    // To 20 ms, when the last one arrives, which is not followed: 13 ms in flight.
+    // Until 20 ms, when the last request arrives, which has no recorded latency: 13 ms in flight.
     close(Some(depth.mean), 13.0 / 20.0);
     assert_eq!(depth.max, 2);
-    // Two from 2 to 3 and from 12 to 13 ms; one in 0-2, 3-5, 10-12, 13-16.
+    // Depth 2 from 2 to 3 ms and 12 to 13 ms; depth 1 in 0-2, 3-5, 10-12 and 13-16 ms.
     let shares: Vec<f64> = depth.time_shares.iter().map(|share| share * 20.0).collect();
     assert_eq!(shares.len(), 3);
     close(Some(shares[0]), 9.0);
     close(Some(shares[1]), 9.0);
     close(Some(shares[2]), 2.0);
-    // Found on arrival: 0, 1, 0, 0, 1, 0, 0. The flush has no range.
+    // Depth on arrival: 0, 1, 0, 0, 1, 0, 0. The flush has no range.
     close(Some(depth.mean_at_arrival), 2.0 / 7.0);
     close(depth.overlap_share, 1.0 / 6.0);
     let all = report.response.all_ns.unwrap();
@@ -174,11 +174,11 @@ fn blocks_are_touched_and_touched_again() {
     assert_eq!(set.references, 8);
     let k = |bytes: f64| bytes / K as f64;
     assert_eq!((k(set.touched_bytes), k(set.read_bytes), k(set.written_bytes)), (5.0, 5.0, 1.0));
-    // Block 0: read, written, written, read.
+    // Block 0 is read, written, written, and read.
     let found = set.successions;
     assert_eq!((found.write_after_read, found.write_after_write), (1.0, 1.0));
     assert_eq!((found.read_after_write, found.read_after_read), (1.0, 0.0));
-    // 4, 6 and 2 ms; 6 ms from write to write.
+    // Times of 4, 6 and 2 ms; 6 ms from write to write.
     assert_eq!(set.reuse_times_ns, [bin(1 << 20, 1.0), bin(1 << 21, 1.0), bin(1 << 22, 1.0)]);
     assert_eq!(set.update_times_ns, [bin(1 << 22, 1.0)]);
     assert_eq!(set.windows.len(), 1);
@@ -187,7 +187,7 @@ fn blocks_are_touched_and_touched_again() {
     assert_eq!(growth, [(0, 2.0), (2, 4.0), (20, 5.0)]);
 
     let reuse = report.reuse.unwrap();
-    // Distances: 3 (blocks 1, 2, 3 came between), 0, 0.
+    // Distances: 3 (blocks 1, 2 and 3 in between), 0 and 0.
     let hits: Vec<_> = reuse.lru_curve.iter().map(|point| (point.cache, point.hits)).collect();
     assert_eq!(hits, [(1, 2.0), (2, 2.0), (3, 2.0), (4, 3.0), (5, 3.0)]);
     assert_eq!((reuse.lru_curve[3].miss_ratio, reuse.lru_curve[3].cache_bytes), (5.0 / 8.0, Some(4 * K)));
@@ -200,10 +200,10 @@ fn windows_count_each_block_once() {
     let records: Vec<Record> = at.iter().map(|&(at, block)| request(at, Operation::Read, block, 1)).collect();
     let windows = analyze(&records, &Meta::default()).working_set.unwrap().windows;
     let k = |bytes: f64| bytes / K as f64;
-    // Seconds 0: {0, 1}, 1: {0, 5}, 11: {0}, 12: {7}; thirteen seconds.
+    // Blocks by second: 0: {0, 1}, 1: {0, 5}, 11: {0}, 12: {7}; 13 seconds in total.
     assert_eq!((windows[0].window_ns, k(windows[0].max_bytes)), (S, 2.0));
     close(Some(k(windows[0].mean_bytes)), 6.0 / 13.0);
-    // Ten seconds: {0, 1, 5}, {0, 7}.
+    // Blocks by window of ten seconds: {0, 1, 5} and {0, 7}.
     close(Some(k(windows[1].mean_bytes)), 2.5);
     close(Some(k(windows[2].mean_bytes)), 4.0);
     assert_eq!(windows.len(), 3);
@@ -213,18 +213,18 @@ fn windows_count_each_block_once() {
 fn rates_and_maps_hold_every_request() {
     let (records, meta) = small();
     let report = analyze(&records, &meta);
-    // 20 ms in bins of 10 us would be 2,001.
+    // 20 ms would need 2,001 bins of 10 µs.
     assert_eq!((report.rate.bin_ns, report.rate.bins.len()), (20_000, 1_001));
     let first = report.rate.bins[0];
     assert_eq!((first.requests, first.reads, first.bytes, first.read_bytes), (1, 1, 2 * K, 2 * K));
     assert_eq!((first.mean_response_ns, first.mean_depth), (Some(3e6), Some(1.0)));
-    // 12.5 ms: two in flight, nothing arrives.
+    // At 12.5 ms, two requests are in flight and none arrives.
     assert_eq!((report.rate.bins[625].requests, report.rate.bins[625].mean_depth), (0, Some(2.0)));
     assert_eq!(report.rate.bins.iter().map(|bin| bin.requests).sum::<u64>(), 7);
     let heat = report.heat.unwrap();
     let sum = |map: &[Vec<u64>]| map.iter().flatten().sum::<u64>();
     assert_eq!((sum(&heat.reads), sum(&heat.writes)), (4, 2));
-    // 1,000 blocks in 256 rows: four a row; 20 ms in columns of 2^k us.
+    // 1,000 blocks in 256 rows: four per row. 20 ms in columns of 2^k µs.
     assert_eq!((heat.row_bytes, heat.column_ns), (4 * K, 128_000));
     assert_eq!(heat.reads[20_000 / 128][250], 1);
     assert_eq!(heat.reads[0], [1]);
@@ -234,12 +234,12 @@ fn rates_and_maps_hold_every_request() {
 fn gaps_are_summed_up() {
     let (records, meta) = small();
     let arrivals = analyze(&records, &meta).arrivals;
-    // Gaps 2, 2, 6, 2, 2, 6 ms: mean 20/6, mean square 88/6.
+    // Gaps of 2, 2, 6, 2, 2 and 6 ms: mean 20/6, mean square 88/6.
     close(arrivals.mean_gap_ns, 20e6 / 6.0);
     close(arrivals.gap_variation, (88.0f64 / 6.0 - (20.0f64 / 6.0).powi(2)).sqrt() / (20.0 / 6.0));
     assert_eq!(arrivals.gaps_ns.unwrap().max, 6 * MS);
     assert_eq!(arrivals.gap_histogram_ns.unwrap(), [bin(1 << 20, 4.0), bin(1 << 22, 2.0)]);
-    // Bins of 2 ms: arrivals at 0, 2, 4, 10, 12, 14, 20; the last bin is as short as a step of the clock.
+    // Bins of 2 ms with arrivals at 0, 2, 4, 10, 12, 14 and 20 ms; the last bin is one clock step long.
     let scale = arrivals.scales.iter().find(|scale| scale.bin_ns == 2 * MS).unwrap();
     let bins_long = (20 * MS + meta.resolution_ns) as f64 / (2 * MS) as f64;
     let mean = 7.0 / bins_long;
@@ -252,7 +252,7 @@ fn gaps_are_summed_up() {
     assert!(arrivals.hurst.is_none());
 }
 
-/// A trace that ends in a burst: most of its requests are in the last bin, which the end cuts short.
+/// A trace that ends in a burst: most of its requests are in the last bin, which is shorter than the others.
 #[test]
 fn the_last_bin_counts_at_every_scale() {
     let steady = (0..1_000).map(|i| request(i * MS, Operation::Read, i, 1));
@@ -312,7 +312,7 @@ fn poisson_arrivals_are_not_bursty_at_any_scale() {
     let arrivals = analyze(&records, &Meta::default()).arrivals;
     assert!((arrivals.gap_variation.unwrap() - 1.0).abs() < 0.01);
     for scale in arrivals.scales.iter().filter(|scale| scale.bins >= 2_000) {
-        // The variance of a Poisson sample's index of dispersion is 2 / bins.
+        // The variance of the index of dispersion of a Poisson sample is 2 / bins.
         let error = (2.0 / scale.bins as f64).sqrt();
         assert!((scale.index_of_dispersion - 1.0).abs() < 4.0 * error, "{scale:?}");
     }
@@ -320,7 +320,7 @@ fn poisson_arrivals_are_not_bursty_at_any_scale() {
     assert!((hurst.exponent - 0.5).abs() < 0.06 && hurst.r_squared > 0.98 && hurst.points >= 6, "{hurst:?}");
 }
 
-/// Sources that are on and off for times of infinite variance (Willinger et al., 1997): H = (3 - alpha) / 2 = 0.8.
+/// On-off sources with on and off times of infinite variance (Willinger et al., 1997): H = (3 - alpha) / 2 = 0.8.
 #[test]
 fn heavy_tailed_bursts_are_self_similar() {
     let mut random = Random::new(3, Purpose::Arrivals);
@@ -406,7 +406,7 @@ proptest! {
             (record.device, record.process) = (device >> 22, device);
             record
         }).collect();
-        // Once out of order, once in order.
+        // First out of order, then in order.
         let report = analyze(&records, &Meta::default());
         prop_assert_eq!(report.requests, records.len() as u64);
         records.sort_by_key(|record| record.arrival_ns);
@@ -423,7 +423,7 @@ fn the_workload_has_the_mix_of_the_trace() {
     let mut next = 0;
     let mut record = |i: u64| {
         let blocks = [1, 2, 16][random.below(3) as usize];
-        // Reads of 64 KiB run, the others go to the first quarter or to a place in it all.
+        // Reads of 64 KiB are sequential; other requests are random, in the first 25 % or in the whole range.
         let (operation, block) = match (blocks, random.below(10)) {
             (16, 0..7) => (Operation::Read, next),
             (_, 0..3) => (Operation::Write, random.below(25_000)),
@@ -464,7 +464,7 @@ fn the_workload_has_the_mix_of_the_trace() {
     assert_eq!(lines[0].align_bytes, Some(4_096));
     let Addresses::HotBands(bands) = &workload.addresses else { panic!("{:?}", workload.addresses) };
     let first_quarter: f64 = bands.iter().filter(|band| band.to_percent <= 25.0).map(|band| band.share_percent).sum();
-    // All random writes, and a quarter of the random reads.
+    // All random writes and 25 % of the random reads.
     let (reads, writes) = (random_reads / 100.0 * of(Operation::Read), of(Operation::Write));
     let expected = 100.0 * (reads / 4.0 + writes) / (reads + writes);
     assert!((first_quarter - expected).abs() < 3.0, "{first_quarter} is not {expected}");

@@ -1,4 +1,5 @@
-//! What is wrong with a file is said on one line, with its place; where it is skipped, it is counted with the same reason.
+//! An error in a file is reported on one line with its position; if bad lines are skipped, it is counted with the same
+//! reason.
 
 use crate::reading;
 use crate::reading::CSV_COLUMNS;
@@ -12,7 +13,7 @@ fn read(bytes: &[u8], format: Format, skip_bad: bool) -> Result<(Vec<Record>, Me
     Ok((records, reader.meta().clone()))
 }
 
-/// A sample of each layout of each format that is no Parquet.
+/// One sample of each layout of each format except Parquet.
 const SAMPLES: [(&str, &str); 37] = [
     ("alibaba.csv", "alibaba"),
     ("arc.txt", "arc"),
@@ -52,18 +53,18 @@ const SAMPLES: [(&str, &str); 37] = [
     ("vscsi-v1.bin", "vscsi"),
     ("vscsi-v2.bin", "vscsi"),
 ];
-/// How many of them are text.
+/// Number of samples that are text.
 const TEXTS: usize = 28;
 
 fn format_of(name: &str) -> Format {
-    Format::from_name(name).unwrap_or_else(|| panic!("there is no format {name}"))
+    Format::from_name(name).unwrap_or_else(|| panic!("no format {name}"))
 }
 
 fn sample(name: &str) -> Vec<u8> {
     std::fs::read(reading::sample(name)).unwrap()
 }
 
-/// Lines of a sample up to its middle, and from there on.
+/// Returns the lines of a sample up to its middle, and the rest.
 fn halves(name: &str) -> (String, String) {
     let text = String::from_utf8(sample(name)).unwrap();
     let lines: Vec<&str> = text.lines().collect();
@@ -72,7 +73,8 @@ fn halves(name: &str) -> (String, String) {
     (joined(first), joined(second))
 }
 
-/// Asserts that `bytes` are refused behind their first `good_bytes`, which are read all the same when what is bad is skipped.
+/// Asserts that `bytes` are rejected after the first `good_bytes`, and that these are still read if bad input is
+/// skipped.
 fn assert_refused(bytes: &[u8], good_bytes: usize, format: Format, what: &str) {
     let error = read(bytes, format, false).expect_err(what);
     let text = error.to_string();
@@ -99,7 +101,8 @@ fn every_format_but_the_stored_form_is_here() {
     }
 }
 
-/// Lines of both are five numbers, and whole milliseconds are good milliseconds; keys may be of digits.
+/// Returns whether lines of one format can be valid in the other: both have five numbers, whole milliseconds are valid
+/// times, and keys may consist of digits.
 fn is_alike(one: &str, other: &str) -> bool {
     matches!((one, other), ("disksim", "mqsim") | ("keys", "blocks"))
 }
@@ -123,7 +126,7 @@ fn garbage_is_refused_where_it_begins() {
     for (number, (name, format)) in SAMPLES.into_iter().enumerate() {
         let mut bytes = if number < TEXTS { halves(name).0.into_bytes() } else { sample(name) };
         let good_bytes = bytes.len();
-        // Less than there is of the sample: layouts are told by what most of a file fits.
+        // Shorter than the sample, because the layout is detected from most of the file.
         bytes.extend_from_slice(&[0xff; 30]);
         assert_refused(&bytes, good_bytes, format_of(format), name);
     }

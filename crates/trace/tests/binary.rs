@@ -1,4 +1,4 @@
-//! Binary formats: what they say, and what in them is refused.
+//! Tests of the fields and errors of binary formats.
 
 use crate::reading;
 use crate::reading::{read, read_files};
@@ -46,7 +46,7 @@ const OPERATIONS: [Operation; 16] = {
 fn vscsi(version: u16, commands: &[Scsi]) -> Vec<u8> {
     let record = |(number, command): (usize, &Scsi)| {
         let (length, opcode) = (command.length.to_le_bytes(), command.opcode.to_le_bytes());
-        // It wraps, and has gaps.
+        // The serial number wraps and has gaps.
         let serial = (number as u32 * 3).wrapping_sub(5).to_le_bytes();
         let version_field = (version << 8).to_le_bytes();
         let elements = 1u32.to_le_bytes();
@@ -89,7 +89,7 @@ fn oracle(accesses: &[Access], has_operations: bool) -> Vec<u8> {
     accesses.iter().enumerate().flat_map(record).collect()
 }
 
-/// Version, bytes of the header; objects above 2^54 are hashes.
+/// Encodes lcs; objects above 2^54 are hashes.
 fn lcs(version: u64, header_bytes: usize, accesses: &[Access]) -> Vec<u8> {
     const MAGIC: u64 = 0x1234_5678_9abc_def0;
     let mut bytes = vec![0; header_bytes];
@@ -186,14 +186,14 @@ fn vscsi_commands_of_both_layouts() {
         assert_eq!(meta.counts["write same"], 2);
         let says_unit = meta.notes.iter().any(|note| note.starts_with("response times are omitted"));
         assert_eq!(says_unit, version == 2);
-        // Two records are enough.
+        // Two records suffice for detection.
         let two = &vscsi(version, &COMMANDS[..2]);
         assert_eq!(read(two, None, false).unwrap().0.len(), 2);
         assert!(read(&vscsi(version, &COMMANDS[..1]), None, false).is_err());
     }
 }
 
-/// What is reported of `bytes`, and that skipping leaves `left` records.
+/// Returns the error reported for `bytes`, and checks that skipping bad records leaves `left` records.
 fn refused(bytes: &[u8], format: Format, left: usize) -> String {
     let error = read(bytes, Some(format), false).unwrap_err();
     assert!(matches!(error.place, Place::Record(_)), "{error}");
@@ -217,7 +217,7 @@ fn vscsi_that_cannot_be_is_refused() {
     let mut other = vscsi(1, &COMMANDS);
     other[32 * 4 + 15] = 2;
     assert_eq!(refused(&other, Format::Vscsi, 15), "trace: record 5: version: must be 1 << 8, not 0x200");
-    // Mixed, beyond what detection looks at.
+    // A mixture after the part used for detection.
     let many: Vec<u8> = (0..10).flat_map(|_| vscsi(1, &COMMANDS)).collect();
     let mixed = [&many[..], b"this line is 32 characters long\n"].concat();
     assert!(read(&mixed, None, false).unwrap_err().to_string().starts_with("trace: record 161: version: "));
@@ -240,7 +240,7 @@ fn files_of_vscsi_are_devices() {
     }
 }
 
-/// A trace whose object numbers count blocks of 512 bytes, as somebody says.
+/// Reads a trace whose object numbers count 512-byte blocks, as given by the user.
 fn read_in_sectors(bytes: &[u8]) -> (Vec<Record>, Meta) {
     let options = ReadOptions { sector_bytes: Some(512), ..ReadOptions::default() };
     let input = Input::from_bytes("trace", bytes.to_vec()).unwrap();
@@ -248,7 +248,7 @@ fn read_in_sectors(bytes: &[u8]) -> (Vec<Record>, Meta) {
     (reader.read_all().unwrap(), reader.meta().clone())
 }
 
-/// Accesses with their links.
+/// Returns accesses with their links.
 fn linked(objects: impl Iterator<Item = (u64, u32)>) -> Vec<Access> {
     let mut accesses: Vec<Access> = Vec::new();
     let mut latest = std::collections::HashMap::new();
@@ -261,7 +261,7 @@ fn linked(objects: impl Iterator<Item = (u64, u32)>) -> Vec<Access> {
     accesses
 }
 
-/// Numbers of popular objects of 4 to 64 KiB, given in no order of size or time.
+/// Returns accesses to popular objects of 4 to 64 KiB, whose numbers are unrelated to size and time.
 fn popular() -> Vec<Access> {
     let mut state = 11u64;
     linked((0..5_000).map(move |_| {
@@ -271,7 +271,7 @@ fn popular() -> Vec<Access> {
     }))
 }
 
-/// Four streams in turn, each 16 sectors a request.
+/// Returns four interleaved streams with 16 sectors per request.
 fn streams() -> Vec<Access> {
     linked((0..2_000u64).map(|number| (number % 4 * 90_000_000 + number / 4 * 16, 8_192)))
 }
@@ -347,14 +347,14 @@ fn oracle_general_is_recognised_by_its_links() {
         read(&oracle(&accesses, false), None, false).is_ok()
     };
     assert!(detected(|_| {}));
-    // One to itself, one back, one to another object, one left out, two to one.
+    // Wrong links: to itself, backwards, to another object, missing, and two to one access.
     assert!(!detected(|a| a[0].3 = 1));
     assert!(!detected(|a| a[2].3 = 1));
     assert!(!detected(|a| a[0].3 = 2));
     assert!(!detected(|a| a[2].3 = -1));
     assert!(!detected(|a| (a[1].3, a[3].3) = (99, 99)));
     assert!(!detected(|a| a[1].3 = 0));
-    // A link beyond the file: it was cut off between two records.
+    // A link past the end of the file, which was truncated between two records.
     assert!(detected(|a| a[1].3 = 99));
 }
 
@@ -405,7 +405,7 @@ fn patched(mut bytes: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
     bytes
 }
 
-/// Numbers of objects may be hashes: they have an address of their own, and the same one each time.
+/// Object numbers may be hashes: each has its own address, which is always the same.
 #[test]
 fn objects_that_are_no_blocks_are_hashed() {
     let hash = 0xf00d_feed_dead_beef;
@@ -475,7 +475,7 @@ fn srt_that_cannot_be_is_refused() {
     let at = SRT_HEADER.len();
     let cut = &whole[..at + 56 + 7];
     assert_eq!(refused(cut, Format::Srt, 1), "trace: record 2: the record is truncated after 7 bytes");
-    // A size that is none: what follows cannot be found, and is not guessed at.
+    // After an invalid size, the next record cannot be located, so reading ends.
     for size in [0u32, 7, u32::MAX] {
         let mut lost = whole.clone();
         lost[at + 56..at + 60].copy_from_slice(&size.to_be_bytes());

@@ -1,4 +1,4 @@
-//! blkparse's text against the real program, and out and in again.
+//! Compares reading and writing of blkparse text with the real program.
 
 use crate::reading;
 use headstack_needs::{Need, lacks};
@@ -35,12 +35,12 @@ fn as_text(text: Vec<u8>) -> (Vec<Record>, Meta) {
     read(Input::from_bytes("text", text).unwrap(), &options)
 }
 
-/// The program's text of one of the real traces; nothing where one of them is missing.
+/// Returns blkparse's text for a real trace; `None` if the trace or a program is missing.
 fn printed(name: &str) -> Option<(PathBuf, Vec<u8>)> {
     let path = reading::shared(&format!("traces/blktrace/{name}"))?;
     let unpacked = if name.ends_with(".xz") {
         let Ok(xz) = Command::new("xz").args(["-dc"]).arg(&path).stdout(Stdio::piped()).spawn() else {
-            lacks(Need::Programs, "there is no xz");
+            lacks(Need::Programs, "xz is not installed");
             return None;
         };
         Stdio::from(xz.stdout.unwrap())
@@ -48,7 +48,7 @@ fn printed(name: &str) -> Option<(PathBuf, Vec<u8>)> {
         Stdio::from(File::open(&path).unwrap())
     };
     let Ok(output) = Command::new("blkparse").args(["-i", "-"]).stdin(unpacked).output() else {
-        lacks(Need::Programs, "there is no blkparse");
+        lacks(Need::Programs, "blkparse is not installed");
         return None;
     };
     Some((path, output.stdout))
@@ -62,7 +62,7 @@ fn the_text_of_real_traces_is_read_as_the_same_requests() {
             let options = ReadOptions { at: Some(stage), ..ReadOptions::default() };
             let (binary, binary_meta) = read(Input::open(&path).unwrap(), &options);
             let (mut records, meta) = read(Input::from_bytes("text", text.clone()).unwrap(), &options);
-            // The text counts from its first event, of whatever kind.
+            // The text counts from its first event, of any kind.
             let zero_ns = binary[0].arrival_ns - records[0].arrival_ns;
             records.iter_mut().for_each(|record| record.arrival_ns += zero_ns);
             assert!(records == binary, "{name} {stage:?}");
@@ -128,7 +128,7 @@ fn blkparse_text_reports_lost_fields() {
     assert!(text.starts_with(first.as_bytes()), "{}", String::from_utf8_lossy(&text));
 }
 
-/// Requests that the text can hold: whole sectors, each at an address of its own; flushes one at a time.
+/// Generates requests that the text can represent: whole sectors, each at its own address, and one flush at a time.
 fn requests(is_queued: bool) -> impl Strategy<Value = (Vec<Record>, Meta)> {
     let time = prop_oneof![Just(NOT_RECORDED), 0u64..2_000_000_000];
     let request = (0u64..3_000_000_000, 0usize..4, 1u32..4_000, 0u16..64, time.clone(), time, 0u32..3, 0u32..4);

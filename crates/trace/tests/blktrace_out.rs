@@ -1,4 +1,4 @@
-//! Block traces that are written, held against the programs that read them: blkparse and btt.
+//! Compares written block traces with what blkparse and btt read from them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use headstack_trace::{
     TraceReader,
 };
 
-/// Reads, writes, a trim, a flush and an error to two devices, some of them overlapping in time, never in place.
+/// Returns reads, writes, a trim, a flush and an error on two devices. Some overlap in time, none in address.
 fn requests() -> (Vec<Record>, Meta) {
     let kinds = [Operation::Read, Operation::Write, Operation::Read, Operation::Trim, Operation::Flush];
     let record = |number: u64| {
@@ -61,7 +61,7 @@ fn blktrace_export_round_trips() {
     assert_eq!((reader.meta().zero_unix_ns, reader.meta().response), (meta.zero_unix_ns, meta.response));
 }
 
-/// Records with the names of their devices and processes, as far as a block trace holds these.
+/// Returns records with the names of their devices and processes, as far as a block trace can store them.
 fn named(records: &[Record], meta: &Meta) -> Vec<(Record, String, String)> {
     let named = |record: &Record| {
         let process = &meta.processes[record.process as usize - 1];
@@ -71,10 +71,10 @@ fn named(records: &[Record], meta: &Meta) -> Vec<(Record, String, String)> {
     records.iter().map(named).collect()
 }
 
-/// What a program prints; nothing where there is none.
+/// Returns the output of a program; `None` if the program is not installed.
 fn printed(program: &str, arguments: &[&str], folder: &Path) -> Option<String> {
     let Ok(output) = Command::new(program).args(arguments).current_dir(folder).output() else {
-        lacks(Need::Programs, format_args!("there is no {program}"));
+        lacks(Need::Programs, format_args!("{program} is not installed"));
         return None;
     };
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
@@ -102,7 +102,7 @@ fn blkparse_counts_every_event() {
     assert!(text.contains("[fio]") && text.contains("[a name of more ]"), "{text}");
     assert_eq!(text.lines().filter(|line| line.ends_with("[-5]") || line.ends_with("[65531]")).count(), 1, "{text}");
     assert!(!text.contains("Skips") || text.contains("Skips: 0 forward"), "{text}");
-    // Our reader understands its text as well.
+    // Our reader understands blkparse's text as well.
     let text = text.into_bytes();
     let (again, _) = reading::read(&text, None, false).unwrap();
     let told = |records: &[Record]| {
@@ -112,7 +112,7 @@ fn blkparse_counts_every_event() {
     assert_eq!(told(&again), told(&records));
 }
 
-/// The mean in s of a row such as `Q2C  0.0001 0.0002 0.0003 12`, and its count.
+/// Returns the mean in s and the count of a row such as `Q2C  0.0001 0.0002 0.0003 12`.
 fn row(text: &str, name: &str) -> (f64, usize) {
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in\n{text}"));
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -122,7 +122,7 @@ fn row(text: &str, name: &str) -> (f64, usize) {
 #[test]
 fn btt_finds_the_same_phases() {
     let (mut records, meta) = requests();
-    // btt pairs by address, and does not count what has none.
+    // btt pairs by address and does not count requests without an address.
     records.retain(|record| record.operation != Operation::Flush && !record.flags.contains(Flags::ERROR));
     let folder = Folder::new("blktrace-btt");
     let (path, _) = exported(&folder, &records, &meta);
@@ -150,7 +150,7 @@ fn what_is_not_known_is_no_event() {
     }
     let folder = Folder::new("blktrace-unknown");
     let (path, _) = exported(&folder, &records, &meta);
-    // One record a request, two names, the time of day: nothing else.
+    // One record per request, two names, the time of day, and nothing else.
     let bytes = std::fs::metadata(&path).unwrap().len();
     assert_eq!(bytes, 200 * 48 + 2 * (48 + 16) + 48 + 8);
 }

@@ -1,4 +1,5 @@
-//! The cache lab against libCacheSim on a real trace, against caches that search lists, and samples against exact counts.
+//! Compares the cache lab with libCacheSim on a real trace and with naive caches that search lists, and samples with
+//! exact counts.
 
 use headstack_cache::CachePolicy;
 use headstack_trace::caching::{Admission, CacheReport, Lab, LabOptions, LabPolicy, LabReport, Unit, Writes};
@@ -37,7 +38,7 @@ fn cloud_physics() -> Option<Vec<Record>> {
     Some(TraceReader::open(&[&path], &ReadOptions::default()).unwrap().read_all().unwrap())
 }
 
-/// Miss ratios of libCacheSim (October 2024, default parameters) over the blocks of 4 KiB of a real trace, within a thousandth.
+/// Miss ratios are within 0.001 of libCacheSim (October 2024, default parameters) for the 4 KiB blocks of a real trace.
 #[test]
 fn policies_miss_as_often_as_those_of_lib_cache_sim() {
     let (Some(records), Some(table)) = (cloud_physics(), shared("validation/cache-policies.csv")) else { return };
@@ -58,7 +59,7 @@ fn policies_miss_as_often_as_those_of_lib_cache_sim() {
     let ratio = |report: &LabReport, policy: &str, size: u64| {
         report.caches.iter().find(|cache| cache.policy == policy && cache.cache == size).unwrap().miss_ratio.value
     };
-    // What its filter tells of keys that collide depends on the hash: other hashes, other figures.
+    // The filter's result for colliding keys depends on the hash, so other hashes give other figures.
     let hashed = |seed| lab(&records, LabOptions { seed, ..options(&[CachePolicy::WTinyLfu], &sizes) });
     let hashed: Vec<LabReport> = (1..=6).map(hashed).collect();
     let mut far = Vec::new();
@@ -71,7 +72,7 @@ fn policies_miss_as_often_as_those_of_lib_cache_sim() {
         } else {
             (found, found)
         };
-        // As far beyond the six as they are apart.
+        // The tolerance is the range of the six results.
         let slack = 0.001_f64.max(high - low);
         if !(low - slack..=high + slack).contains(&expected) || high - low > 0.03 {
             far.push((policy, size, low, high, expected));
@@ -80,7 +81,8 @@ fn policies_miss_as_often_as_those_of_lib_cache_sim() {
     assert_eq!(far, []);
 }
 
-/// Popularity in inverse proportion to rank, runs of neighbours, a scan now and then, and a third of writes.
+/// Returns requests with popularity in inverse proportion to rank, runs of adjacent blocks, occasional scans, and 33 %
+/// writes.
 fn mixed(count: u64, blocks: u64, seed: u64) -> Vec<Record> {
     let mut random = Random::new(seed, Purpose::Addresses);
     let mut scan = 0;
@@ -103,12 +105,13 @@ fn figures(report: &CacheReport) -> (f64, Option<u64>, Option<u64>, f64, f64) {
     (report.miss_ratio.value, *back_reads, *back_writes, *back_read_bytes, *back_write_bytes)
 }
 
-/// LRU at all sizes from one count says what a cache of each size by itself does, of reads, writes and the back end.
+/// One pass for LRU at all sizes gives the same counts as separate caches, for reads, writes and the system behind the
+/// cache.
 #[test]
 fn one_pass_simulates_every_cache() {
     let records = mixed(3_000, 600, 5);
     let sizes: Vec<u64> = (1..60).chain([100, 200, 500, 1_000, 5_000]).collect();
-    // Admission of all, by chance, is not known to be that of all.
+    // Admission of a share of 1.0 is not treated as admission of all, so the one-pass method is not used.
     let admission = Admission::Share { share: 1.0 };
     for unit in [Unit::Blocks { bytes: K as u32 }, Unit::Objects] {
         let asked = LabOptions { unit, ..options(&[CachePolicy::Lru], &sizes) };
@@ -119,13 +122,13 @@ fn one_pass_simulates_every_cache() {
     }
 }
 
-/// An LRU cache of blocks that searches a list, with what goes to the back end.
+/// An LRU cache of blocks that searches a list, and its traffic to the system behind the cache.
 #[derive(Default)]
 struct Naive {
     size: usize,
-    /// Oldest first, each with whether it is dirty.
+    /// Cached blocks, oldest first, and whether each is dirty.
     held: Vec<(u64, bool)>,
-    /// Dirty blocks, the longest dirty first.
+    /// Dirty blocks, longest dirty first.
     dirty: Vec<u64>,
     hits: u64,
     reads: u64,
@@ -191,7 +194,7 @@ impl Naive {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Each way of writing moves what a cache that searches lists moves.
+    /// Each write policy moves the same data as in naive caches that search lists.
     #[test]
     fn writes_follow_the_write_policy(seed in any::<u64>(), size in 1u64..80, dirty_tenths in 1u64..11) {
         let records = mixed(400, 60, seed);
@@ -213,7 +216,7 @@ proptest! {
     }
 }
 
-/// What is not taken in is not there: on the second access alone, requests up to a length alone, none by chance.
+/// Blocks that are not admitted are not cached: on the second access only, up to a length only, or none at random.
 #[test]
 fn what_is_not_admitted_misses_again() {
     let read = |block: u64, blocks: u32| Record::new(0, Operation::Read, block * K, blocks * K as u32);
@@ -231,7 +234,8 @@ fn what_is_not_admitted_misses_again() {
     assert_eq!(asked.map(|admission| hits(admission).round() as u64), [6, 3, 2, 0]);
 }
 
-/// Objects are known by where they begin, and take what they weigh: two of 8 KiB fit into 16 KiB, and one of 12 KiB alone.
+/// Objects are identified by their first byte and take their size: two objects of 8 KiB fit into 16 KiB, or one of 12
+/// KiB.
 #[test]
 fn objects_count_with_their_size() {
     let read = |offset: u64, length: u32| Record::new(0, Operation::Read, offset, length);
@@ -243,12 +247,12 @@ fn objects_count_with_their_size() {
     };
     assert_eq!(misses(Unit::Objects, 3), (3.0, 28_672.0));
     assert_eq!(misses(Unit::ObjectBytes, 16_384), (4.0, 36_864.0));
-    // What is larger than the cache passes by, and nothing goes for it.
+    // An object larger than the cache bypasses it and evicts nothing.
     assert_eq!(misses(Unit::ObjectBytes, 8_192), (4.0, 36_864.0));
 }
 
-/// W-TinyLFU forgets as fast and needs as much memory where the same objects are measured in bytes: what was popular gives way
-/// to what is, and a size in bytes is no number of counters.
+/// W-TinyLFU ages as fast and needs as much memory if the cache size is in bytes: formerly popular objects give way to
+/// currently popular ones, and a size in bytes is not taken for a number of counters.
 #[test]
 fn caches_in_bytes_count_objects_and_not_bytes() {
     let phases = (0..4u64).flat_map(|phase| {
@@ -262,14 +266,14 @@ fn caches_in_bytes_count_objects_and_not_bytes() {
         report.caches[0].miss_ratio.value
     };
     let (by_number, by_bytes) = (misses(Unit::Objects, 500), misses(Unit::ObjectBytes, 500 * K));
-    // With counters for more objects, fewer share them: less may miss, not more.
+    // With counters for more objects, fewer objects share a counter, so misses can decrease but not increase.
     assert!(by_bytes < by_number + 0.01, "{by_number} {by_bytes}");
-    // All of it fits, and the first use of each object misses.
+    // Everything fits, so only the first use of each object misses.
     let objects: std::collections::HashSet<u64> = records.iter().map(|record| record.offset_bytes).collect();
     assert_eq!(misses(Unit::ObjectBytes, 1 << 50), objects.len() as f64 / records.len() as f64);
 }
 
-/// Belady's policy never misses more than another.
+/// Belady's policy never misses more often than another policy.
 #[test]
 fn belady_has_the_lowest_miss_rate() {
     let records = mixed(5_000, 800, 9);
@@ -290,7 +294,8 @@ fn memory_is_bounded_and_reported() {
     assert!(error.to_string().contains("memory: ") && error.to_string().contains("use a sample"), "{error}");
 }
 
-/// How often the band of a sampled figure holds the exact one, and its mean width, over policies and sizes.
+/// Returns how often the confidence band of a sampled figure contains the exact figure, and the mean width of the band,
+/// over policies and sizes.
 fn coverage(records: &[Record], policies: &[CachePolicy], sizes: &[u64], rate: f64) -> (f64, f64) {
     let exact = lab(records, options(policies, sizes));
     let (mut held, mut width, mut count) = (0.0, 0.0, 0.0);
@@ -313,7 +318,7 @@ fn coverage(records: &[Record], policies: &[CachePolicy], sizes: &[u64], rate: f
     (held / count, width / count)
 }
 
-/// Bands of 95 % hold at least so often, on generated traces and on a real one.
+/// 95 % confidence bands contain the exact figure at least 95 % of the time, on generated traces and a real one.
 #[test]
 fn confidence_bands_cover_the_true_value() {
     use CachePolicy::{Arc, Clock, Lirs, Lru, S3Fifo, WTinyLfu};

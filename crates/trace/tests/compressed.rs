@@ -1,4 +1,4 @@
-//! Compressed files and archives are read as what is in them.
+//! Compressed files and archives are read as their contents.
 
 use std::io::{self, Read, Write};
 
@@ -30,7 +30,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).unwrap();
-    // As the program `zstd` does.
+    // As the `zstd` program does by default.
     encoder.include_checksum(true).unwrap();
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -55,7 +55,7 @@ fn compressed_files_read_as_their_contents() {
     assert_eq!(plain.len(), 40_000);
     for (name, compress) in COMPRESSIONS {
         assert_eq!(records(&compress(&text)), plain, "{name}");
-        // Members one after the other, as `cat a.gz b.gz` and parallel compressors make them.
+        // Consecutive members, as created by `cat a.gz b.gz` and parallel compressors.
         let (first, second) = text.split_at(text.len() / 3);
         assert_eq!(records(&[compress(first), compress(second)].concat()), plain, "{name} in two members");
     }
@@ -112,7 +112,7 @@ fn files_of_an_archive_follow_each_other() {
     }
     // Not every program writes the two empty blocks at the end.
     assert_eq!(records(&archive[..archive.len() - 1_024]), plain);
-    // What stands behind the end is not a part of it, however often it is asked for.
+    // Data after the end are not part of the archive, however often the reader is called.
     let mut input = Input::from_bytes("trace", [&archive[..], &[7; 10_240]].concat()).unwrap();
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).unwrap();
@@ -124,7 +124,7 @@ fn files_of_an_archive_follow_each_other() {
 fn files_are_known_however_few_bytes_come_at_a_time() {
     let archive = tar(&[("a.csv", Some(b"128166372003061629,h,0,Read,0,4096,1\n"))]);
     for (name, compress) in COMPRESSIONS {
-        // Decoders hand out a member at a time.
+        // Decoders return one member at a time.
         let members: Vec<u8> = archive.chunks(100).flat_map(compress).collect();
         assert_eq!(records(&members).len(), 1, "{name}");
     }

@@ -1,4 +1,4 @@
-//! A trace that several replays read at the same time.
+//! Tests of a trace that several replays read at the same time.
 
 use std::path::Path;
 use std::thread;
@@ -7,7 +7,7 @@ use crate::reading::Folder;
 use headstack_trace::{DeviceMeta, Meta, Operation, ReadOptions, Record, Requests, StoreWriter, TraceReader};
 use headstack_workload::Recorded;
 
-/// More than are read ahead of the slowest.
+/// More requests than are read ahead of the slowest follower.
 const REQUESTS: u64 = 400_000;
 /// More text than is parsed at a time.
 const LINES: u64 = 400_000;
@@ -42,14 +42,14 @@ fn every_follower_receives_the_whole_trace() {
     let expected = all(Requests::of(opened(&path)).unwrap());
     assert_eq!(expected.len() as u64, REQUESTS);
     let mut followers = Requests::shared(opened(&path), 4).unwrap();
-    // One goes at once, one after a while: neither holds the others up, who go on by themselves.
+    // One follower is dropped at once, one later; neither blocks the others.
     drop(followers.remove(1));
     let mut leaves = followers.remove(1);
     assert!(leaves.next(&mut Vec::new()).unwrap());
     let read: Vec<_> = followers.into_iter().map(|follower| thread::spawn(move || all(follower))).collect();
     drop(leaves);
     for follower in read {
-        assert!(follower.join().unwrap() == expected, "a follower was given something else");
+        assert!(follower.join().unwrap() == expected, "a follower received different requests");
     }
 }
 
@@ -57,7 +57,7 @@ fn every_follower_receives_the_whole_trace() {
 fn an_error_at_the_end_is_reported_to_all_followers() {
     let folder = Folder::new("following-damaged");
     let path = folder.file("t.trace");
-    // DiskSim's, whose order is that of arrival: others are held back to be sorted.
+    // DiskSim's format is in order of arrival; requests of other formats are held back to be sorted.
     let line = |number| format!("{number}.5 0 1000 8 1\n");
     let lines: String = (0..LINES).map(line).collect();
     std::fs::write(&path, lines + "what is this\n").unwrap();

@@ -1,9 +1,9 @@
-//! Tracepoints as text: the same requests as the same events of blktrace, whoever prints them.
+//! Tracepoints as text yield the same requests as the same events of blktrace, whichever program prints them.
 
 use crate::reading::read;
 use headstack_trace::{Clock, Flags, Format, NOT_RECORDED, Operation, Place, ResponseSpan};
 
-/// A read of 8 sectors and a write of 16 that was queued, a flush, a failed read.
+/// A read of 8 sectors, a queued write of 16 sectors, a flush, and a failed read.
 const FTRACE: &str = "# tracer: nop
 CPU:1 [LOST 12 EVENTS]
              fio-1234    [001] ..... 10.000100: block_bio_queue: 8,0 R 2048 + 8 [fio]
@@ -40,7 +40,7 @@ fn requests_are_paired() {
     assert!(names.contains(&(1_234, "fio")) && names.contains(&(77, "kworker/u8:2")), "{names:?}");
 }
 
-/// perf script prints the same events otherwise.
+/// perf script prints the same events in a different form.
 #[test]
 fn perf_script_text_agrees() {
     let perf: String = FTRACE

@@ -1,4 +1,4 @@
-//! Traces of keys, and of blocks of tokens: each key has an address of its own, by which re-use is found.
+//! Tests of traces of keys and of token blocks: each key has an address of its own, so reuse is detected.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::reading::read;
 use headstack_trace::analyze::{Analysis, Granularity, Options, ReuseOptions};
 use headstack_trace::{Format, Input, Operation, Place, ReadOptions, Record, TraceReader};
 
-/// Misses over references of an LRU cache of so many objects, done by hand.
+/// Returns the miss ratio of an LRU cache of `capacity` objects, computed naively.
 fn lru_misses(keys: &[String], capacity: usize) -> f64 {
     let (mut cache, mut misses): (Vec<&String>, usize) = (Vec::new(), 0);
     for key in keys {
@@ -24,7 +24,7 @@ fn lru_misses(keys: &[String], capacity: usize) -> f64 {
 
 #[test]
 fn the_miss_ratios_of_keys_are_those_of_their_names() {
-    // A few keys often, many rarely.
+    // A few keys recur often, many rarely.
     let keys: Vec<String> = (0..4_000u64).map(|i| format!("user:{}:{}", i * i % 97 % 31, i % 7 / 3)).collect();
     let text: String = keys.iter().map(|key| format!("{key}\n")).collect();
     let (records, meta) = read(text.as_bytes(), None, false).unwrap();
@@ -63,7 +63,8 @@ fn mooncake_reads_blocks_of_tokens() {
     }
 }
 
-/// Rows of up to nine blocks of so many tokens, the last of them full or of a single token, with what else a row has.
+/// Returns rows of up to nine blocks of `tokens` tokens, the last block full or with a single token, with the
+/// additional fields `more`.
 fn rows(tokens: u64, more: &str) -> String {
     let row = |number: u64| {
         let blocks = 1 + number % 9;
@@ -87,7 +88,7 @@ fn bailian_counts_seconds_and_blocks_of_16_tokens() {
     assert_eq!((records[0].arrival_ns, records[0].length_bytes), (500_000_000, 16));
     assert_eq!(meta.address_space, headstack_trace::AddressSpace::Object);
     assert!(meta.notes.iter().any(|note| note.contains("16 tokens")), "{:?}", meta.notes);
-    // The same rows without a conversation are of those that count ms.
+    // The same rows without a conversation ID are in a format with times in ms.
     let (records, _) = open(&rows(16, ""), &ReadOptions::default()).unwrap();
     assert_eq!((records[0].arrival_ns, records[0].length_bytes), (500_000, 16));
     let said = ReadOptions { time_unit: Some(headstack_trace::TimeUnit::Seconds), ..ReadOptions::default() };

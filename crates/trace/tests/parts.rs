@@ -1,4 +1,4 @@
-//! A trace cut anywhere, analysed in parts and merged, gives the report of one pass.
+//! A trace divided at any positions, analysed in parts and merged gives the same report as one pass.
 
 use headstack_trace::analyze::{Analysis, Options, Part, Report, ReuseOptions};
 use headstack_trace::{DeviceMeta, Flags, Meta, NOT_RECORDED, Operation, Process, Record};
@@ -21,7 +21,7 @@ fn whole(records: &[Record], options: &Options) -> Report {
     analysis.finish(&meta())
 }
 
-/// Cut before these requests.
+/// Analyses the records in parts that begin at `cuts`, and merges the parts.
 fn merged(records: &[Record], cuts: &[usize], options: &Options) -> Report {
     let mut analysis = Analysis::new(options.clone()).unwrap();
     let ends = cuts.iter().copied().chain([records.len()]);
@@ -37,7 +37,7 @@ fn merged(records: &[Record], cuts: &[usize], options: &Options) -> Report {
     analysis.finish(&meta())
 }
 
-/// Requests of a few devices with runs that come back, bursts and pauses, short and long response times.
+/// Generates requests to a few devices, with recurring runs, bursts, pauses, and short and long latencies.
 fn trace() -> impl Strategy<Value = Vec<Record>> {
     let pause_ns = prop_oneof![Just(0), 1u64..5_000, 1u64..3_000_000, 1u64..2 * S, 1u64..100 * S];
     let place = prop_oneof![4 => (0u64..6).prop_map(|run| (true, run)), 1 => (0u64..300).prop_map(|at| (false, at))];
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// More streams than are followed, so that those of a part are left within it, and those before it push each other out.
+/// More streams than are tracked, so that streams of one part displace each other and those of the part before.
 #[test]
 fn parts_of_many_streams_are_the_whole() {
     let mut random = Random::new(7, Purpose::Addresses);
@@ -99,7 +99,7 @@ fn parts_of_many_streams_are_the_whole() {
     }
 }
 
-/// Whether sizes are rounded depends on how many there are, not on their order.
+/// Whether sizes are rounded depends on their number, not on their order.
 #[test]
 fn parts_of_many_sizes_are_the_whole() {
     let record = |index: u64| Record::new(index, Operation::Write, index * K, 1 + (index * 7 % 5_000) as u32 * 3);
@@ -113,7 +113,8 @@ fn parts_of_many_sizes_are_the_whole() {
     }
 }
 
-/// Beyond the memory, estimates depend on where parts end: they say so, and stay within their error.
+/// Above the memory limit, estimates depend on where parts end. They are marked as estimates and stay within their
+/// error.
 #[test]
 fn parts_of_a_sample_are_marked() {
     let mut random = Random::new(3, Purpose::Addresses);

@@ -1,4 +1,4 @@
-//! Real traces, held against figures that were computed from them by other programs. They are no part of the project.
+//! Compares real traces with figures that other programs computed from them. The traces are not part of the project.
 
 use crate::reading;
 use std::path::Path;
@@ -60,9 +60,9 @@ fn vscsi_agrees_with_its_csv() {
     }
 }
 
-/// Misses of an LRU cache of `objects` blocks, a block known by its first byte.
+/// Returns the hits of an LRU cache of `objects` blocks, identified by their first byte.
 fn lru_hits(records: &[Record], objects: usize) -> usize {
-    // The latest access of each block, and which accesses are the latest of theirs, in a tree of counts.
+    // Latest access of each block, and a tree that counts the accesses that are the latest to their block.
     let mut latest: FxHashMap<u64, usize> = FxHashMap::default();
     let mut tree = vec![0i32; records.len() + 1];
     let add = |tree: &mut [i32], index: usize, value: i32| {
@@ -169,7 +169,7 @@ fn other_real_traces_are_of_none_of_these_formats() {
     }
 }
 
-/// A file of the shape of another format, read as it: an error of a place, not nonsense.
+/// Reading a file as another, similar format gives an error with a position instead of wrong records.
 #[test]
 fn a_sister_read_as_the_other_is_refused() {
     let Some(path) = shared("traces/cloudphysics/cloudPhysicsIO.oracleGeneral.bin") else { return };

@@ -1,4 +1,4 @@
-//! Stack distances against a naive list, against figures of a real trace, and samples against exact curves.
+//! Compares stack distances with a naive list and with figures of a real trace, and samples with exact curves.
 
 use crate::reading;
 use headstack_trace::analyze::{Analysis, Granularity, Options, Reuse, ReuseOptions, ReuseReport};
@@ -13,7 +13,7 @@ fn read(arrival_ns: u64, block: u64, blocks: u32) -> Record {
     Record::new(arrival_ns, Operation::Read, block * K, blocks * K as u32)
 }
 
-/// Hits of exact LRU at cache sizes from 1 on, by moving to the front of a list.
+/// Returns the hits of exact LRU at cache sizes from 1 on, by moving entries to the front of a list.
 fn naive_hits(references: impl Iterator<Item = (u32, u64)>, caches: usize) -> Vec<u64> {
     let mut stack: Vec<(u32, u64)> = Vec::new();
     let mut hits = vec![0; caches];
@@ -46,7 +46,7 @@ proptest! {
         list in prop::collection::vec((0u64..120, 1u32..9, 0u32..3, any::<bool>()), 1..600)
     ) {
         let record = |&(block, blocks, device, half): &(u64, u32, u32, bool)| {
-            // Half a block in front, so that ends and starts are not aligned.
+            // Shifted by half a block, so that starts and ends are not aligned.
             let offset_bytes = block * K + u64::from(half) * 2_048;
             Record { device, offset_bytes, ..read(0, block, blocks) }
         };
@@ -72,7 +72,7 @@ fn unit(random: &mut Random) -> f64 {
     random.below(1 << 53) as f64 / (1u64 << 53) as f64
 }
 
-/// Popularity in inverse proportion to rank, and now and then the next part of a long scan.
+/// Returns requests with popularity in inverse proportion to rank, and occasionally the next part of a long scan.
 fn zipf(count: u64, blocks: u64, scans: bool) -> Vec<Record> {
     let mut random = Random::new(11, Purpose::Addresses);
     let mut scan = 0;
@@ -91,7 +91,8 @@ fn steps(distinct: f64) -> Vec<u64> {
     (1..=100).map(|step| (distinct * f64::from(step) / 100.0) as u64).collect()
 }
 
-/// Mean distance of two curves over cache sizes in equal steps up to the working set, and how often the band holds.
+/// Returns the mean distance of two curves over equally spaced cache sizes up to the working set, and how often the
+/// band contains the exact value.
 fn held_against(exact: &ReuseReport, sampled: &ReuseReport) -> (f64, f64) {
     let at = |report: &ReuseReport, cache: u64| *report.lru_curve.iter().find(|point| point.cache == cache).unwrap();
     let caches = steps(exact.distinct);
@@ -117,7 +118,7 @@ fn samples_are_close(name: &str, records: &[Record]) {
     let greatest = errors.iter().copied().fold(0.0, f64::max);
     println!("{name}: error {:.4}, greatest {greatest:.4}, in the band {:.2}", mean(&errors), mean(&held));
     assert!(greatest < 0.01 && mean(&held) > 0.85, "{name}: {errors:?} {held:?}");
-    // Fewer blocks than there are.
+    // A limit that fewer blocks fit than the trace has.
     let bounded = with(1.0, 1, 1 << 20);
     let (error, held) = held_against(&exact, &bounded);
     println!("{name}, 1 MiB: rate {}, mean error {error:.4}, within the band {held:.2}", bounded.sampled_rate);
@@ -169,7 +170,7 @@ fn a_real_trace_has_its_known_miss_ratio_curve() {
         (40_000, 64_878),
         (50_000, 64_898),
     ];
-    // 1, 10, 100, 390.625 MiB and 1 GiB.
+    // 1, 10, 100 and 390.625 MiB, and 1 GiB.
     let blocks = [(256, 101_580), (2_560, 117_562), (25_600, 142_253), (100_000, 451_698), (262_144, 872_630)];
     for (granularity, table) in [(Granularity::Request, &ids[..]), (Granularity::Block, &blocks[..])] {
         let cache_sizes = table.iter().map(|(cache, _)| *cache).collect();

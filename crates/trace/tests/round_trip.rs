@@ -1,4 +1,4 @@
-//! What is stored or written in another program's format is read again as it was, but for what that format cannot hold.
+//! Traces that are stored or exported are read back unchanged, except for what the format cannot represent.
 
 use crate::reading;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use headstack_trace::{
 };
 use proptest::prelude::*;
 
-/// What requests must be like for a format to hold all of them.
+/// Limits that requests must satisfy for a format to represent them completely.
 struct Holds {
     clock: Clock,
-    /// The arrival of the first request, and the unit of times.
+    /// Arrival of the first request, and the unit of times, in ns.
     first_ns: u64,
     unit_ns: u64,
-    /// The unit of addresses and lengths, and how many of them a device has.
+    /// Unit of addresses and lengths in bytes, and the number of units of a device.
     sector_bytes: u32,
     sectors: u64,
     operations: &'static [Operation],
@@ -46,7 +46,7 @@ fn holds(format: ExportFormat) -> Holds {
         ExportFormat::DiskSim => {
             Holds { sectors: 1 << 30, has_responses: false, flags: Flags::SYNC, devices: ["0", "17"], ..WHOLE }
         }
-        // A log begins a microsecond after its start.
+        // A log begins 1 µs after its start.
         ExportFormat::Iolog => Holds {
             first_ns: 1_000,
             unit_ns: 1_000,
@@ -72,7 +72,7 @@ fn requests(format: ExportFormat) -> impl Strategy<Value = (ExportFormat, Vec<Re
     let one =
         (0u64..1 << 30, 1u32..1 << 12, any::<prop::sample::Index>(), prop::option::of(0u64..1 << 20), any::<u8>());
     prop::collection::vec(one, 1..60).prop_map(move |requests| {
-        // Two requests under way with one address would be told apart by their order alone.
+        // Two requests in flight at one address could be distinguished only by their order.
         let stride = holds.sectors / requests.len() as u64;
         let mut arrival_ns = holds.first_ns;
         let record = |(index, (gap, sectors, operation, response, chance)): (
@@ -105,7 +105,7 @@ fn exported(from: &Path, to: &Path, format: ExportFormat) -> Losses {
     export(&mut open(from), to, format, &mut |_| true).unwrap()
 }
 
-/// Records with the names of their devices, in an order that does not hang on how ties are written.
+/// Returns records with the names of their devices, in an order independent of how ties are written.
 fn named(mut records: Vec<Record>, meta: &Meta) -> Vec<(Record, String)> {
     records.sort_by_key(|record| (record.arrival_ns, record.device, record.offset_bytes, record.length_bytes));
     let name = |record: &Record| meta.devices[record.device as usize].name.clone();
@@ -159,7 +159,7 @@ fn every_sample_is_stored_as_it_was_read() {
     }
 }
 
-/// What is said of requests that are left out, in whatever format.
+/// Names of losses for omitted requests, in any format.
 const LEFT_OUT: [&str; 7] = [
     "trims",
     "flushes",
@@ -179,7 +179,7 @@ fn conversion_losses_are_all_reported() {
             let path = folder.file("t.text");
             let losses = exported(&sample, &path, format);
             let left_out: u64 = LEFT_OUT.iter().filter_map(|what| losses.get(what)).sum();
-            // An iolog has a line of its own for the flush before a write.
+            // An iolog has a separate line for the flush before a write.
             let is_commit = |one: &&Record| one.operation == Operation::Write && one.flags.contains(Flags::PRE_FLUSH);
             let syncs = if format == ExportFormat::Iolog { records.iter().filter(is_commit).count() as u64 } else { 0 };
             let expected = records.len() as u64 + syncs - left_out;

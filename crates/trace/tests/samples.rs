@@ -1,4 +1,4 @@
-//! What holds for every format, tried on the samples that the project ships.
+//! Tests that apply to every format, on the samples included in the project.
 
 use crate::reading;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use crate::reading::read;
 use headstack_trace::{Format, Input, Record};
 use proptest::prelude::*;
 
-/// Name, content and format, as it was told by content.
+/// Returns the name, content and detected format of each sample.
 fn samples() -> Vec<(String, Vec<u8>, Format)> {
     let folder = reading::sample("");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -18,7 +18,7 @@ fn samples() -> Vec<(String, Vec<u8>, Format)> {
         let (_, meta) = read(&bytes, None, false).unwrap_or_else(|error| panic!("{name}: {error}"));
         (name, bytes, Format::from_name(&meta.origin[0].format).unwrap())
     };
-    // Declared columns are told to the reader, and tested beside it.
+    // The sample with declared columns needs a declaration and is tested separately.
     paths.filter(|path| path.file_name().is_some_and(|name| name != "csv.csv")).map(sample).collect()
 }
 
@@ -40,7 +40,7 @@ fn every_format_has_a_sample_that_only_it_fits() {
         assert_sound(&records, format, &name);
         found.insert(format);
     }
-    // The stored form is read from files alone: tests/store.rs.
+    // The stored form is read only from files: see tests/store.rs.
     found.insert(Format::Parquet);
     found.insert(Format::Csv);
     let missing: Vec<&str> =
@@ -84,7 +84,7 @@ proptest! {
         prop_assert!(read(&bytes, None, false).is_err());
     }
 
-    /// Words of one small value after another: what many binary files are made of.
+    /// Many binary files consist of words with small values.
     #[test]
     fn small_words_fit_no_format(words in proptest::collection::vec(0u64..5_000, 6..400), width in 2usize..9) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()[..width].to_vec()).collect();

@@ -1,4 +1,5 @@
-//! The stored form: what goes in comes out, in order, from any number of files, and nothing half-done keeps a name.
+//! Tests of the stored form: records are read back unchanged and in order from any number of files, and an incomplete
+//! file never gets its final name.
 
 use std::fs;
 use std::path::Path;
@@ -140,7 +141,7 @@ fn clocks_that_differ_are_not_merged() {
     assert!(error.contains("2.parquet") && error.contains("boot"), "{error}");
 }
 
-/// MSR's lines, from the latest to the earliest hour: no window reaches back so far.
+/// Writes MSR lines from the latest to the earliest hour, more than fit the sort window.
 fn backwards(path: &Path, hours: u64, a_hour: u64) {
     let mut text = String::new();
     for hour in (0..hours).rev() {
@@ -251,7 +252,7 @@ fn figures_past_their_ends_are_refused_with_the_record() {
     }
 }
 
-/// The library that decodes Parquet panics at some of these.
+/// The library that decodes Parquet panics on some of these.
 #[test]
 fn a_file_with_a_changed_byte_is_read_or_refused_on_one_line() {
     let folder = Folder::new("changed");

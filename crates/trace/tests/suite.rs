@@ -1,4 +1,4 @@
-//! Traces of every format, read, stored, transformed and analysed, one matter a file.
+//! Tests of reading, storing, transforming and analysing traces of every format; one topic per file.
 
 mod analyze;
 mod bad_input;

@@ -1,21 +1,21 @@
-//! Block traces written as the kernel and blkparse write them, from a list of events.
+//! Writes block traces as the kernel and blkparse do, from a list of events.
 
-/// An event as blkparse names it.
+/// An event, in blkparse's terms.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub at_us: u64,
     pub cpu: u32,
-    /// Among the events of its CPU, from 1.
+    /// Sequence number among the events of the CPU, from 1.
     pub sequence: u32,
     pub device: (u32, u32),
     pub pid: u32,
-    /// Q, M, F, G, I, R, D, C, U, X, A.
+    /// Action: Q, M, F, G, I, R, D, C, U, X or A.
     pub action: &'static str,
-    /// As blkparse prints it; a P in front says that it is a pass-through command.
+    /// Letters as printed by blkparse; a leading P marks a pass-through command.
     pub rwbs: &'static str,
     pub sector: u64,
     pub bytes: u32,
-    /// Where the second part of a split begins; where a remapped request was; how many requests are unplugged.
+    /// Start of the second part of a split, original sector of a remapped request, or number of requests unplugged.
     pub extra: u64,
     pub error: i16,
 }
@@ -44,7 +44,7 @@ const ACTIONS: [(&str, u64, u64); 12] = [
 ];
 const NOTE: u64 = 1 << 10;
 const CGROUP: u64 = 0x100;
-/// CLOCK_MONOTONIC at the first event, and the time of day then.
+/// CLOCK_MONOTONIC at the first event, and the time of day at that moment.
 pub const START_NS: u64 = 5_000_000_000_000;
 pub const START_UNIX: (u32, u32) = (1_700_000_000, 250_000_000);
 
@@ -66,7 +66,7 @@ fn categories(rwbs: &str) -> u64 {
     rwbs[1..].chars().fold(pass_through | flush | kind, |bits, letter| bits | bit(letter))
 }
 
-/// One record.
+/// Encodes one record.
 #[expect(clippy::too_many_arguments)]
 fn record(
     layout: Layout,
@@ -114,7 +114,7 @@ impl Event {
         START_NS + self.at_us * 1_000
     }
 
-    /// The event as the kernel records it; one with a cgroup's id where `cgroup` is given.
+    /// Returns the event as the kernel records it, with a cgroup id if given.
     pub fn binary(&self, layout: Layout, cgroup: Option<u64>) -> Vec<u8> {
         let (_, number, stage) = ACTIONS.into_iter().find(|(letter, ..)| *letter == self.action).unwrap();
         let mut pdu = Vec::new();
@@ -136,7 +136,7 @@ impl Event {
         record(layout, self.at_ns(), self, self.sector, self.bytes, action, self.pid, &pdu)
     }
 
-    /// The line that blkparse prints.
+    /// Returns the line that blkparse prints.
     pub fn text(&self, sequence: usize, zero_us: u64, name: &str) -> String {
         let us = self.at_us - zero_us;
         let sectors = self.bytes / 512;
@@ -172,21 +172,21 @@ impl Event {
     }
 }
 
-/// The note that a process has a name.
+/// Returns the notification of a process name.
 pub fn name_note(layout: Layout, event: &Event, pid: u32, name: &str) -> Vec<u8> {
     let mut pdu = [0; 16];
     pdu[..name.len()].copy_from_slice(name.as_bytes());
     record(layout, event.at_ns(), event, 0, 0, NOTE << 16, pid, &pdu)
 }
 
-/// The note of the time of day.
+/// Returns the notification of the time of day.
 pub fn clock_note(layout: Layout, event: &Event) -> Vec<u8> {
     let word = |x: u32| if layout == Layout::V7BigEndian { x.to_be_bytes() } else { x.to_le_bytes() };
     let pdu = [word(START_UNIX.0), word(START_UNIX.1)].concat();
     record(layout, START_NS, event, 0, 0, NOTE << 16 | 1, 0, &pdu)
 }
 
-/// A message: its number is that of a merge, its category says otherwise.
+/// Returns a message notification. Its event number is that of a merge, but its category differs.
 pub fn message_note(layout: Layout, event: &Event, text: &str) -> Vec<u8> {
     record(layout, event.at_ns(), event, 0, 0, NOTE << 16 | 2, 0, text.as_bytes())
 }

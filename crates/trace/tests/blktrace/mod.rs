@@ -1,4 +1,4 @@
-//! Block traces: binary and text, in every version and byte order, whole and damaged.
+//! Tests of block traces: binary and text, in every version and byte order, complete and damaged.
 
 mod encoder;
 mod phases;
@@ -24,7 +24,8 @@ fn read_bytes(bytes: Vec<u8>, options: &ReadOptions) -> Result<(Vec<Record>, Met
     read(vec![Input::from_bytes("t", bytes).unwrap()], options)
 }
 
-/// A record in words: arrival, wait and response in us, operation, offset and length in sectors, flags, device, process.
+/// Returns a record as text: arrival, wait and latency in µs, operation, offset and length in sectors, flags, device
+/// and process.
 fn shown(record: &Record, meta: &Meta, zero_ns: u64) -> String {
     let us = |ns: u64| if ns == NOT_RECORDED { "-".to_owned() } else { (ns / 1_000).to_string() };
     let flags: Vec<&str> =
@@ -43,7 +44,7 @@ fn shown(record: &Record, meta: &Meta, zero_ns: u64) -> String {
     )
 }
 
-/// The story's requests where they were queued.
+/// Requests of the sample events, counted where they were queued.
 const QUEUED: [&str; 19] = [
     "10 4 80 read 2048+8 [] 8,16 fio",
     "100 2 50 write 64+8 [sync] 8,16 fio",
@@ -66,7 +67,7 @@ const QUEUED: [&str; 19] = [
     "970 - 10 other 0+0 [pass-through] 8,16 fio",
 ];
 
-/// And where the driver was given them.
+/// Requests of the sample events, counted where the driver received them.
 const ISSUED: [&str; 17] = [
     "14 - 76 read 2048+8 [] 8,16 kworker/0:1H",
     "102 - 48 write 64+8 [sync] 8,16 fio",
@@ -120,7 +121,7 @@ fn versions_and_byte_orders_agree() {
 
 #[test]
 fn version_8_records_under_a_version_7_header_are_detected() {
-    // Neither errors nor what belongs to an event are in them: no names, no place of a split.
+    // Hybrid records lack errors and event data: no process names, no position of a split.
     let bytes = story::binary(Layout::Hybrid, |event| event.bytes != 1 << 20 && event.bytes != 1 << 19);
     let found = read_bytes(bytes, &ReadOptions::default()).unwrap();
     let names = story::NAMES.map(|(_, name)| format!(" {name}"));
@@ -163,7 +164,8 @@ fn devices_without_issues_complete_from_the_queue() {
 fn lost_events_are_counted_and_garbage_is_rejected_with_its_place() {
     let clean = story::without_cgroups(Layout::V7, |_| true);
     let expected = lines(&read_bytes(clean.clone(), &ReadOptions::default()).unwrap(), START_NS);
-    // After the notes: 56 bytes of the clock, three names of 64, a message of 58; then the first event.
+    // After the notifications (56 bytes of the clock, three names of 64 bytes, a message of 58 bytes), the first event
+    // follows.
     let first = 56 + 3 * 64 + 58;
     let with = |inserted: &[u8]| [&clean[..first], inserted, &clean[first..]].concat();
 
@@ -249,7 +251,7 @@ fn lines_that_blkparse_does_not_write_are_refused_by_column() {
         let error = read_bytes(format!("{good}{line}\n").into_bytes(), &options).unwrap_err();
         assert_eq!((error.place, error.field), (headstack_trace::Place::Line(2), field), "{line}: {error}");
     }
-    // With the time that it took, as `-t` prints it, and after a command's bytes.
+    // With the elapsed time printed by `-t`, and after the bytes of a command.
     let text = format!(
         "{good}8,16 0 2 0.000000050 0 C R 2048 + 8 (      40) [-5]\n8,16 0 3 0.000000060 7 D N 36 (12 00 [fio] a]\n"
     );
@@ -276,10 +278,10 @@ fn the_samples_are_the_story() {
     assert_eq!(lines(&(reader.read_all().unwrap(), reader.meta().clone()), START_NS), QUEUED);
 }
 
-/// What the program blkparse prints of a binary trace; nothing where it is not installed.
+/// Returns blkparse's text for a binary trace; `None` if blkparse is not installed.
 fn blkparse(arguments: &[&str]) -> Option<Vec<u8>> {
     let Ok(output) = Command::new("blkparse").args(arguments).output() else {
-        headstack_needs::lacks(headstack_needs::Need::Programs, "there is no blkparse");
+        headstack_needs::lacks(headstack_needs::Need::Programs, "blkparse is not installed");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -298,7 +300,7 @@ fn what_blkparse_prints_is_read_as_the_same_requests() {
     }
 }
 
-/// The commit of a journal on a device without FUA: a flush, the data, another flush. It ends with the last of them.
+/// A journal commit on a device without FUA is a flush, the data and another flush; it ends with the last flush.
 #[test]
 fn a_forced_write_ends_with_the_flush_that_makes_it_durable() {
     let event = |at_us, action, rwbs, sector, bytes| Event {
@@ -321,7 +323,7 @@ fn a_forced_write_ends_with_the_flush_that_makes_it_durable() {
             event(2_700, "C", "FN", 0, 0),
             event(2_710, "D", data, 5_000, 4_096),
             event(5_000, "C", data, 5_000, 4_096),
-            // A flush of another's that was under way before the data were does not cover them.
+            // A flush of another request that was in flight before the data does not cover them.
             event(5_010, "D", "FN", 0, 0),
             event(5_020, "Q", "WFS", 9_000, 4_096),
             event(5_030, "D", data, 9_000, 4_096),
@@ -338,10 +340,10 @@ fn a_forced_write_ends_with_the_flush_that_makes_it_durable() {
         records.iter().map(|record| record.response_ns / 1_000).collect::<Vec<_>>()
     };
     assert_eq!(responses_us("WS"), [7_700, 4_000]);
-    assert_eq!(responses_us("WFS"), [5_000, 980], "a device with FUA needs no flush behind");
+    assert_eq!(responses_us("WFS"), [5_000, 980], "a device with FUA needs no flush after the data");
 }
 
-/// Events that contradict each other as those of a trace with gaps do, on few addresses.
+/// Generates events on few addresses that contradict each other like those of a trace with gaps.
 fn contradictory_events() -> impl Strategy<Value = Vec<Event>> {
     let action = prop::sample::select(vec!["Q", "Q", "G", "I", "D", "C", "C", "R", "X", "M"]);
     let rwbs = prop::sample::select(vec!["R", "W", "W", "FWS", "FR", "DS", "PR"]);

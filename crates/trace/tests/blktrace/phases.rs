@@ -1,4 +1,4 @@
-//! Where requests spend their time: by hand, as btt has it, and through the stored form.
+//! Tests of the phases of requests: computed by hand, compared with btt, and read back from the stored form.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -9,8 +9,8 @@ use headstack_trace::{Input, Meta, NOT_RECORDED, ReadOptions, Record, StoreWrite
 use super::encoder::{Event, Layout};
 use super::{read, read_bytes, story};
 
-/// `at_us action rwbs sector sectors`: a read by itself; two writes of which the second is merged into the first while
-/// both are plugged; a read that has no scheduler's queue to go through.
+/// `at_us action rwbs sector sectors`: a single read; two writes, the second merged into the first while both are
+/// plugged; and a read that bypasses the scheduler's queue.
 const WAYS: &[(u64, &str, &str, u64, u32)] = &[
     (100, "Q", "R", 5_000, 8),
     (103, "G", "R", 5_000, 8),
@@ -73,7 +73,7 @@ fn each_phase_of_a_request_is_reported() {
         let expected = [
             (Some(3), Some(10), Some(30), Some(100)),
             (Some(1), Some(5), Some(10), Some(90)),
-            // Merged: it never was a request of its own.
+            // Merged, so the write never had a request of its own.
             (None, None, Some(8), Some(88)),
             (Some(2), None, Some(9), Some(100)),
         ];
@@ -114,7 +114,7 @@ fn without_issue_events_there_are_no_phases() {
     assert_eq!(analyzed(&found).phases, None);
 }
 
-/// Mean in us and count of each phase, as btt prints them; nothing where it is not installed.
+/// Returns the mean in µs and the count of each phase as printed by btt; `None` if btt is not installed.
 fn btt(bytes: &[u8], name: &str) -> Option<BTreeMap<String, (f64, u64)>> {
     let folder = std::env::temp_dir().join(format!("headstack-btt-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -122,7 +122,7 @@ fn btt(bytes: &[u8], name: &str) -> Option<BTreeMap<String, (f64, u64)>> {
     let output = Command::new("btt").args(["-i", "t.bin"]).current_dir(&folder).output();
     std::fs::remove_dir_all(&folder).unwrap();
     let Ok(output) = output else {
-        headstack_needs::lacks(headstack_needs::Need::Programs, "there is no btt");
+        headstack_needs::lacks(headstack_needs::Need::Programs, "btt is not installed");
         return None;
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -150,7 +150,7 @@ fn assert_as_btt(bytes: &[u8], name: &str, expected: &[&str]) {
 
 #[test]
 fn phases_are_those_of_btt() {
-    // Requests one after the other, with times of their own in each part of the way.
+    // Consecutive requests, each with different times in each phase.
     let mut ways = Vec::new();
     for n in 0..500u64 {
         let (at, rwbs, sector) = (1_000 * n, if n % 3 == 0 { "W" } else { "R" }, 1_000 * (n * 7_919 % 4_001));

@@ -1,4 +1,4 @@
-//! Devices and loads of the tests' own making, and what must be as it was before.
+//! Devices and loads for the tests of capture, and checks that the kernel's state is restored.
 
 use headstack_needs::{Need, lacks};
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use headstack_trace::{Meta, Operation, Record, Stage};
 pub const TRACEFS: &str = "/sys/kernel/tracing";
 pub const DEVICE_BYTES: u64 = 256 << 20;
 
-/// A loop device on a sparse file, and the right to the kernel's one tracer among tests.
+/// A loop device on a sparse file, with exclusive access among tests to the kernel's only tracer.
 pub struct Bench {
     pub device: String,
     file: PathBuf,
@@ -21,7 +21,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// None where this machine has not what it takes, or the program `needed` is not there.
+    /// Creates a device; returns `None` if this machine lacks the requirements or the program `needed`.
     pub fn new(needed: &str) -> Option<Bench> {
         if fs::metadata(format!("{TRACEFS}/trace_pipe")).is_err() {
             lacks(Need::Kernel, "root and tracefs are missing");
@@ -35,7 +35,7 @@ impl Bench {
         }
         let lock = File::create("/run/headstack-capture-tests.lock").unwrap();
         lock.lock().unwrap();
-        // In memory where there is such a place: syncs to a disk that others use take most of the time.
+        // In memory if possible, because syncs to a disk in use take most of the time.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let file = folder.join(format!("headstack-capture-{}", std::process::id()));
@@ -48,7 +48,7 @@ impl Bench {
             return None;
         }
         let device = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-        // The kernel widens its buffer at its first use, and never narrows it again.
+        // The kernel enlarges its buffer on first use and never shrinks it again.
         let size = format!("{TRACEFS}/buffer_size_kb");
         let text = fs::read_to_string(&size).unwrap();
         if let Some((_, expanded)) = text.trim().trim_end_matches(')').split_once("expanded: ") {
@@ -62,12 +62,12 @@ impl Bench {
         CaptureOptions { method: Some(method), stage, ..CaptureOptions::new(&self.device) }
     }
 
-    /// What fio is to do to the device, as a child.
+    /// Starts fio on the device as a child process.
     pub fn fio(&self, arguments: &[&str]) -> Child {
         fio(&self.device, arguments)
     }
 
-    /// The kernel's counters of completed reads and writes.
+    /// Returns the kernel's counters of completed reads and writes.
     pub fn completed(&self) -> [u64; 2] {
         let stat = fs::read_to_string(format!("/sys/class/block/{}/stat", name(&self.device))).unwrap();
         let fields: Vec<u64> = stat.split_whitespace().map(|field| field.parse().unwrap()).collect();
@@ -81,7 +81,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // A partition that was added would outlive the file.
+        // An added partition would outlive the file.
         if Path::new(&format!("{}p1", self.device)).exists() {
             let _ = Command::new("delpart").args([&self.device, "1"]).status();
         }
@@ -90,7 +90,7 @@ impl Drop for Bench {
     }
 }
 
-/// What fio is to do to a device, as a child.
+/// Starts fio on a device as a child process.
 pub fn fio(device: &str, arguments: &[&str]) -> Child {
     let mut fio = Command::new("fio");
     fio.args(["--name=load", "--direct=1", "--ioengine=libaio", "--output-format=json", "--randseed=7"]);
@@ -98,7 +98,7 @@ pub fn fio(device: &str, arguments: &[&str]) -> Child {
     fio.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
 }
 
-/// Reads 250 blocks of 4 KiB from there on, past the page cache: sooner done than fio has begun.
+/// Reads 250 blocks of 4 KiB from `offset_bytes` on, bypassing the page cache; faster than starting fio.
 pub fn read_blocks(device: &str, offset_bytes: u64) -> Child {
     let skip = format!("skip={}", offset_bytes / 4096);
     let file = format!("if={device}");
@@ -107,7 +107,7 @@ pub fn read_blocks(device: &str, offset_bytes: u64) -> Child {
     dd.spawn().unwrap()
 }
 
-/// A load that ends with its owner.
+/// A load that ends when dropped.
 pub struct Load(pub Child);
 
 impl Drop for Load {
@@ -121,7 +121,7 @@ pub fn name(device: &str) -> &str {
     device.rsplit('/').next().unwrap()
 }
 
-/// Everything that a capture may change, as the kernel says it.
+/// Returns all kernel settings that a capture may change.
 pub fn state(device: &str) -> Vec<(String, String)> {
     let mut files: Vec<String> = [
         "buffer_size_kb",
@@ -147,7 +147,7 @@ pub fn state(device: &str) -> Vec<(String, String)> {
     state
 }
 
-/// All that is left of a capture, and how far it came.
+/// Reads the rest of a capture, and returns the progress at its end.
 pub fn drain(capture: &mut Capture, records: &mut Vec<Record>) -> Progress {
     let mut batch = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -163,7 +163,7 @@ pub fn drain(capture: &mut Capture, records: &mut Vec<Record>) -> Progress {
     }
 }
 
-/// Records while fio runs; all requests, the progress at the end and fio's report.
+/// Records while fio runs; returns all requests, the final progress and fio's report.
 pub fn record(capture: &mut Capture, mut fio: Child) -> (Vec<Record>, Progress, serde_json::Value) {
     let (mut records, mut batch) = (Vec::new(), Vec::new());
     while fio.try_wait().unwrap().is_none() {
@@ -177,13 +177,13 @@ pub fn record(capture: &mut Capture, mut fio: Child) -> (Vec<Record>, Progress, 
     (records, progress, serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Number and bytes of the requests of a kind.
+/// Returns the number and bytes of the requests of one operation.
 pub fn totals(records: &[Record], operation: Operation) -> (u64, u64) {
     let of_kind = || records.iter().filter(|record| record.operation == operation);
     (of_kind().count() as u64, of_kind().map(|record| u64::from(record.length_bytes)).sum())
 }
 
-/// The same as fio counted it.
+/// Returns the number and bytes of requests as counted by fio.
 pub fn fio_totals(report: &serde_json::Value, kind: &str) -> (u64, u64) {
     let side = &report["jobs"][0][kind];
     (side["total_ios"].as_u64().unwrap(), side["io_bytes"].as_u64().unwrap())
@@ -193,15 +193,15 @@ pub fn count(meta: &Meta, what: &str) -> u64 {
     meta.counts.get(what).copied().unwrap_or(0)
 }
 
-/// A random mix at depth 32.
+/// Options for a random mix at queue depth 32.
 pub const MIX: [&str; 4] = ["--rw=randrw", "--rwmixread=70", "--bssplit=4k/60:8k/20:64k/20", "--iodepth=32"];
 
-/// The same until it is stopped.
+/// Options for the same mix, running until stopped.
 pub const ENDLESS: [&str; 7] = [MIX[0], MIX[1], MIX[2], MIX[3], "--time_based", "--runtime=60", "--thread"];
 
 pub const BOTH_STAGES: [Stage; 2] = [Stage::Queue, Stage::Issue];
 
-/// A device in memory, which goes with its owner.
+/// A device in memory, removed on drop.
 pub struct Zram(pub String);
 
 impl Zram {
@@ -219,7 +219,7 @@ impl Drop for Zram {
     }
 }
 
-/// The time of day.
+/// Returns the time of day in ns since 1970.
 pub fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
 }

@@ -1,5 +1,5 @@
-//! Live capture against devices of the tests' own making. Needs root, tracefs, `losetup` and for most of it fio; what
-//! is missing is said.
+//! Tests of live capture on devices created by the tests. They need root, tracefs, `losetup` and mostly fio; missing
+//! requirements are reported.
 #![cfg(target_os = "linux")]
 
 mod bench;
@@ -31,9 +31,9 @@ fn every_request_of_fio_is_recorded() {
             let (reads, writes) = (totals(&records, Operation::Read), totals(&records, Operation::Write));
             assert_eq!((reads, writes), (fio_totals(&report, "read"), fio_totals(&report, "write")), "{what}");
             let syncs = report["jobs"][0]["sync"]["total_ios"].as_u64().unwrap();
-            assert!(syncs > 10, "fio synced {syncs} times");
+            assert!(syncs > 10, "fio issued {syncs} syncs");
             assert_eq!(totals(&records, Operation::Flush), (syncs, 0), "{what}");
-            // The kernel counts flushes among writes.
+            // The kernel counts flushes as writes.
             let completed = bench.completed();
             assert_eq!((reads.0, writes.0 + syncs), (completed[0] - before[0], completed[1] - before[1]), "{what}");
             assert!(records.iter().all(|record| record.response_ns != NOT_RECORDED), "{what}");
@@ -46,7 +46,7 @@ fn every_request_of_fio_is_recorded() {
             assert!(capture.meta().counts.is_empty() && capture.meta().rejected == 0, "{what}");
             if stage == Stage::Issue {
                 let in_flight = count(capture.meta(), "requests without completion");
-                // A flush ends twice: for the device, and for who asked for it.
+                // A flush ends twice: for the device and for its requester.
                 assert_eq!(progress.events, 2 * progress.requests - in_flight + syncs, "{what}");
             } else {
                 assert!(records.iter().all(|record| record.wait_ns <= record.response_ns), "{what}");
@@ -63,7 +63,7 @@ fn every_request_of_fio_is_recorded() {
 #[test]
 fn trims_and_split_requests_are_recorded_whole() {
     let Some(bench) = Bench::new("fio") else { return };
-    // Requests of 1 MiB to a device that takes a quarter of that.
+    // Requests of 1 MiB to a device with a maximum of 256 KiB.
     let limit = format!("/sys/class/block/{}/queue/max_sectors_kb", name(&bench.device));
     fs::write(limit, "256").unwrap();
     for method in Method::ALL {
@@ -73,8 +73,8 @@ fn trims_and_split_requests_are_recorded_whole() {
         let what = format!("{method:?}, {progress:?}, {:?}", capture.meta());
         assert_eq!(totals(&records, Operation::Write), fio_totals(&report, "write"), "{what}");
         assert!(records.iter().all(|record| record.response_ns != NOT_RECORDED), "{what}");
-        // One is queued and perhaps split in four; four are issued and completed. The tracer tells of requests that the
-        // kernel has got, and put into the scheduler's queue, too.
+        // One request is queued, and may be split into four; four are issued and completed. The tracer also reports
+        // requests that the kernel has allocated and inserted into the scheduler's queue.
         let most = match method {
             Method::Tracepoints => 1200,
             Method::Tracer => 2000,
@@ -94,7 +94,7 @@ fn trims_and_split_requests_are_recorded_whole() {
 fn a_partition_is_recorded_from_its_own_start() {
     let Some(bench) = Bench::new("fio") else { return };
     let partition = format!("{}p1", bench.device);
-    // In sectors: 2 MiB from the start, 32 MiB long.
+    // In sectors: starts at 2 MiB, 32 MiB long.
     let added = Command::new("addpart").args([&bench.device, "1", "4096", "65536"]).status();
     if !added.is_ok_and(|status| status.success()) || !Path::new(&partition).exists() {
         lacks(Need::Loop, "no partition can be added");
@@ -105,7 +105,8 @@ fn a_partition_is_recorded_from_its_own_start() {
         for stage in BOTH_STAGES {
             let options = CaptureOptions { device: number.trim().to_owned(), ..bench.options(method, stage) };
             let mut capture = Capture::start(&options).unwrap();
-            // Two to the partition, by its own name and as a part of the disk; one past it, and one before it.
+            // Two requests to the partition, by its own name and as part of the disk; one after and one before the
+            // partition.
             let (mut records, mut batch) = (Vec::new(), Vec::new());
             let loads = [
                 read_blocks(&partition, 0),
@@ -127,7 +128,7 @@ fn a_partition_is_recorded_from_its_own_start() {
             let device = &capture.meta().devices[0];
             assert_eq!((device.name.as_str(), device.capacity_bytes), (name(&partition), Some(32 << 20)), "{what}");
         }
-        // The whole disk has what goes to its partition.
+        // A capture of the whole disk includes requests to its partition.
         let mut capture = Capture::start(&bench.options(method, Stage::Queue)).unwrap();
         let fio = fio(&partition, &["--rw=read", "--bs=4k", "--number_ios=300"]);
         let (records, _, _) = record(&mut capture, fio);
@@ -154,13 +155,13 @@ fn ends_by_itself_after_requests_or_time() {
         let progress = drain(&mut capture, &mut Vec::new());
         assert!(progress.elapsed.as_secs_f64() >= 0.6, "{progress:?}");
         assert!(progress.rate_per_s > 0.0 && progress.bytes_per_s >= 4096.0 * progress.rate_per_s, "{progress:?}");
-        // At most as many as fio keeps under way have not completed, and as many that did while the buffers of processors
-        // were read for the last time, one after the other.
+        // Requests without a completion are at most fio's queue depth, plus as many that completed while the per-CPU
+        // buffers were read for the last time, one after another.
         assert!(count(capture.meta(), "requests without completion") <= 2 * 32, "{:?}", capture.meta());
         bench.assert_set_back();
         drop(load);
     }
-    // Nothing happens, and it ends all the same.
+    // The capture ends even if there are no requests.
     let options = CaptureOptions { duration: Some(Duration::from_millis(300)), ..CaptureOptions::new(&bench.device) };
     let mut capture = Capture::start(&options).unwrap();
     assert_eq!(drain(&mut capture, &mut Vec::new()).requests, 0);
@@ -174,7 +175,7 @@ fn loss_is_counted() {
         let options = CaptureOptions { buffer_bytes: 16 << 10, ..bench.options(method, Stage::Queue) };
         let mut capture = Capture::start(&options).unwrap();
         let (mut records, mut batch) = (Vec::new(), Vec::new());
-        // A reader that stalls, until the buffer has run over.
+        // The reader stalls until the buffer overflows.
         while capture.poll(&mut batch).unwrap().lost == 0 {
             records.append(&mut batch);
             std::thread::sleep(Duration::from_millis(300));
@@ -185,12 +186,12 @@ fn loss_is_counted() {
         let what = format!("{method:?}, {progress:?}, {:?}", capture.meta());
         assert!(progress.lost > 0 && progress.requests > 0, "{what}");
         assert_eq!(count(capture.meta(), "lost events"), progress.lost, "{what}");
-        // What is left is whole: no text of the kernel's about the loss was taken for a record.
+        // The remaining records are complete: the kernel's text about lost events was not taken for a record.
         assert_eq!(capture.meta().rejected, 0, "{what}");
         assert!(records.iter().all(|record| record.end_bytes() <= DEVICE_BYTES), "{what}");
         bench.assert_set_back();
 
-        // The next one begins to count anew.
+        // The next capture starts counting from 0.
         let options = CaptureOptions { requests: Some(1000), ..bench.options(method, Stage::Issue) };
         let mut capture = Capture::start(&options).unwrap();
         assert_eq!(drain(&mut capture, &mut Vec::new()).lost, 0, "{method:?}");
@@ -216,7 +217,7 @@ fn two_captures_at_a_time() {
         drain(capture, records);
         assert_eq!(records.len(), 5000);
     }
-    // Two ways of listening to the same requests, on the same clock.
+    // Both methods record the same requests on the same clock.
     let offsets = |records: &[Record]| {
         let mut offsets: Vec<_> = records.iter().map(|record| (record.offset_bytes, record.length_bytes)).collect();
         offsets.sort_unstable();
@@ -259,10 +260,10 @@ fn a_capture_can_be_handed_to_another_thread() {
     is_sent::<Capture>();
 }
 
-/// The device that [`a_capture_to_be_killed`] records.
+/// Environment variable with the device that [`a_capture_to_be_killed`] records.
 const TO_BE_KILLED: &str = "HEADSTACK_CAPTURE_TO_BE_KILLED";
 
-/// Other tests run this one by itself, and kill it; among all of them it does nothing.
+/// Run alone and killed by other tests; does nothing when run with all tests.
 #[test]
 fn a_capture_to_be_killed() {
     let Ok(argument) = std::env::var(TO_BE_KILLED) else { return };
@@ -302,7 +303,7 @@ fn what_a_killed_capture_left_is_cleaned_up() {
         }
         std::thread::sleep(Duration::from_millis(200));
         if method == Method::Tracer {
-            // While it lives, it is not touched.
+            // While the process lives, its capture is not touched.
             let error = Capture::start(&bench.options(method, Stage::Queue)).err().unwrap().to_string();
             assert!(error.contains("another program uses the tracer"), "{error}");
         }
