@@ -57,7 +57,7 @@ impl From<FileError> for TraceError {
 }
 
 impl fmt::Display for TraceError {
-    /// `FILE:LINE: FIELD: MESSAGE`, or `FILE: record N: …`.
+    /// Writes `FILE:LINE: FIELD: MESSAGE` or `FILE: record N: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
             Place::File | Place::Output(_) => write!(f, "{}: ", self.file)?,

@@ -161,7 +161,7 @@ mod tests {
             ),
             (
                 "aa\nbb\ncc\n",
-                "looks most like keys (keys, one a line, without times (libCacheSim txt)); to read it as such, add --format keys",
+                "looks most like keys (keys, one per line, without times (libCacheSim txt)); to read it as such, add --format keys",
             ),
         ] {
             let hint = nearest_format(text).unwrap_or_else(|| panic!("{text} resembles no format"));

@@ -70,7 +70,7 @@ impl From<Kind> for Operation {
     }
 }
 
-/// Attributes of a request besides its operation, one bit each.
+/// Attributes of a request other than its operation, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flags(pub u16);
 

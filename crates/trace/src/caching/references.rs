@@ -39,7 +39,7 @@ impl Ids {
         Ids { unit, sample, by_place: HashMap::default(), places: Vec::new() }
     }
 
-    /// Number of ids.
+    /// Returns the number of ids.
     pub fn len(&self) -> usize {
         self.places.len()
     }

@@ -78,9 +78,8 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// Normalizes the event for pairing. Flushes and pass-through commands have no address: the kernel writes 0 or 2^64
-    /// - 1, not always consistently for one request.
-    /// - 1, not always the same for one request.
+    /// Normalizes the event for pairing. Flushes and pass-through commands have no address: the kernel writes either 0
+    /// or `u64::MAX`, and not always the same value for all events of a request.
     #[inline]
     pub(crate) fn checked(mut self) -> Result<Event, Problem> {
         if self.operation == Operation::Flush || self.flags.contains(Flags::PASS_THROUGH) {

@@ -197,7 +197,7 @@ fn dates_are_texts_and_times_those_of_completion() {
     // The first request began before the recording.
     let (records, meta) = all("5,0,512,8\n9,8,512,2\n", "time=1:ms,offset=2,length=3,response=4:ms,at=completion");
     assert_eq!(records.iter().map(|record| record.arrival_ns / 1_000_000).collect::<Vec<_>>(), [0, 10]);
-    assert!(meta.notes.iter().any(|note| note.contains("3000000 ns later")), "{:?}", meta.notes);
+    assert!(meta.notes.iter().any(|note| note.contains("shifted by 3000000 ns")), "{:?}", meta.notes);
     let seconds = all("2023-11-15 12:00:00,0,512\n", "time=1:date,offset=2,length=3").1;
     assert_eq!(seconds.resolution_ns, NS_PER_S);
     assert!(seconds.notes.iter().any(|note| note.contains("whole seconds")), "{:?}", seconds.notes);
@@ -218,5 +218,5 @@ fn a_declared_unit_that_runs_disprove_is_refused() {
     assert_eq!(all(&text, "time=1:s,offset=2:512,length=3").0[1].offset_bytes, 7_000_016 * 512);
     let error = refusal(&text, "time=1:s,offset=2,length=3");
     assert_eq!(error.field, "offset");
-    assert!(error.message.contains("in units of 512 they do"), "{error}");
+    assert!(error.message.contains("sequential in units of 512 bytes"), "{error}");
 }
