@@ -201,7 +201,7 @@ impl Dependencies {
         if self.read >= unpaired {
             let read = self.read;
             return Err(ReplayError::Settings(format!(
-                "none of {read} requests has a recorded completion to infer dependencies from; use the mode timed or asap"
+                "none of {read} requests has a recorded completion to infer dependencies from; use mode timed or asap"
             )));
         }
         Ok(())

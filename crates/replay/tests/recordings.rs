@@ -94,7 +94,7 @@ fn what_cannot_be_replayed_is_refused_with_its_number() {
     for mode in [ReplayMode::Closed, ReplayMode::DEPENDENT] {
         assert_eq!(
             refused(&replay(mode), &[numbered(0, 10, None)]),
-            "replay: none of 1 requests has a recorded completion to infer dependencies from; use the mode timed or asap"
+            "replay: none of 1 requests has a recorded completion to infer dependencies from; use mode timed or asap"
         );
     }
 }

@@ -170,7 +170,7 @@ impl Calendar {
     /// Returns an error that names the allowed dates, and the unit in which the value would be plausible.
     #[cold]
     pub(crate) fn refused(self, field: &'static str, text: &[u8]) -> Problem {
-        let allowed = format!("{}, in the years 1980 to 2099", self.title());
+        let allowed = format!("{}, between 1980 and 2099", self.title());
         let (field, mut message) = refused(field, text, &allowed);
         if let Some((title, year)) = plausible(text) {
             message += &format!("; as {title} it would be in {year}");
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(field, "time");
         assert_eq!(
             message,
-            "must be s since 1970, in the years 1980 to 2099, not `1538323200000`; as ms since 1970 it would be in 2018"
+            "must be s since 1970, between 1980 and 2099, not `1538323200000`; as ms since 1970 it would be in 2018"
         );
         let (_, message) = Calendar::Unix(TimeUnit::Microseconds).refused("time", b"128166385295514663");
         assert!(message.ends_with("as 100 ns since 1601 it would be in 2007"), "{message}");

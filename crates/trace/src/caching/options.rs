@@ -159,7 +159,7 @@ impl LabOptions {
             return refuse("policies", "name at least one".to_owned());
         }
         if self.sizes.is_empty() || self.sizes.contains(&0) {
-            return refuse("sizes", "one or more values above 0 are allowed".to_owned());
+            return refuse("sizes", "must be one or more values above 0".to_owned());
         }
         if let Unit::Blocks { bytes } = self.unit
             && (!bytes.is_power_of_two() || !(512..=1 << 30).contains(&bytes))

@@ -59,7 +59,7 @@ pub(crate) fn unit(input: &Input, unit_option: Option<TimeUnit>) -> Result<TimeU
         return Ok(TimeUnit::Nanoseconds);
     }
     let message = format!(
-        "its first {count} requests arrive within {span_ns} units of time, too fast for ns; add --unit us, ms or s"
+        "the first {count} requests arrive within {span_ns} units of time, too fast for ns; add --unit us, ms or s"
     );
     Err(TraceError::of_file(&input.name, message))
 }

@@ -90,8 +90,8 @@ fn units_of_time_and_their_base() {
         ("1538323200500000000", "time=1:us", "as ns since 1970 it would be in 2018"),
         ("128166385295514663", "time=1:us", "as 100 ns since 1601 it would be in 2007"),
         ("1538323200500", "time=1:us,base=unix", "as ms since 1970 it would be in 2018"),
-        ("17", "time=1:us,base=unix", "in the years 1980 to 2099"),
-        ("17", "time=1:filetime", "100 ns since 1601, in the years 1980 to 2099"),
+        ("17", "time=1:us,base=unix", "between 1980 and 2099"),
+        ("17", "time=1:filetime", "100 ns since 1601, between 1980 and 2099"),
         ("-1", "time=1:us", "a number of us"),
         ("1e99", "time=1:us", "a number of us"),
     ] {
