@@ -319,8 +319,8 @@ impl Dependencies {
     }
 
     /// Drops implied dependencies: a request that depends on this one already waits for everything this one depended
-    /// on. Those completed before this request arrived, so they are at the front of the list. No other request needs
-    /// them, because this request stays in the list longer.
+    /// on. The dependencies of this request completed before it arrived, so they are at the front of the list. No later
+    /// request needs them, because this request stays in the list longer than they would.
     fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut ReplayCounts) {
         let Arrived { number, arrival_ns, .. } = self.nodes[slot.index()].arrived;
         while let Some(&(completion_ns, earlier)) = self.finished.front()

@@ -19,7 +19,7 @@ pub struct Input {
     /// directories have the same name.
     pub label: String,
     head: Vec<u8>,
-    /// Number of bytes of the head that were returned to the reader.
+    /// Number of bytes of the head that the reader has already returned.
     taken: usize,
     is_whole: bool,
     rest: Box<dyn BufRead + Send>,

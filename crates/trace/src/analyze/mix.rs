@@ -70,7 +70,7 @@ impl Mix {
     }
 }
 
-/// Number of requests of one size.
+/// Number of requests of one size, by operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SizeReport {
     /// Length in bytes.

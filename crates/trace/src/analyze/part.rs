@@ -41,7 +41,7 @@ impl Part {
     /// Restores a part from [`Part::to_bytes`] of the same build.
     ///
     /// # Errors
-    /// Returns an error if `bytes` is not such a part.
+    /// Returns an error if `bytes` is not a serialized part.
     pub fn from_bytes(bytes: &[u8]) -> Result<Part, TraceError> {
         let damaged = |error: &dyn std::fmt::Display| refused(&format!("a part is damaged: {error}"));
         let plain = zstd::stream::decode_all(bytes).map_err(|error| damaged(&error))?;

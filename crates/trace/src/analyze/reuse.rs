@@ -50,7 +50,7 @@ impl Default for ReuseOptions {
     }
 }
 
-/// Reuse of blocks or requests.
+/// Report on the reuse of blocks or requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReuseReport {
     /// Block size in bytes; null if whole requests are counted.

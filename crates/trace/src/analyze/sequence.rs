@@ -164,7 +164,7 @@ pub(crate) enum Placement {
 #[derive(Clone, Serialize, Deserialize)]
 struct Opening {
     record: Record,
-    /// The stream as it was when displaced, if it was.
+    /// State of the stream when it was displaced; `None` if it was not.
     left: Option<Stream>,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Requests {
     first: u64,
     /// Number of requests that were returned before they completed.
     given_up: usize,
-    /// Requests that arrived before this time are not waited for, in ns.
+    /// Arrival time, in ns, before which requests are no longer waited for.
     too_old_ns: u64,
 }
 
