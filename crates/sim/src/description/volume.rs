@@ -57,7 +57,7 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Counts {
-    /// Requests, as the volume counts them.
+    /// Requests, counted as stated in [`Accounting`].
     Requests,
     /// Bytes.
     Bytes,

@@ -431,7 +431,7 @@ impl FaultContext<'_> {
         match self.subject {
             Subject::Array { .. } => Ok(Effect::Incident(kind)),
             Subject::Constant { .. } | Subject::Device { .. } => {
-                Err(("what", "this fault needs an array, and the system is not one".to_owned()))
+                Err(("what", "this fault needs an array, but the system is not an array".to_owned()))
             }
         }
     }

@@ -19,7 +19,7 @@ pub struct Directory {
     held: u32,
     replacement: Replacement,
     evictable: u32,
-    /// Pages with dirty or leaving parts.
+    /// Number of pages with dirty or leaving parts.
     pub dirty_pages: u32,
     clock: u64,
     /// Dirty pages by age. May contain stale entries.

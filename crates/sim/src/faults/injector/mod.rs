@@ -89,7 +89,7 @@ pub(crate) struct Change {
     pub cuts_power: Option<(u32, PowerCut, Random)>,
 }
 
-/// Selection of faults to end.
+/// The faults to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultsToEnd {
     /// All hangs.
