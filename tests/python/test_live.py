@@ -673,7 +673,7 @@ def test_faults_that_can_have_no_effect_are_reported_at_the_start(tmp_path: Path
         ("2", "state"),
         ("3", "what"),
     ]
-    assert notes[0][2] == "is outside the exported range (0..67108864 B)"
+    assert notes[0][2] == "the ranges are outside the exported range (0..67108864 B)"
     assert notes[3][2] == "no earlier fault cuts the power"
     (tmp_path / "lying.toml").write_text('[[fault]]\nat = "0s"\nwhat = "lying-cache"\n')
     for system, is_idle in (("constant:1ms", True), ("wd1200bb@0..64MiB", False)):

@@ -62,7 +62,7 @@ fn compaqs_chain_has_the_requested_number_of_drives() {
     }
     let changes = Changes { drives: Some(16), ..Changes::default() };
     let error = load_array("compaq-wide-ultra", &changes).unwrap_err().to_string();
-    assert!(error.contains("16 drives on link \"bus\"; up to 15 are allowed"), "{error}");
+    assert!(error.contains("16 drives on link \"bus\" are too many; the maximum is 15"), "{error}");
     let changes = Changes { drive: Some("barracuda-9lp-9".to_owned()), ..Changes::default() };
     let slower = load_array("compaq-wide-ultra", &changes).unwrap().description;
     assert_eq!(slower.devices, array("compaq-wide-ultra-7200").description.devices);

@@ -102,14 +102,14 @@ fn ranges_that_do_not_fit_are_refused_in_one_line() {
     array::resolve(&Document::parse("good.toml", ARRAY).unwrap(), &Changes::default()).unwrap();
     let depth = "queue_depth = 8";
     refused(depth, "policy = \"fcfs\"", "bad.toml:9: drives[1].policy: only disks", "solid-state");
-    refused(depth, "write_cache = \"protected\"", "bad.toml:9: drives[1].write_cache: only disks", "on and off");
+    refused(depth, "write_cache = \"protected\"", "bad.toml:9: drives[1].write_cache: only disks", "on or off");
     refused(depth, "reordering = 0.5", "bad.toml:9: drives[1].reordering: only disks", "solid-state");
     refused("count = 4", "preconditioned = true", "bad.toml:4: drives[0].preconditioned: only solid-state", "disk");
     let data = "data = \"1GiB\"";
     // Decimal sizes are rounded down to whole pages.
-    refused(data, "data = \"1TB\"", "bad.toml:14: controller.cache.data: ", "999999995904 bytes of data; the room");
+    refused(data, "data = \"1TB\"", "bad.toml:14: controller.cache.data: ", "999999995904 bytes of data are too many");
     array::resolve(&Document::parse("good.toml", &ARRAY.replace(data, "data = \"1GB\"")).unwrap(), &Changes::default())
         .unwrap();
-    refused(data, "data = \"932GiB\"", "bad.toml:14: controller.cache.data: ", "room on its flash drives");
+    refused(data, "data = \"932GiB\"", "bad.toml:14: controller.cache.data: ", "space on the flash drives");
     refused("[\"ssd0..ssd1\"]", "[\"ssd0..ssd2\"]", "bad.toml:15: controller.cache.flash_drives: ", "no drive");
 }

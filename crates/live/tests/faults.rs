@@ -202,7 +202,7 @@ fn a_lying_cache_answers_flushes_at_once() {
 fn what_cannot_strike_is_refused_by_its_key() {
     let mut session = Virtual::new(&constant(), "");
     let error = session.timeline.inject(0, Fault::BatteryFails, None).unwrap_err().to_string();
-    assert_eq!(error, "fault.what: this fault needs an array, and the system is not one");
+    assert_eq!(error, "fault.what: this fault needs an array, but the system is not an array");
     let text = "[[fault]]\nat = \"1s\"\nwhat = \"member-fails\"\nmember = \"d1\"\n";
     let schedule = schedule(&model("md-raid5-8x2tb"), text);
     let refused = session.timeline.follow(&schedule).unwrap_err();

@@ -330,15 +330,18 @@ fn impossible_damage_or_scrub_is_refused_with_a_reason() {
         served.session.commander().order(order).unwrap_err().to_string()
     };
     let said = corrupt(&served, "d4");
-    assert!(said.contains("d4 has no slot in a group; an active member is allowed"), "{said}");
+    assert!(said.contains("d4 has no slot in a group; use an active member"), "{said}");
     let scrub = || served.session.commander().order(Order::Scrub { group: None, repair: false });
     served.fail("d2");
-    assert!(scrub().unwrap_err().to_string().contains("is degraded; a healthy group is allowed"));
+    assert!(scrub().unwrap_err().to_string().contains("is degraded; wait until it is healthy"));
     served.stop();
     let draid = "level = \"draid1:2d:1s\"\ndrives = [\"d0..d4\"]\ndrive_size = \"64MiB\"\n";
     let served = Served::new("flat", draid, 1);
     let said = corrupt(&served, "d0");
-    assert!(said.contains("has no individual contents; one of a group without records or a pool is allowed"), "{said}");
+    assert!(
+        said.contains("has no individual contents; use a member of a group without records and without a pool"),
+        "{said}"
+    );
     let status = served.order(Order::Status);
     assert_eq!(status["mismatches"][0]["differing_bytes"], Value::Null);
     let scrub = served.session.commander().order(Order::Scrub { group: None, repair: false });

@@ -236,7 +236,7 @@ fn torn_writes_stop_at_allowed_boundaries() {
 fn an_impossible_power_cut_is_refused_with_a_reason() {
     let model = Model::System(ide());
     for (keys, wanted) in [
-        ("atom = \"100B\"", "a power of two from 512 B to 64 KiB is allowed"),
+        ("atom = \"100B\"", "must be a power of two from 512 B to 64 KiB"),
         ("tear = \"halves\"", "tear"),
         ("percent = 5", "percent"),
     ] {
@@ -246,8 +246,8 @@ fn an_impossible_power_cut_is_refused_with_a_reason() {
     }
     let mut timeline: Timeline<()> = Timeline::new(&model, 1, None).unwrap();
     let said = |result: Result<_, headstack_sim::SimError>| result.map(|_: (u32, u64)| ()).unwrap_err().to_string();
-    assert!(said(timeline.inject(1, Fault::PowerOn, None)).contains("power is on"));
+    assert!(said(timeline.inject(1, Fault::PowerOn, None)).contains("the power is already on"));
     let cut = Fault::PowerCut { tear: Tear::Sector, atom: None };
     timeline.inject(2, cut.clone(), None).unwrap();
-    assert!(said(timeline.inject(3, cut, None)).contains("power is off already"));
+    assert!(said(timeline.inject(3, cut, None)).contains("the power is already off"));
 }

@@ -79,7 +79,7 @@ fn an_error_names_file_line_key_and_allowed_values() {
         (
             &drive,
             "what = \"fail-slow\"\ntime = \"0s\"",
-            "bad.toml:5: fault[0].time: 0ns: more than 0ns is allowed",
+            "bad.toml:5: fault[0].time: 0ns is out of range; must be more than 0ns",
             &[],
         ),
         (
@@ -94,12 +94,12 @@ fn an_error_names_file_line_key_and_allowed_values() {
             &drive,
             "what = \"media-error\"\nranges = [{ offset = \"1TB\", length = \"4KiB\" }]",
             "bad.toml:5: fault[0].ranges: 1000000000000+4096 is outside",
-            &["up to 120"],
+            &["maximum is 120"],
         ),
         (
             &drive,
             "what = \"media-error\"\nranges = [{ lba = 1, length = \"4KiB\" }]",
-            "bad.toml:5: fault[0].ranges: each has either offset and length, or lba and blocks",
+            "bad.toml:5: fault[0].ranges: each range must have either offset and length, or lba and blocks",
             &[],
         ),
         (
@@ -129,9 +129,14 @@ fn an_error_names_file_line_key_and_allowed_values() {
         ),
         (&array, "what = \"spare-added\"\ngroup = \"x\"", "bad.toml:5: fault[0].group: no group is called \"x\"", &[]),
         (&array, "what = \"scrub\"\ngroup = \"x\"", "bad.toml:5: fault[0].group: no group is called \"x\"", &[]),
-        (&array, "what = \"scrub\"\nrepair = true\nfor = \"1s\"", "bad.toml:6: fault[0].for: ", &["moment"]),
+        (&array, "what = \"scrub\"\nrepair = true\nfor = \"1s\"", "bad.toml:6: fault[0].for: ", &["instantaneous"]),
         (&drive, "what = \"scrub\"", "bad.toml:4: fault[0].what: ", &["array"]),
-        (&array, "what = \"member-fails\"\nmember = \"d1\"\nfor = \"1s\"", "bad.toml:6: fault[0].for: ", &["moment"]),
+        (
+            &array,
+            "what = \"member-fails\"\nmember = \"d1\"\nfor = \"1s\"",
+            "bad.toml:6: fault[0].for: ",
+            &["instantaneous"],
+        ),
         (&drive, "what = \"battery-fails\"", "bad.toml:4: fault[0].what: ", &["array"]),
         (
             &constant,
@@ -139,8 +144,18 @@ fn an_error_names_file_line_key_and_allowed_values() {
             "bad.toml:4: fault[0].what: a constant device has no media",
             &[],
         ),
-        (&constant, "what = \"drop-out\"\nfor = \"0s\"", "bad.toml:5: fault[0].for: ends before it begins", &[]),
-        (&constant, "what = \"drop-out\"\nuntil = \"9s\"", "bad.toml:5: fault[0].until: ends before", &["10s"]),
+        (
+            &constant,
+            "what = \"drop-out\"\nfor = \"0s\"",
+            "bad.toml:5: fault[0].for: the fault ends before it begins",
+            &[],
+        ),
+        (
+            &constant,
+            "what = \"drop-out\"\nuntil = \"9s\"",
+            "bad.toml:5: fault[0].until: the fault ends before",
+            &["10s"],
+        ),
         (
             &constant,
             "what = \"drop-out\"\nuntil = \"11s\"\nfor = \"1s\"",
@@ -191,7 +206,7 @@ fn trigger_and_damage_errors_name_key_and_allowed_values() {
         (&drive, "what = \"errno\"", "bad.toml:2: fault[0].at: this key is missing", &["write = 1000"]),
         (&drive, "what = \"errno\"\nat = { flushs = 7 }", "bad.toml:4: fault[0].at", &["did you mean `flush`", "trim"]),
         (&drive, "what = \"errno\"\nat = 7", "bad.toml:4: fault[0].at: invalid type: integer `7`", &["{ flush = 7 }"]),
-        (&drive, "what = \"errno\"\nat = { flush = 0 }", "bad.toml:4: fault[0].at: 0 is no number", &["1 or more"]),
+        (&drive, "what = \"errno\"\nat = { flush = 0 }", "bad.toml:4: fault[0].at: 0 is not a number", &["1 or more"]),
         (&drive, "what = \"errno\"\nafter = { write = 7 }", "bad.toml:4: fault[0].after", &["`writes`"]),
         (
             &drive,
@@ -204,7 +219,7 @@ fn trigger_and_damage_errors_name_key_and_allowed_values() {
         (
             &drive,
             "what = \"power-cut\"\nafter = { writes = 9 }\nevery = 2",
-            "bad.toml:5: fault[0].every: at and after both set the time",
+            "bad.toml:5: fault[0].every: at or after already sets the time",
             &[],
         ),
         (&drive, "what = \"errno\"\ntouching = \"1TB..2TB\"", "bad.toml:4: fault[0].touching: ", &["120"]),
@@ -242,7 +257,7 @@ fn trigger_and_damage_errors_name_key_and_allowed_values() {
         (
             &drive,
             "what = \"errno\"\nevery = 2\nkinds = [\"write\"]\nunflushed = \"drop\"",
-            "bad.toml:6: fault[0].unflushed: no flush",
+            "bad.toml:6: fault[0].unflushed: the kinds include no flush",
             &[],
         ),
         (
@@ -266,7 +281,7 @@ fn trigger_and_damage_errors_name_key_and_allowed_values() {
         (
             &drive,
             "what = \"misdirect\"\nevery = 2\ndistance = \"100B\"",
-            "bad.toml:5: fault[0].distance: 100B: whole blocks",
+            "bad.toml:5: fault[0].distance: 100B is not allowed; must be a whole number of blocks",
             &["512 B"],
         ),
         (
@@ -284,7 +299,7 @@ fn trigger_and_damage_errors_name_key_and_allowed_values() {
         (
             &drive,
             "what = \"corrupt\"\nevery = 2\non = \"write\"\nhow = \"zeros\"\nbits = 3",
-            "bad.toml:7: fault[0].bits: whole sectors",
+            "bad.toml:7: fault[0].bits: this damage replaces whole sectors",
             &["sectors"],
         ),
         (
@@ -310,7 +325,10 @@ fn trigger_and_damage_errors_name_key_and_allowed_values() {
     let looks = "[[fault]]\nwhat = \"lose-write\"\ncontaining = \"x\"\n";
     let schedule = parse(looks, &drive).unwrap();
     let (index, (key, message)) = schedule.check_without_contents().unwrap_err();
-    assert_eq!((index, key, message.as_str()), (0, "containing", "a simulation stores no data; only live exports do"));
+    assert_eq!(
+        (index, key, message.as_str()),
+        (0, "containing", "a simulation stores no data; use this key with a live export")
+    );
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! [`DerivedCache`]: remembers values derived from descriptions, because runs of a sweep differ in their workload more often
-//! than in their system.
+//! [`DerivedCache`]: remembers values derived from descriptions, because the runs of a sweep more often differ in
+//! workload than in system.
 
-/// Number of descriptions that are remembered.
+/// Number of remembered descriptions.
 const DESCRIPTIONS: usize = 4;
 
-/// Values derived from the descriptions that this thread used last.
+/// Values derived from the descriptions that this thread used most recently.
 #[derive(Debug)]
 pub struct DerivedCache<D, M>(Vec<(D, M)>);
 
@@ -15,13 +15,13 @@ impl<D, M> Default for DerivedCache<D, M> {
 }
 
 impl<D: Clone + PartialEq, M: Clone> DerivedCache<D, M> {
-    /// Returns the value of a description, which is derived at most once while it is remembered.
+    /// Returns the value of a description. A remembered value is not derived again.
     ///
     /// # Errors
-    /// That of `make`.
+    /// Returns the error of `make`.
     pub fn of<E>(&mut self, description: &D, make: impl FnOnce() -> Result<M, E>) -> Result<M, E> {
         if let Some(at) = self.0.iter().position(|(known, _)| known == description) {
-            // Frequently used entries stay.
+            // Move the entry to the front, so that frequently used entries stay.
             self.0[..=at].rotate_right(1);
             return Ok(self.0[0].1.clone());
         }
@@ -47,7 +47,7 @@ mod tests {
             });
             assert_eq!(squared, if key == 9 { Err("nine") } else { Ok(key * key) });
         };
-        // Five are one too many: 2 is dropped, since 1 was used again. A failed derivation is tried again.
+        // The fifth description replaces 2, since 1 was used again. A failed derivation is tried again.
         for key in [1, 2, 1, 3, 4, 1, 5, 1, 9, 9, 2] {
             ask(key);
         }

@@ -20,14 +20,14 @@ fn refused(name: &str, change: impl FnOnce(&mut ArrayDescription), key: &str, wo
 
 #[test]
 fn indices_are_checked_against_their_lists() {
-    refused("va-7100", |a| a.members[3].device = 1, "drives", "device 1; 0 to 0");
+    refused("va-7100", |a| a.members[3].device = 1, "drives", "device 1 is out of range; must be 0 to 0");
     refused("va-7100", |a| a.members[3].ways[0].push(9), "drives", "only links of the array");
-    refused("va-7100", |a| a.members[3].ways[0].push(1), "drives", "each link once");
-    refused("va-7100", |a| a.members[3].ways = vec![vec![]; 9], "drives", "9 ways");
-    refused("va-7100", |a| a.members[3].name = "d2".to_owned(), "drives", "a name of its own");
+    refused("va-7100", |a| a.members[3].ways[0].push(1), "drives", "each link at most once");
+    refused("va-7100", |a| a.members[3].ways = vec![vec![]; 9], "drives", "9 paths");
+    refused("va-7100", |a| a.members[3].name = "d2".to_owned(), "drives", "a unique name");
     refused("va-7100", |a| a.members.clear(), "drives", "0 drives");
-    refused("va-7100", |a| a.groups[0].members[0] = 15, "groups[0].drives", "drives 0 to 14");
-    refused("va-7100", |a| a.groups[0].members.clear(), "groups[0].drives", "raid10 of 0 drives");
+    refused("va-7100", |a| a.groups[0].members[0] = 15, "groups[0].drives", "0 to 14");
+    refused("va-7100", |a| a.groups[0].members.clear(), "groups[0].drives", "0 drives are too few for raid10");
     refused("va-7100", |a| a.groups.clear(), "groups", "no group");
     refused("va-7100", |a| a.luns[0].group = 1, "luns[0].group", "0 to 0");
     refused("va-7100", |a| a.luns.clear(), "luns", "no LUN");
@@ -36,7 +36,7 @@ fn indices_are_checked_against_their_lists() {
     let cached = |a: &mut ArrayDescription| a.controller.cache.as_mut().unwrap().mirror_link = Some(3);
     refused("va-7100", cached, "controller.cache.mirror", "links 0 to 2");
     let flash = |a: &mut ArrayDescription| a.controller.cache.as_mut().unwrap().flash_members = vec![99];
-    refused("va-7100", flash, "controller.cache.flash_drives", "drives 0 to 14");
+    refused("va-7100", flash, "controller.cache.flash_drives", "0 to 14");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn nothing_overflows() {
     refused("va-7100", |a| a.luns[0].start_bytes = 512, "luns[0].start", "a pool has no start");
     refused("va-7100", |a| a.luns[0].length_bytes = u64::MAX - 511, "luns", "segments in all LUNs");
     refused("va-7100", |a| a.groups[0].member_bytes = u64::MAX, "groups[0].drive_size", "holds 18");
-    refused("va-7100", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "1 is allowed");
+    refused("va-7100", |a| a.groups[0].spans = u32::MAX, "groups[0].spans", "must be 1");
     refused("va-7100", |a| a.groups[0].pool.as_mut().unwrap().members = 14, "groups[0].pool.members", "the group's 15");
     let larger = |a: &mut ArrayDescription| a.groups[0].pool.as_mut().unwrap().member_bytes = u64::MAX;
     refused("va-7100", larger, "groups[0].drive_size", "for the pool");
@@ -70,7 +70,7 @@ fn nothing_overflows() {
         "md-raid5-8x2tb",
         |a| a.groups[0].spans = 4,
         "groups[0].drives",
-        "raid5 of 8 drives in 4 spans; 12 or more",
+        "8 drives are too few for raid5 in 4 spans; the minimum is 12",
     );
     let twice = |a: &mut ArrayDescription| {
         a.luns.push(a.luns[0].clone());
@@ -87,7 +87,7 @@ fn a_mirrored_pair_and_a_parity_of_two_drives() {
             a.groups[0].level = level;
             a.groups[0].members.truncate(fewest - 1);
         };
-        refused("md-raid5-8x2tb", shrink, "groups[0].drives", &format!("{fewest} or more"));
+        refused("md-raid5-8x2tb", shrink, "groups[0].drives", &format!("the minimum is {fewest}"));
     }
 }
 

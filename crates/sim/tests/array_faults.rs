@@ -290,9 +290,9 @@ fn a_strike_equals_the_same_incident() {
 fn what_cannot_strike_is_refused() {
     let mut bench = Bench::from(&of(Level::Raid5, 4));
     let mut refusal = |what| bench.system.strike(0, what).unwrap_err().to_string();
-    assert_eq!(refusal(IncidentKind::MemberFails { member: 4 }), "member 4; 0 to 3 are allowed");
-    assert!(refusal(IncidentKind::MemberReturns { member: 1 }).contains("a failed member is allowed"));
-    assert!(refusal(IncidentKind::SpareAdded { group: 1 }).contains("0 to 0 are allowed"));
+    assert_eq!(refusal(IncidentKind::MemberFails { member: 4 }), "member 4 is out of range; must be 0 to 3");
+    assert!(refusal(IncidentKind::MemberReturns { member: 1 }).contains("use a failed member"));
+    assert!(refusal(IncidentKind::SpareAdded { group: 1 }).contains("must be 0 to 0"));
     assert!(refusal(IncidentKind::BatteryFails).contains("no cache with a battery"));
     fail(&mut bench, 1);
     assert!(bench.system.strike(0, IncidentKind::MemberFails { member: 1 }).is_err());

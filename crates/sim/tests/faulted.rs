@@ -220,5 +220,5 @@ fn a_recorded_run_with_faults_is_replayed_to_the_nanosecond() {
 fn a_fault_that_cannot_strike_is_refused_in_a_line() {
     let faults = schedule(json!([{ "at": "1s", "what": "member-fails", "member": "d1" }]));
     let refused = headstack_sim::run(&mixed(&bare_drive(), 10, Some(faults)), &|_| true).unwrap_err().to_string();
-    assert_eq!(refused, "fault[0].member: the system is not an array; this key is not allowed");
+    assert_eq!(refused, "fault[0].member: the system is not an array; omit this key");
 }

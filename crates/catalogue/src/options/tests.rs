@@ -75,7 +75,7 @@ fn write_caches_of_all_drives_are_switched() {
         _ => panic!("it is an SSD"),
     };
     assert_eq!((cache("on"), cache("off")), (Ok(true), Ok(false)));
-    let refused = "write_cache: only disks have this value; on and off are allowed for SSDs";
+    let refused = "write_cache: only disks have this value; use on or off for an SSD";
     assert_eq!((cache("protected"), cache("appending")), (Err(refused.to_owned()), Err(refused.to_owned())));
 }
 

@@ -1,4 +1,4 @@
-//! Reads and writes of an [`Array`] that its controller's cache serves, and transfers between cache and members.
+//! Reads and writes of an [`Array`] through the controller's cache, and transfers between cache and members.
 
 use headstack_workload::Kind;
 
@@ -10,7 +10,7 @@ use crate::link::Direction;
 
 impl Array {
     pub(super) fn cache(&mut self) -> &mut CacheState {
-        self.cache.as_mut().expect("only arrays with a cache come here")
+        self.cache.as_mut().expect("only arrays with a cache call this")
     }
 
     /// Counts one more operation that a transfer waits for.
@@ -18,7 +18,7 @@ impl Array {
         self.cache().transfers.get_mut(number).pending += 1;
     }
 
-    /// Adds a past request to the cache, in no time; returns true if a read was a complete hit.
+    /// Replays a past request into the cache without taking time; returns true if a read was a complete hit.
     pub(super) fn warm_cache(&mut self, kind: Kind, offset: u64, length: u64) -> bool {
         let Some(cache) = &mut self.cache else {
             return false;
@@ -30,7 +30,7 @@ impl Array {
         let hit = cache.missing(offset, length).0.is_none();
         if cache.settings.keeps_reads && cache.prepare(offset, length) {
             for key in cache.keys(offset, length) {
-                // A page of the run may have been evicted for a later one.
+                // A later page of the run may have evicted this page.
                 if let Some(slot) = cache.directory.find(key) {
                     let parts = parts_of(key, cache.page_bytes, offset, length);
                     let is_used = cache.directory.page(slot).filling & parts == 0;
@@ -44,25 +44,26 @@ impl Array {
         hit && kind == Kind::Read
     }
 
-    /// Adds a past write, which the cache has acknowledged: it is still dirty, except for what exceeds the share that
-    /// stays dirty. That share is initially the low mark, below which nothing is destaged under a host that never
-    /// rests.
+    /// Replays a past write, which the cache has acknowledged. The write stays dirty, except for the excess over
+    /// `left_dirty`. This share is initially the low water mark: with a host that is never idle, nothing below this
+    /// mark is destaged.
     fn warm_write(&mut self, offset: u64, length: u64) {
         let cache = self.cache();
         let counters = cache.counters;
-        // A write that finds no room would have waited for it: its pages would be among the dirty ones.
+        // A write without room would have waited for room, and its pages would now be among the dirty pages.
         let _ = cache.accept(offset, length);
         cache.counters = counters;
         let share = cache.left_dirty;
         self.leave_dirty(share);
     }
 
-    /// Returns the dirty pages of a write-back cache as a share of the pages that may be dirty.
+    /// Returns the dirty pages of a write-back cache as a share of the maximum number of dirty pages.
     pub fn dirty_share(&self) -> Option<f64> {
         self.cache.as_ref().filter(|cache| cache.takes(1)).map(CacheState::dirty_share)
     }
 
-    /// Writes dirty pages above `share` to the members, in no time, and keeps to that share from now on.
+    /// Writes dirty pages above `share` to the members without taking time, and keeps the cache at this share from now
+    /// on.
     pub fn leave_dirty(&mut self, share: f64) {
         let Some(cache) = &mut self.cache else {
             return;
@@ -116,9 +117,9 @@ impl Array {
         }
     }
 
-    /// Reads a run, for which pages are prepared, from the members.
+    /// Reads a run from the members; its pages are already prepared.
     fn fill(&mut self, now_ns: u64, from: u64, length: u64, request: Option<u32>) {
-        // The last page may reach beyond the last address.
+        // The last page may extend beyond the end of the address space.
         let end = (from + length).min(self.lun_bases[self.lun_bases.len() - 1]);
         let transfer = Transfer {
             offset_bytes: from,
@@ -152,7 +153,7 @@ impl Array {
         self.destage(now_ns);
     }
 
-    /// Continues a write whose data are in the cache: copies them to the partner controller, then acknowledges the
+    /// Continues a write whose data are in the cache: copies the data to the partner controller, then acknowledges the
     /// write.
     fn write_taken(&mut self, now_ns: u64, number: u32) {
         let bytes = u64::from(self.requests.get(number).request.length_bytes);
@@ -169,7 +170,7 @@ impl Array {
         }
     }
 
-    /// Moves the data of a request from or to the cache itself: at once for a cache in memory, with commands for one in
+    /// Moves the data of a request to or from the cache: at once for a cache in memory, with commands for a cache in
     /// flash.
     fn answer_from_cache(&mut self, now_ns: u64, number: u32, kind: Kind) {
         let wanted = self.requests.get(number).request;
@@ -185,10 +186,10 @@ impl Array {
         self.part_done(now_ns, number);
     }
 
-    /// Returns the places of a run's pages in flash. Pages are distributed over the cache's members; written data go to
-    /// two of them where there are two, and the second half of each member holds the copies.
+    /// Returns the flash extents of a run's pages. Pages are distributed over the flash members. With several members,
+    /// written data go to two of them; the second half of each member holds the copies.
     pub(super) fn flash_places(&mut self, offset: u64, length: u64, kind: Kind) -> Vec<(u32, Extent)> {
-        let cache = self.cache.as_ref().expect("only arrays with a cache come here");
+        let cache = self.cache.as_ref().expect("only arrays with a cache call this");
         let flash = &cache.settings.flash_members;
         let members = flash.len() as u64;
         let pages_each = (cache.settings.data_bytes / cache.page_bytes).div_ceil(members);
@@ -210,10 +211,10 @@ impl Array {
         places
     }
 
-    /// Counts one less thing that a fill or destage waits for.
+    /// Counts one completed part of a fill or destage; finishes the transfer after the last part.
     pub(super) fn transfer_part_done(&mut self, now_ns: u64, number: u32) {
         let transfer = self.cache().transfers.get_mut(number);
-        debug_assert!(transfer.pending > 0, "it has no more pending parts than expected");
+        debug_assert!(transfer.pending > 0, "every part of a transfer is counted before it completes");
         transfer.pending -= 1;
         if transfer.pending > 0 {
             return;
@@ -230,14 +231,14 @@ impl Array {
         }
     }
 
-    /// Continues the requests that waited for data that the members have now delivered.
+    /// Continues the requests that waited for data that have now been read from the members.
     fn filled(&mut self, now_ns: u64, transfer: &Transfer) {
         let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            // A page may be gone: where fills overlap, the first to finish completes it; and a page that was complete
-            // when the run was prepared was not being read.
+            // A page may be missing: of overlapping fills, the first to finish completes the page, which may then be
+            // evicted. A page that was complete when the run was prepared was not being read.
             if let Some(slot) = cache.directory.find(key) {
                 let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
                 cache.directory.filled(slot, parts);
@@ -258,7 +259,7 @@ impl Array {
         self.admit_waiting(now_ns);
     }
 
-    /// Gives free pages to writes that wait for one, first come, first served.
+    /// Gives free pages to waiting writes in order of arrival.
     pub(super) fn admit_waiting(&mut self, now_ns: u64) {
         while let Some(&number) = self.cache().waiting_writes.front() {
             let wanted = self.requests.get(number).request;
@@ -278,14 +279,14 @@ impl Array {
         }
     }
 
-    /// Reads ahead if a read belongs to a sequential stream.
+    /// Prefetches if a read belongs to a sequential stream.
     pub(super) fn follow_stream(&mut self, now_ns: u64, offset: u64, length: u64) {
         let last = self.lun_bases[self.lun_bases.len() - 1];
         let cache = self.cache();
         let Some((from, to)) = cache.streams.see(offset, length) else {
             return;
         };
-        // Reads up to the end of a page, so that the next run begins with the following one.
+        // Read up to the end of a page, so that the next run begins with the following page.
         let to = (to.next_multiple_of(cache.page_bytes)).min(last);
         if from >= to {
             return;
@@ -298,19 +299,19 @@ impl Array {
         }
     }
 
-    /// Returns the run of addresses that a transfer moves.
+    /// Returns the address range of a transfer.
     pub(super) fn transfer_run(&self, number: u32) -> (u64, u64) {
-        let cache = self.cache.as_ref().expect("only arrays with a cache come here");
+        let cache = self.cache.as_ref().expect("only arrays with a cache call this");
         let transfer = cache.transfers.get(number);
         (transfer.offset_bytes, transfer.length_bytes)
     }
 
-    /// Marks a transfer as failed: part of its run cannot be read or written.
+    /// Marks a transfer as failed because part of its run cannot be read or written.
     pub(super) fn fail_transfer(&mut self, number: u32) {
         self.cache().transfers.get_mut(number).failed = true;
     }
 
-    /// Handles a fill that cannot be read: discards all of it; requests that wait read their data from the members.
+    /// Handles a fill that cannot be read: discards all its pages; waiting requests read their data from the members.
     fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
         let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
         let cache = self.cache();

@@ -1,4 +1,4 @@
-//! [`check`]: rejects impossible descriptions of arrays. Keys are those of the TOML form.
+//! [`check`]: rejects impossible descriptions of arrays. Keys in errors are those of the TOML form.
 
 use super::pool;
 use crate::description::array::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill, Spindles};
@@ -6,29 +6,29 @@ use crate::description::link::{LinkDescription, LinkKind};
 use crate::error::InvalidDescription;
 use crate::error::{fault, require};
 
-/// Most members and most links of an array; more are taken for a mistake.
+/// Maximum number of members, and of links, of an array.
 const MEMBERS_MAX: usize = 4096;
-/// Largest count of commands in a member, destages, processors and the like.
+/// Maximum for counts such as commands in a member, destages and processors.
 const COUNT_MAX: u32 = 65_536;
-/// Largest record, as in OpenZFS.
+/// Maximum record size, as in OpenZFS.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
-/// Largest page of a cache.
+/// Maximum page size of a cache.
 const PAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// Checks a description; one that passes can be simulated.
+/// Checks that an array can be simulated.
 ///
 /// # Errors
-/// The first field whose value is impossible, and its allowed values.
+/// Returns an error for the first impossible field, with its allowed values.
 pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for device in &array.devices {
         device.check()?;
     }
     require((1..=MEMBERS_MAX).contains(&array.members.len()), "drives", || {
-        format!("{} drives; 1 to {MEMBERS_MAX} are allowed", array.members.len())
+        format!("{} drives are out of range; must be 1 to {MEMBERS_MAX}", array.members.len())
     })?;
     let tolerance = array.spindles.speed_tolerance;
     require((0.0..=Spindles::TOLERANCE_MAX).contains(&tolerance), "spindles.speed_tolerance", || {
-        format!("{tolerance}; 0 to {} is allowed", Spindles::TOLERANCE_MAX)
+        format!("{tolerance} is out of range; must be 0 to {}", Spindles::TOLERANCE_MAX)
     })?;
     check_links(array)?;
     check_members(array)?;
@@ -44,43 +44,43 @@ pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
 
 fn check_links(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     require(array.links.len() <= MEMBERS_MAX, "links", || {
-        format!("{} links; up to {MEMBERS_MAX} are allowed", array.links.len())
+        format!("{} links are too many; the maximum is {MEMBERS_MAX}", array.links.len())
     })?;
     for (index, link) in array.links.iter().enumerate() {
         let key = |field: &str| format!("links[{index}].{field}");
         let named = |what: &str| format!("link {:?}: {what}", link.name);
-        require(!link.name.is_empty(), &key("name"), || "an empty name; any other is allowed".to_owned())?;
+        require(!link.name.is_empty(), &key("name"), || "the name must not be empty".to_owned())?;
         let twice = array.links[..index].iter().any(|other| other.name == link.name);
-        require(!twice, &key("name"), || named("the name is taken; each link needs its own"))?;
+        require(!twice, &key("name"), || named("the name is already used; each link must have a unique name"))?;
         let pace = link.ns_per_byte;
         require(pace.is_finite() && pace >= 0.0, &key("rate"), || {
-            named(&format!("{pace} ns a byte; a positive rate is allowed"))
+            named(&format!("{pace} ns per byte is not allowed; must be a positive rate"))
         })?;
         check_attached(array, index, link)?;
     }
     for (place, &link) in array.host_links.iter().enumerate() {
         let again = array.host_links[..place].contains(&link);
         require((link as usize) < array.links.len() && !again, "host.links", || {
-            format!("link {link}; each of the {} links is allowed once", array.links.len())
+            format!("link {link} is unknown or listed twice; list each of the {} links at most once", array.links.len())
         })?;
     }
     Ok(())
 }
 
-/// Checks that a bus has room for the devices attached to it.
+/// Checks that a link is not shared by more drives than its kind allows.
 fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription) -> Result<(), InvalidDescription> {
     let room = match link.kind {
         LinkKind::Ata => 2,
-        // Sixteen addresses, one of them the host adapter's.
+        // Sixteen addresses, one of which the host adapter uses.
         LinkKind::Scsi => 15,
-        // 127 addresses of an arbitrated loop, one of them the controller's.
+        // 127 addresses of an arbitrated loop, one of which the controller uses.
         LinkKind::FcLoop => 126,
         LinkKind::Sata | LinkKind::Sas | LinkKind::Pci | LinkKind::Ethernet | LinkKind::Mirror => usize::MAX,
     };
     let hangs = |ways: &[Vec<u32>]| ways.iter().flatten().any(|&hop| hop as usize == index);
     let attached = array.members.iter().filter(|member| hangs(&member.ways)).count();
     require(attached <= room, &format!("links[{index}]"), || {
-        format!("{attached} drives on link {:?}; up to {room} are allowed", link.name)
+        format!("{attached} drives on link {:?} are too many; the maximum is {room}", link.name)
     })
 }
 
@@ -88,18 +88,18 @@ fn check_members(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for (index, member) in array.members.iter().enumerate() {
         let named = |what: &str| format!("drive {:?}: {what}", member.name);
         let twice = array.members[..index].iter().any(|other| other.name == member.name);
-        require(!member.name.is_empty() && !twice, "drives", || named("each drive needs a name of its own"))?;
+        require(!member.name.is_empty() && !twice, "drives", || named("each drive must have a unique name"))?;
         require((member.device as usize) < array.devices.len(), "drives", || {
-            named(&format!("device {}; 0 to {} are allowed", member.device, array.devices.len() - 1))
+            named(&format!("device {} is out of range; must be 0 to {}", member.device, array.devices.len() - 1))
         })?;
         require(member.ways.len() <= 8, "drives", || {
-            named(&format!("{} paths to the controller; up to 8 are allowed", member.ways.len()))
+            named(&format!("{} paths to the controller are too many; the maximum is 8", member.ways.len()))
         })?;
         for way in &member.ways {
             let are_indices_valid = way.iter().all(|&hop| (hop as usize) < array.links.len());
             let once = (1..way.len()).all(|at| !way[..at].contains(&way[at]));
             require(are_indices_valid && once, "drives", || {
-                named("a path uses each link once, and only links of the array")
+                named("a path must use each link at most once, and only links of the array")
             })?;
         }
     }
@@ -111,10 +111,10 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDesc
     let key = |field: &str| format!("groups[{index}].{field}");
     let named = |what: String| format!("group {:?}: {what}", group.name);
     let twice = array.groups[..index].iter().any(|other| other.name == group.name);
-    require(!group.name.is_empty() && !twice, &key("name"), || named("each group needs a name of its own".to_owned()))?;
+    require(!group.name.is_empty() && !twice, &key("name"), || named("each group must have a unique name".to_owned()))?;
     for (field, members) in [("drives", &group.members), ("spares", &group.spares)] {
         require(members.iter().all(|&member| (member as usize) < array.members.len()), &key(field), || {
-            named(format!("the array has drives 0 to {}", array.members.len() - 1))
+            named(format!("an index is out of range; must be 0 to {}", array.members.len() - 1))
         })?;
     }
     check_shape(group, &key)?;
@@ -123,27 +123,31 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDesc
         let (device, name) = (array.device(member), &array.members[member as usize].name);
         require(device.block_bytes() == block, &key("drives"), || {
             named(format!(
-                "drive {name:?} has blocks of {} bytes, others of {block}; one size is allowed",
+                "drive {name:?} has blocks of {} bytes, others of {block}; all must have the same size",
                 device.block_bytes()
             ))
         })?;
         require(group.member_bytes <= device.capacity_bytes(), &key("drive_size"), || {
-            named(format!("{} bytes of each drive, but {name:?} holds {}", group.member_bytes, device.capacity_bytes()))
+            named(format!(
+                "{} bytes of each drive are too many; {name:?} holds {}",
+                group.member_bytes,
+                device.capacity_bytes()
+            ))
         })?;
     }
     check_stripes(group, u64::from(block), &key)?;
     if let Some(bitmap) = &group.bitmap {
-        require(group.pool.is_none(), &key("bitmap"), || {
-            "a pool declares no writes; a group without one is allowed".to_owned()
-        })?;
+        require(group.pool.is_none(), &key("bitmap"), || "a group with a pool has no bitmap; omit the key".to_owned())?;
         let chunk = bitmap.chunk_bytes;
-        require(chunk > 0, &key("bitmap.chunk"), || "0 bytes; more are allowed".to_owned())?;
-        require(bitmap.daemon_ns > 0, &key("bitmap.daemon"), || "0ns; longer is allowed".to_owned())?;
+        require(chunk > 0, &key("bitmap.chunk"), || "0 bytes is not allowed; must be more than 0".to_owned())?;
+        require(bitmap.daemon_ns > 0, &key("bitmap.daemon"), || {
+            "0ns is not allowed; must be more than 0ns".to_owned()
+        })?;
     }
     check_pool(array, index)
 }
 
-/// Checks the description of a pool; its keys are those of its fields.
+/// Checks the description of a pool. Keys in errors are the names of its fields.
 fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescription> {
     let group = &array.groups[index];
     let Some(pool) = &group.pool else {
@@ -151,10 +155,13 @@ fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescr
     };
     let key = |field: &str| format!("groups[{index}].{field}");
     require(pool.members as usize == group.members.len(), &key("pool.members"), || {
-        format!("{} disks; the group's {} are allowed", pool.members, group.members.len())
+        format!("{} disks do not match the group; must be the group's {}", pool.members, group.members.len())
     })?;
     require(pool.member_bytes <= group.member_bytes, &key("drive_size"), || {
-        format!("{} bytes of each drive for the pool; up to {} are allowed", pool.member_bytes, group.member_bytes)
+        format!(
+            "{} bytes of each drive for the pool are too many; the maximum is {}",
+            pool.member_bytes, group.member_bytes
+        )
     })?;
     pool::check(pool)
         .map_err(|fault| InvalidDescription { key: key(fault.key.trim_end_matches("_bytes")), ..fault })?;
@@ -163,34 +170,38 @@ fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescr
     pool::check_luns(pool, &lengths).map_err(|fault| InvalidDescription { key: "luns".to_owned(), ..fault })
 }
 
-/// Checks the counts of members and spans.
+/// Checks the numbers of members and spans.
 fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let (members, spans, level, rules) = (group.members.len(), group.spans as usize, group.level, group.level.rules());
-    require(level.is_possible(), &key("level"), || format!("{level}; {} are allowed", Level::FORMS.join(", ")))?;
+    require(level.is_possible(), &key("level"), || {
+        format!("{level} is not a level; allowed: {}", Level::FORMS.join(", "))
+    })?;
     require(spans == 1 || rules.has_spans && spans >= 1, &key("spans"), || {
-        format!("{spans} spans; 1 is allowed, and more for raid5 and raid6")
+        format!("{spans} spans are not allowed; must be 1 (only raid5 and raid6 may have more)")
     })?;
     require(members.is_multiple_of(spans), &key("spans"), || {
-        format!("{spans} spans of {members} drives; a number that divides them is allowed")
+        format!("{spans} spans do not divide {members} drives equally; use a number that divides {members}")
     })?;
     let (fewest, most) = (rules.members_min as usize * spans, rules.members_max as usize);
-    let has = || format!("group {:?}: {level} of {members} drives", group.name);
+    let has = || format!("group {:?}: {members} drives", group.name);
     require(members >= fewest, &key("drives"), || {
         let of_spans = if spans > 1 { format!(" in {spans} spans") } else { String::new() };
-        format!("{}{of_spans}; {fewest} or more are allowed", has())
+        format!("{} are too few for {level}{of_spans}; the minimum is {fewest}", has())
     })?;
-    require(members <= most, &key("drives"), || format!("{}; up to {most} are allowed", has()))?;
+    require(members <= most, &key("drives"), || format!("{} are too many for {level}; the maximum is {most}", has()))?;
     let step = rules.members_step as usize;
-    require(members.is_multiple_of(step), &key("drives"), || format!("{}; multiples of {step} are allowed", has()))?;
+    require(members.is_multiple_of(step), &key("drives"), || {
+        format!("{} are not allowed for {level}; must be a multiple of {step}", has())
+    })?;
     check_record(group, key)
 }
 
-/// Checks that a record has as many sectors as one of OpenZFS may have.
+/// Checks that OpenZFS allows the number of sectors of a record.
 fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let (record, sector) = (group.record_bytes, group.stripe_unit_bytes);
     if !group.level.rules().has_records {
         return require(record == 0, &key("record"), || {
-            format!("{record} bytes; {} has no records; omit the key", group.level)
+            format!("{record} bytes is not allowed; {} has no records; omit the key", group.level)
         });
     }
     require(
@@ -198,37 +209,40 @@ fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Inval
         &key("record"),
         || {
             format!(
-                "{record} bytes; a multiple of the sector (stripe_unit) of {sector} bytes up to {RECORD_BYTES_MAX} is allowed"
+                "{record} bytes is not allowed; must be a multiple of the sector (stripe_unit) of {sector}, up to {RECORD_BYTES_MAX}"
             )
         },
     )?;
     require(group.capacity_bytes() > 0, &key("drive_size"), || {
-        format!("{} bytes of each drive; room for at least one record is required", group.member_bytes)
+        format!("{} bytes of each drive are too few; must hold at least one record", group.member_bytes)
     })
 }
 
 fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let unit = group.stripe_unit_bytes;
     require(unit > 0 && unit.is_multiple_of(block), &key("stripe_unit"), || {
-        format!("{unit} bytes; a multiple of the drives' blocks of {block} bytes is allowed")
+        format!("{unit} bytes is not allowed; must be a multiple of the drives' block of {block} bytes")
     })?;
     let least = if group.level.rules().is_striped { unit } else { block };
     require(group.member_bytes >= least && group.member_bytes.is_multiple_of(block), &key("drive_size"), || {
-        format!("{} bytes of each drive; a multiple of {block} bytes from {least} on is allowed", group.member_bytes)
+        format!(
+            "{} bytes of each drive is not allowed; must be a multiple of {block} bytes, at least {least}",
+            group.member_bytes
+        )
     })?;
     let rebuild = &group.rebuild;
     let step = rebuild.step_bytes;
     require(step > 0 && step.is_multiple_of(unit), &key("rebuild.step"), || {
-        format!("{step} bytes; a multiple of the stripe unit of {unit} bytes is allowed")
+        format!("{step} bytes is not allowed; must be a multiple of the stripe unit of {unit} bytes")
     })?;
     require((1..=COUNT_MAX).contains(&rebuild.steps), &key("rebuild.steps"), || {
-        format!("{} steps at once; 1 to {COUNT_MAX} are allowed", rebuild.steps)
+        format!("{} steps at once are out of range; must be 1 to {COUNT_MAX}", rebuild.steps)
     })?;
     let limited = rebuild.rate_limit_bytes_per_s.is_none_or(|rate| rate.is_finite() && rate > 0.0);
-    require(limited, &key("rebuild.rate_limit"), || "a positive rate is allowed, or none".to_owned())?;
+    require(limited, &key("rebuild.rate_limit"), || "must be a positive rate; omit the key for no limit".to_owned())?;
     let share = rebuild.yield_to_host;
     require(share.is_finite() && (0.0..=1e6).contains(&share), &key("rebuild.yield_to_host"), || {
-        format!("{share}; 0 (regardless of the host) or more is allowed")
+        format!("{share} is out of range; must be 0 (regardless of the host) or more")
     })
 }
 
@@ -239,13 +253,13 @@ fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         for &member in members {
             let name = &array.members[member as usize].name;
             if let Some(other) = &users[member as usize] {
-                return fault(key, format!("drive {name:?} is already used by {other}; one use is allowed"));
+                return fault(key, format!("drive {name:?} is already used by {other}; use each drive only once"));
             }
             users[member as usize] = Some(user.clone());
         }
         Ok(())
     };
-    require(!array.groups.is_empty(), "groups", || "no group; one or more are needed".to_owned())?;
+    require(!array.groups.is_empty(), "groups", || "no group; add at least one".to_owned())?;
     for (index, group) in array.groups.iter().enumerate() {
         let user = format!("group {:?}", group.name);
         take(&format!("groups[{index}].drives"), &group.members, user.clone())?;
@@ -254,7 +268,7 @@ fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     if let Some(cache) = &array.controller.cache {
         let are_indices_valid = cache.flash_members.iter().all(|&member| (member as usize) < array.members.len());
         require(are_indices_valid, "controller.cache.flash_drives", || {
-            format!("the array has drives 0 to {}", array.members.len() - 1)
+            format!("an index is out of range; must be 0 to {}", array.members.len() - 1)
         })?;
         take("controller.cache.flash_drives", &cache.flash_members, "the cache".to_owned())?;
     }
@@ -262,29 +276,34 @@ fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
 }
 
 fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
-    require(!array.luns.is_empty(), "luns", || "no LUN; one or more are needed".to_owned())?;
+    require(!array.luns.is_empty(), "luns", || "no LUN; add at least one".to_owned())?;
     let block = u64::from(array.block_bytes());
     let sum = array.luns.iter().try_fold(0u64, |sum, lun| sum.checked_add(lun.length_bytes));
-    require(sum.is_some(), "luns", || "more than 16 EiB in total; up to 16 EiB is allowed".to_owned())?;
+    require(sum.is_some(), "luns", || "more than 16 EiB in total; the maximum is 16 EiB".to_owned())?;
     for (index, lun) in array.luns.iter().enumerate() {
         let key = |field: &str| format!("luns[{index}].{field}");
         let twice = array.luns[..index].iter().any(|other| other.name == lun.name);
         require(!lun.name.is_empty() && !twice, &key("name"), || {
-            format!("LUN {:?}: each LUN needs a name of its own", lun.name)
+            format!("LUN {:?}: each LUN must have a unique name", lun.name)
         })?;
         let Some(group) = array.groups.get(lun.group as usize) else {
-            return fault(key("group"), format!("group {}; 0 to {} are allowed", lun.group, array.groups.len() - 1));
+            return fault(
+                key("group"),
+                format!("group {} is out of range; must be 0 to {}", lun.group, array.groups.len() - 1),
+            );
         };
         let (from, length) = (lun.start_bytes, lun.length_bytes);
         require(length > 0 && length.is_multiple_of(block) && from.is_multiple_of(block), &key("size"), || {
             format!(
-                "LUN {:?}: {length} bytes from {from}; multiples of {block} bytes, at least one, are allowed",
+                "LUN {:?}: {length} bytes from {from} is not allowed; must be multiples of {block}, the length above 0",
                 lun.name
             )
         })?;
         if group.pool.is_some() {
-            // The blocks of a pool's LUN have no place yet, so nothing can overlap.
-            require(from == 0, &key("start"), || format!("{from}; a LUN of a pool has no start; 0 is allowed"))?;
+            // The blocks of a pool's LUNs are not placed yet, so LUNs cannot overlap.
+            require(from == 0, &key("start"), || {
+                format!("{from} is not allowed; a LUN of a pool has no start; use 0")
+            })?;
             continue;
         }
         require(lun.prefill == Prefill::None, &key("prefill"), || {
@@ -292,7 +311,7 @@ fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         })?;
         let held = group.capacity_bytes();
         require(from.checked_add(length).is_some_and(|end| end <= held), &key("size"), || {
-            format!("LUN {:?}: {length} bytes from {from}; group {:?} holds {held}", lun.name, group.name)
+            format!("LUN {:?}: {length} bytes from {from} is too long; group {:?} holds {held}", lun.name, group.name)
         })?;
         let clash = array.luns[..index].iter().find(|other| {
             other.group == lun.group
@@ -300,10 +319,7 @@ fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
                 && from < other.start_bytes + other.length_bytes
         });
         if let Some(other) = clash {
-            return fault(
-                key("start"),
-                format!("LUN {:?} overlaps {:?}; each needs its own bytes", lun.name, other.name),
-            );
+            return fault(key("start"), format!("LUN {:?} overlaps {:?}; LUNs must not overlap", lun.name, other.name));
         }
     }
     Ok(())
@@ -312,13 +328,13 @@ fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
 fn check_controller(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     let Controller { processors, member_tags, parity_ns_per_byte: pace, .. } = array.controller;
     require((1..=COUNT_MAX).contains(&processors), "controller.processors", || {
-        format!("{processors} processors; 1 to {COUNT_MAX} are allowed")
+        format!("{processors} processors are out of range; must be 1 to {COUNT_MAX}")
     })?;
     require((1..=COUNT_MAX).contains(&member_tags), "controller.drive_tags", || {
-        format!("{member_tags} commands; 1 to {COUNT_MAX} are allowed")
+        format!("{member_tags} commands are out of range; must be 1 to {COUNT_MAX}")
     })?;
     require(pace.is_finite() && pace >= 0.0, "controller.parity_rate", || {
-        format!("{pace} ns a byte; a positive rate is allowed")
+        format!("{pace} ns per byte is not allowed; must be a positive rate")
     })?;
     array.controller.cache.as_ref().map_or(Ok(()), |cache| check_cache(array, cache))
 }
@@ -328,30 +344,33 @@ fn check_cache(array: &ArrayDescription, cache: &Cache) -> Result<(), InvalidDes
     let (page, block) = (cache.page_bytes, array.block_bytes());
     let fits = page.is_power_of_two() && page.is_multiple_of(block) && page <= PAGE_BYTES_MAX;
     require(fits, &key("page"), || {
-        format!("{page} bytes; a power of two from the block of {block} to {PAGE_BYTES_MAX} bytes is allowed")
+        format!("{page} bytes is not allowed; must be a power of two from {block} (the block size) to {PAGE_BYTES_MAX}")
     })?;
     check_cache_sizes(array, cache, &key)?;
     require(cache.mirror_link.is_none_or(|link| (link as usize) < array.links.len()), &key("mirror"), || {
-        format!("the array has links 0 to {}", array.links.len().saturating_sub(1))
+        format!("the index is out of range; must be one of links 0 to {}", array.links.len().saturating_sub(1))
     })?;
     if let Some(prefetch) = &cache.prefetch {
         let counts = [("after", prefetch.after_requests), ("streams", prefetch.streams_max)];
         for (field, count) in counts {
             require((1..=COUNT_MAX).contains(&count), &key(&format!("prefetch.{field}")), || {
-                format!("{count}; 1 to {COUNT_MAX} are allowed")
+                format!("{count} is out of range; must be 1 to {COUNT_MAX}")
             })?;
         }
         require((1..=cache.data_bytes).contains(&prefetch.ahead_bytes), &key("prefetch.ahead"), || {
-            format!("{} bytes; 1 to the cache's {} are allowed", prefetch.ahead_bytes, cache.data_bytes)
+            format!(
+                "{} bytes are out of range; must be 1 to {} (the size of the cache)",
+                prefetch.ahead_bytes, cache.data_bytes
+            )
         })?;
     }
     let (low, high) = (cache.low_water, cache.high_water);
-    require((0.0..=1.0).contains(&high), &key("high_water"), || format!("{high}; a share of 0 to 1 is allowed"))?;
+    require((0.0..=1.0).contains(&high), &key("high_water"), || format!("{high} is out of range; must be 0 to 1"))?;
     require((0.0..=high).contains(&low), &key("low_water"), || {
-        format!("{low}; a share from 0 to the high water mark of {high} is allowed")
+        format!("{low} is out of range; must be 0 to {high} (high_water)")
     })?;
     require((1..=COUNT_MAX).contains(&cache.destages_max), &key("destages"), || {
-        format!("{} destages at once; 1 to {COUNT_MAX} are allowed", cache.destages_max)
+        format!("{} destages at once are out of range; must be 1 to {COUNT_MAX}", cache.destages_max)
     })
 }
 
@@ -362,24 +381,27 @@ fn check_cache_sizes(
 ) -> Result<(), InvalidDescription> {
     let (page, data) = (u64::from(cache.page_bytes), cache.data_bytes);
     require(data >= page && data.is_multiple_of(page), &key("data"), || {
-        format!("{data} bytes; a multiple of the page of {page} bytes is allowed")
+        format!("{data} bytes is not allowed; must be a multiple of the page size of {page} bytes")
     })?;
     let (room, holder) = match flash_room_bytes(array, cache) {
         None => (cache.memory_bytes, "memory"),
-        Some(room) => (room, "room on its flash drives"),
+        Some(room) => (room, "space on the flash drives"),
     };
-    require(data <= room, &key("data"), || format!("{data} bytes of data; the {holder} of {room} bytes is the limit"))?;
+    require(data <= room, &key("data"), || {
+        format!("{data} bytes of data are too many; the maximum is {room} (the {holder})")
+    })?;
     require(cache.dirty_bytes_max <= data, &key("dirty"), || {
-        format!("{} bytes dirty; up to the {data} bytes of data are allowed", cache.dirty_bytes_max)
+        format!("{} dirty bytes are too many; the maximum is {data} (data)", cache.dirty_bytes_max)
     })?;
     let holds_writes = cache.writes == crate::description::array::CacheWrites::Back;
     require(!holds_writes || cache.dirty_bytes_max >= page, &key("dirty"), || {
-        format!("{} bytes dirty; a cache that writes back needs a page of {page}", cache.dirty_bytes_max)
+        format!("{} dirty bytes are too few; a write-back cache needs at least a page of {page}", cache.dirty_bytes_max)
     })
 }
 
-/// Returns the bytes that a cache can hold on its flash members, in whole pages; `None` for a cache in memory. Pages
-/// are distributed over the members one by one; where there are two, half of each holds copies of another's pages.
+/// Returns the number of bytes that a cache can hold on its flash members, in whole pages; `None` for a cache in
+/// memory. Pages are distributed over the members round-robin. With several members, half of each holds copies of pages
+/// of another.
 pub fn flash_room_bytes(array: &ArrayDescription, cache: &Cache) -> Option<u64> {
     let members = &cache.flash_members;
     let smallest = members.iter().map(|&member| array.device(member).capacity_bytes()).min()?;
@@ -392,26 +414,29 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), InvalidDescription> {
         let key = |field: &str| format!("incidents[{index}].{field}");
         let before = index.checked_sub(1).map_or(0, |before| array.incidents[before].at_ns);
         require(incident.at_ns >= before, &key("at"), || {
-            format!("{} ns, but the one before is at {before} ns; ascending times are allowed", incident.at_ns)
+            format!("{} ns is before the previous incident at {before} ns; times must be ascending", incident.at_ns)
         })?;
         match incident.what {
             IncidentKind::MemberFails { member } => {
                 require((member as usize) < array.members.len(), &key("fails"), || {
-                    format!("drive {member}; 0 to {} are allowed", array.members.len() - 1)
+                    format!("drive {member} is out of range; must be 0 to {}", array.members.len() - 1)
                 })?;
                 require(!is_missing(array, index, member), &key("fails"), || {
-                    format!("drive {:?} fails more than once; once is allowed", array.members[member as usize].name)
+                    format!(
+                        "drive {:?} has already failed; it must return before it fails again",
+                        array.members[member as usize].name
+                    )
                 })?;
             }
             IncidentKind::MemberReturns { member } => {
                 require(is_missing(array, index, member), &key("returns"), || {
-                    format!("drive {member} has not failed; only a failed drive is allowed")
+                    format!("drive {member} has not failed; only a failed drive can return")
                 })?;
             }
             IncidentKind::SpareAdded { group } | IncidentKind::Scrub { group, .. } => {
                 let count = array.groups.len();
                 require((group as usize) < count, &key("group"), || {
-                    format!("group {group}; 0 to {} are allowed", count - 1)
+                    format!("group {group} is out of range; must be 0 to {}", count - 1)
                 })?;
             }
             IncidentKind::BatteryFails | IncidentKind::BatteryReturns => {
@@ -423,7 +448,7 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     Ok(())
 }
 
-/// Whether the last incident before `index` that concerns a member is its failure.
+/// Whether a member is missing at incident `index`: its last earlier incident is a failure.
 fn is_missing(array: &ArrayDescription, index: usize, member: u32) -> bool {
     let earlier = array.incidents[..index].iter().rev();
     let last = earlier

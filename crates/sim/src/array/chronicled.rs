@@ -45,7 +45,7 @@ impl Array {
         note(|_| Event::Rebuilt { at_ns: now_ns, member, done_bytes, of_bytes });
     }
 
-    /// Returns the purpose of a command to a member, and the host's id of the request that waits for it.
+    /// Returns the purpose of a command to a member, and the host's ID of the request that waits for the command.
     fn purpose_of(&self, owner: Owner, member: u32, request: &Request) -> (Purpose, Option<u32>) {
         match owner {
             Owner::Request(number) => (Purpose::Data, Some(self.requests.get(number).id)),
@@ -73,7 +73,8 @@ impl Array {
         number.map(|number| self.requests.get(number).id)
     }
 
-    /// Returns the purpose of a command in an operation: a degraded stripe reads more than the requested data.
+    /// Returns the purpose of a command of an operation. On a degraded stripe, an operation reads more than the
+    /// requested data.
     fn purpose_in_operation(&self, operation: u32, member: u32, request: &Request) -> Purpose {
         let operation = self.operations.get(operation);
         let state = &self.groups[operation.group as usize];
@@ -89,7 +90,8 @@ impl Array {
                 (request.offset_bytes, u64::from(request.length_bytes))
             }
             Origin::Transfer(number) => {
-                let transfer = self.cache.as_ref().expect("it has transfers").transfers.get(number);
+                let transfer =
+                    self.cache.as_ref().expect("only arrays with a cache have transfers").transfers.get(number);
                 (transfer.offset_bytes, transfer.length_bytes)
             }
         };

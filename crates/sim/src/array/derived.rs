@@ -1,5 +1,5 @@
-//! Values derived from the description of an array: the shape and the capacity of a [`Group`], and the speed and phase
-//! of each of the [`Spindles`].
+//! Values derived from the description of an array: shape and capacity of a [`Group`], and speed and phase of each of
+//! the [`Spindles`].
 
 use headstack_workload::{Purpose, Random};
 
@@ -8,7 +8,7 @@ use crate::description::array::{Group, Spindles};
 use crate::drive::mechanics::SpindleVariation;
 
 impl Group {
-    /// Returns the shape that determines its layout.
+    /// Returns the shape of the group, which determines its layout.
     pub fn shape(&self) -> Shape {
         Shape {
             members: self.members.len() as u64,
@@ -22,7 +22,7 @@ impl Group {
         }
     }
 
-    /// Returns the bytes that it exports; for a pool, with all segments mirrored.
+    /// Returns the number of bytes that the group exports; for a pool, the number with all segments mirrored.
     pub fn capacity_bytes(&self) -> u64 {
         match &self.pool {
             Some(pool) => pool.mirrored_bytes(),
@@ -32,7 +32,7 @@ impl Group {
 }
 
 impl Spindles {
-    /// Returns the phases and speeds of the spindles of members 0, 1, ... without end. They depend only on the seed of
+    /// Returns an endless sequence of spindle phases and speeds, for members 0, 1, ... They depend only on the seed of
     /// the run.
     pub fn variations(self, seed: u64) -> impl Iterator<Item = SpindleVariation> {
         let mut random = Random::new(seed, Purpose::Spindle);

@@ -1,4 +1,4 @@
-//! Dirty pages on their way from the cache to the members.
+//! Destages: dirty pages that the cache writes to the members.
 
 use headstack_workload::Kind;
 
@@ -8,7 +8,7 @@ use super::state::Array;
 use super::under_way::{Origin, Owner, request};
 
 impl Array {
-    /// Sends dirty pages to the members, as many at once as the cache's fill level requires.
+    /// Starts destages, as many at once as the fill level of the cache requires.
     pub(super) fn destage(&mut self, now_ns: u64) {
         let idle = self.host_requests == 0;
         let Some(cache) = &mut self.cache else {
@@ -31,7 +31,7 @@ impl Array {
         }
     }
 
-    /// Returns the next run of dirty bytes by the cache's policy, and marks it as being destaged.
+    /// Returns the next run of dirty bytes by the cache's policy, and marks the run as being destaged.
     pub(super) fn begin_destage(&mut self) -> Option<(u64, u64)> {
         let cache = self.cache();
         let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
@@ -39,14 +39,14 @@ impl Array {
         let cache = self.cache();
         let (from, length) = cache.choose(row_bytes)?;
         for key in cache.keys(from, length) {
-            let slot = cache.directory.find(key).expect("a dirty page stays");
+            let slot = cache.directory.find(key).expect("dirty pages are not evicted");
             let parts = parts_of(key, cache.page_bytes, from, length);
             cache.directory.leave(slot, parts);
         }
         Some((from, length))
     }
 
-    /// Returns the bytes of a row of the group that holds an address: the most that one destage joins.
+    /// Returns the size of a row of the group at an address, in bytes: the maximum length of a destage.
     fn row_bytes_at(&self, offset: u64) -> u64 {
         let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
         let lun = &self.description.luns[lun.min(self.description.luns.len() - 1)];
@@ -76,7 +76,7 @@ impl Array {
         self.transfer_part_done(now_ns, number);
     }
 
-    /// Writes the data of a destage, which are available now, to the members.
+    /// Writes the data of a destage to the members, once the data are available.
     pub(super) fn write_out(&mut self, now_ns: u64, number: u32) {
         let transfer = self.cache().transfers.get_mut(number);
         transfer.pending = 1;
@@ -86,7 +86,7 @@ impl Array {
         self.transfer_part_done(now_ns, number);
     }
 
-    /// Handles pages that have arrived at the members: waiting writes may take their room.
+    /// Handles pages that have been written to the members; waiting writes may use the freed pages.
     pub(super) fn destaged(&mut self, now_ns: u64, transfer: &Transfer) {
         let cache = self.cache();
         cache.finish_destage(transfer.offset_bytes, transfer.length_bytes);

@@ -1,9 +1,9 @@
-//! Failed commands of an [`Array`], which redundancy repairs, and host requests that fail when it cannot.
+//! Failed commands of an [`Array`], which redundancy repairs, and host requests that fail when redundancy cannot.
 //!
-//! A run that a member cannot read is reconstructed from the others and written to the member again, which remaps it to
-//! spare sectors; the read waits for that, as in Linux md. Without redundancy the host's request fails. A run that
-//! could not be written to a member, or that a rebuild could not reconstruct, is as unreadable as a bad sector until it
-//! is written (md's list of bad blocks).
+//! A run that a member cannot read is reconstructed from the other members and written to the member again, which
+//! remaps the run to spare sectors; the host's read waits for the reconstruction, as in Linux md. Without redundancy,
+//! the host's request fails. A run that could not be written to a member, or that a rebuild could not reconstruct, is
+//! unreadable like a bad sector until it is written again (md's bad block list).
 
 use headstack_workload::{Kind, Request};
 
@@ -21,7 +21,7 @@ impl Array {
         let Command { member, request, .. } = *command;
         let failure = self.members[member as usize].take_failure(completion.id);
         if matches!(command.owner, Owner::Bitmap(_)) {
-            // No data are there: md would do without that member's.
+            // The bitmap and the superblock hold no data: md continues without this member's copy.
             return self.command_done(completion.at_ns, command);
         }
         let (from, to) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
@@ -61,9 +61,9 @@ impl Array {
                 self.pass_read_failed(now_ns, command.member, group, bad);
                 self.read_after_bad_run(now_ns, command, bad.1);
             }
-            // The second failure of a run: no source is left.
+            // Second failure of a run: no other source is left.
             Owner::Relay(number) => self.relay_failed(number, command.member, bad),
-            // The cache's own flash has only one copy that is read.
+            // The cache in flash reads only one copy.
             Owner::Request(number) => {
                 let at_bytes = self.requests.get(number).request.offset_bytes;
                 self.fail_origin(Origin::Request(number), at_bytes);
@@ -73,7 +73,7 @@ impl Array {
         }
     }
 
-    /// Reads the rest of a command that ended at a bad run.
+    /// Reads the rest of a command after a bad run.
     fn read_after_bad_run(&mut self, now_ns: u64, command: &Command, from: u64) {
         let to = command.request.offset_bytes + u64::from(command.request.length_bytes);
         if from < to {
@@ -90,7 +90,7 @@ impl Array {
             Owner::Row(number) => self.row_writes.get_mut(number).pending += 1,
             Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
             Owner::Pass(group, pass) => self.expect_pass_part(group, pass),
-            // These do not continue after a bad run.
+            // Commands of these owners do not continue after a bad run.
             Owner::Request(_) | Owner::Relay(_) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
             Owner::Background | Owner::Nobody => {}
         }
@@ -108,8 +108,8 @@ impl Array {
         self.relay(now_ns, now_ns, operation, group, &sources, vec![bad]);
     }
 
-    /// Handles unreadable old data or parity that a row write needs: they are reconstructed from the rest of the row.
-    /// What the write itself does not replace is written again.
+    /// Handles old data or parity that a row write needs but a member cannot read: reconstructs the bytes from the rest
+    /// of the row, and rewrites them unless the row write replaces them anyway.
     fn row_read_failed(&mut self, now_ns: u64, command: &Command, number: u32, (from, to): (u64, u64)) {
         let row = *self.row_writes.get(number);
         let slot = self.groups[row.group as usize].slot_at(command.member, from);
@@ -146,7 +146,7 @@ impl Array {
         }
     }
 
-    /// Handles bytes that a member could not store: redundancy makes up for them, or the write fails.
+    /// Handles bytes that a member could not store: fails the write unless redundancy still holds the data.
     fn write_failed(&mut self, command: &Command, (from, to): (u64, u64)) {
         let Command { member, owner, .. } = *command;
         self.lost.push(LostBytes { member, from, to });
@@ -176,7 +176,7 @@ impl Array {
         }
     }
 
-    /// Returns the run of addresses that an operation serves.
+    /// Returns the address range of an operation.
     fn run_of(&self, operation: u32) -> (u64, u64) {
         match self.operations.get(operation).origin {
             Origin::Request(number) => {
@@ -195,12 +195,12 @@ impl Array {
         self.fail_operation(operation, at_bytes);
     }
 
-    /// Fails an operation, which cannot read or write the bytes from an address on.
+    /// Fails an operation that cannot read or write the bytes from an address on.
     pub(super) fn fail_operation(&mut self, operation: u32, at_bytes: u64) {
         self.fail_origin(self.operations.get(operation).origin, at_bytes);
     }
 
-    /// Reports a failure to the origin of an operation; of several addresses the first counts.
+    /// Reports a failure to the origin of an operation. If several addresses fail, the lowest is reported.
     pub(super) fn fail_origin(&mut self, origin: Origin, at_bytes: u64) {
         match origin {
             Origin::Request(number) => {
@@ -211,7 +211,7 @@ impl Array {
         }
     }
 
-    /// Returns the first run of a member's bytes that is lost.
+    /// Returns the first run of a member's bytes that is lost, between `from` and `to`.
     fn first_lost(&self, member: u32, from: u64, to: u64) -> Option<(u64, u64)> {
         let overlaps = self.lost.iter().filter(|lost| lost.member == member && lost.from < to && from < lost.to);
         overlaps.map(|lost| (lost.from.max(from), lost.to.min(to))).min()

@@ -1,4 +1,4 @@
-//! Member failures: commands in flight at a failed member are served by others, or fail.
+//! Member failures: other members serve the commands in flight at a failed member, or the commands fail.
 
 use headstack_workload::Kind;
 
@@ -24,12 +24,12 @@ impl Array {
             if state.slots[slot].state == SlotState::Whole {
                 state.not_whole += 1;
             } else {
-                // The spare itself failed: what it held of the rebuild is gone with it.
+                // The spare itself failed, and everything rebuilt so far is lost.
                 state.rebuilding = None;
             }
             state.slots[slot].state = SlotState::Missing;
             state.slots[slot].losses += 1;
-            debug_assert!(state.is_counted(), "slots that are not whole are counted");
+            debug_assert!(state.is_counted(), "`not_whole` matches the slots");
             if state.lost() {
                 state.gone = true;
                 state.rebuilding = None;
@@ -39,14 +39,14 @@ impl Array {
             self.stop_pass(group);
         }
         if lost {
-            // The run ends here; if it continues, the commands are resolved first.
+            // The run ends here. If it continues, the commands are resolved first.
             self.at(now_ns, Event::Replace(member));
         } else {
             self.replace_member(now_ns, member);
         }
     }
 
-    /// Serves a failed member's commands from others, and fills its slot with a spare.
+    /// Serves the commands of a failed member from other members, and gives its slot to a spare.
     pub(super) fn replace_member(&mut self, now_ns: u64, member: u32) {
         self.reissue(now_ns, member);
         (0..self.groups.len() as u32).for_each(|group| self.take_spare(now_ns, group));
@@ -65,13 +65,13 @@ impl Array {
         self.data_loss.get_or_insert(text);
     }
 
-    /// Serves commands that were in flight at a failed member from others.
+    /// Serves commands that were in flight at a failed member from other members.
     fn reissue(&mut self, now_ns: u64, member: u32) {
         let lost: Vec<u32> =
             self.commands.numbers().filter(|&number| self.commands.get(number).member == member).collect();
         for number in lost {
             let command = *self.commands.get(number);
-            // A tagged command may still be in an event or a queue of the array: it is kept, without an owner.
+            // An event or a queue may still refer to a tagged command: keep the command, without an owner.
             self.commands.get_mut(number).owner = Owner::Nobody;
             self.replace(now_ns, &command);
         }
@@ -91,7 +91,7 @@ impl Array {
         self.command_done(now_ns, command);
     }
 
-    /// Reads from the remaining members what a failed member did not deliver.
+    /// Reads the data that a failed member did not deliver from the remaining members.
     fn read_elsewhere(&mut self, now_ns: u64, operation: u32, command: &Command) {
         let group = self.operations.get(operation).group;
         let state = &self.groups[group as usize];
@@ -105,7 +105,7 @@ impl Array {
         }
     }
 
-    /// Fails a command if no other member can serve it.
+    /// Fails a command that no other member can serve.
     fn fail_if_gone(&mut self, command: &Command) {
         let operation = match command.owner {
             Owner::Operation(operation) => operation,

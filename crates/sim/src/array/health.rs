@@ -1,5 +1,5 @@
-//! [`GroupState`]: which member serves which slot of a group, which bytes members lack, and the spare that is being
-//! filled. The layout is the same in every state.
+//! [`GroupState`]: the member that serves each slot of a group, lost bytes, and the spare that is being filled. The
+//! layout is the same in every state.
 
 use headstack_workload::Kind;
 
@@ -7,53 +7,54 @@ use super::levels::{Extent, Layout, Parity, Placing};
 use crate::description::array::{Group, Level, MirrorReads, Rebuild};
 use crate::gauges::{GroupGauge, GroupHealth};
 
-/// A RAID group in its present state.
+/// The current state of a RAID group.
 #[derive(Clone, Debug)]
 pub struct GroupState {
     level: Level,
-    /// Address arithmetic of its level.
+    /// Address arithmetic of the RAID level.
     pub layout: Layout,
     /// Bytes used of each slot.
     pub slot_bytes: u64,
     /// Policy that selects the copy to read.
     pub mirror_reads: MirrorReads,
-    /// Reads so far, for selecting copies in turn.
+    /// Number of reads so far, for selecting copies round-robin.
     pub reads: u64,
-    /// Time at which the last write of data began.
+    /// Start time of the last write of data.
     pub(super) written_ns: Option<u64>,
     pub(super) slots: Vec<Slot>,
     pub(super) not_whole: u32,
-    /// Whether more members failed than redundancy covers: nothing is rebuilt any more.
+    /// Whether more members have failed than redundancy covers; nothing is rebuilt then.
     pub(super) gone: bool,
     /// Idle hot spares.
     pub(super) spares: Vec<u32>,
-    /// Distributed spares that serve no slot.
+    /// Distributed spares that are not in use.
     pub(super) free_spares: Vec<u32>,
-    /// Steps of rebuilds so far: the number of the next step.
+    /// Number of rebuild steps so far, which is the number of the next step.
     pub(super) steps: u32,
     pub(super) rebuild: Rebuild,
-    /// The rebuild in progress; others wait for it.
+    /// The rebuild in progress. Other missing slots wait for its end.
     pub(super) rebuilding: Option<Rebuilding>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    /// The member that serves it, or served it last.
+    /// The member that serves the slot, or served it last.
     pub member: u32,
-    /// The distributed spare that serves it instead.
+    /// The distributed spare that serves the slot in place of its member.
     pub spare: Option<u32>,
     pub state: SlotState,
-    /// How often its contents were lost with its member.
+    /// Number of times that the contents of the slot were lost with its member.
     pub losses: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotState {
-    /// Holds all its data.
+    /// The slot holds all its data.
     Whole,
-    /// No member serves it.
+    /// No member serves the slot.
     Missing,
-    /// A spare is being filled: its bytes below `done_bytes` are valid; writes below `begun_bytes` go there too.
+    /// A spare is being filled: bytes below `done_bytes` are valid, and writes below `begun_bytes` also go to the
+    /// spare.
     Filling { done_bytes: u64, begun_bytes: u64 },
 }
 
@@ -64,28 +65,28 @@ pub struct Rebuilding {
     pub slot: u32,
     /// Steps in flight.
     pub steps: Vec<Step>,
-    /// When it began.
+    /// Start time of the rebuild.
     pub begun_ns: u64,
-    /// When the rate limit allows the next step.
+    /// Time from which the rate limit allows the next step.
     pub allowed_ns: u64,
-    /// Whether an event is scheduled that begins the next step.
+    /// Whether an event for the next step is scheduled.
     pub scheduled: bool,
 }
 
 /// A step of a rebuild.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Its number among all steps of the group's rebuilds.
+    /// Number among all rebuild steps of the group.
     pub number: u32,
-    /// First byte of the slot.
+    /// First byte of the step, on the slot.
     pub from_bytes: u64,
-    /// The byte after the last.
+    /// End of the step (exclusive).
     pub to_bytes: u64,
-    /// Commands in flight.
+    /// Number of commands in flight.
     pub pending: u32,
-    /// When it began.
+    /// Start time of the step.
     pub begun_ns: u64,
-    /// Whether it is finished while an earlier step is not.
+    /// Whether the step is complete while an earlier step is not.
     pub done: bool,
 }
 
@@ -96,12 +97,12 @@ pub struct LostBytes {
     pub member: u32,
     /// First byte.
     pub from: u64,
-    /// The byte after the last.
+    /// End of the range (exclusive).
     pub to: u64,
 }
 
 impl GroupState {
-    /// Creates a healthy group.
+    /// Creates the state of a healthy group.
     pub fn new(group: &Group) -> GroupState {
         let layout = Layout::new(group.level, &group.shape());
         let whole = |member| Slot { member, spare: None, state: SlotState::Whole, losses: 0 };
@@ -129,12 +130,12 @@ impl GroupState {
         self.not_whole == 0
     }
 
-    /// Whether the cached count of slots that are not whole is right.
+    /// Whether `not_whole` matches the number of slots that are not whole.
     pub(super) fn is_counted(&self) -> bool {
         self.slots.iter().filter(|slot| slot.state != SlotState::Whole).count() == self.not_whole as usize
     }
 
-    /// Returns the member that can read an extent, or must write it; `None` if there is none.
+    /// Returns the member that can read an extent or must write it; `None` if no member does.
     #[inline]
     pub fn member_for(&self, extent: &Extent, kind: Kind) -> Option<u32> {
         let slot = &self.slots[extent.slot as usize];
@@ -151,21 +152,21 @@ impl GroupState {
         }
     }
 
-    /// Returns the place where a distributed spare holds an extent of a slot; `None` if that place belongs to the spare
+    /// Returns where a distributed spare holds an extent of a slot; `None` if the spare column there is on the slot
     /// itself.
     fn on_spare(&self, spare: u32, extent: &Extent) -> Option<Extent> {
         let slot = self.layout.distributed()?.spare_slot(spare, extent.at_bytes);
         (slot != extent.slot).then_some(Extent { slot, ..*extent })
     }
 
-    /// Returns the extent whose bytes a place holds: its own, or those of the slot that a distributed spare serves
-    /// there; `None` if it holds none.
+    /// Returns the extent whose data are stored at `place`: `place` itself, or the extent for which a distributed spare
+    /// uses it; `None` if no data are stored there.
     pub(super) fn held_at(&self, place: &Extent) -> Option<Extent> {
         let Some(distributed) = self.layout.distributed() else {
             return Some(*place);
         };
         let mut held = *place;
-        // Spares whose places serve each other form a cycle without holding anything.
+        // Spares that refer to each other in a cycle hold nothing.
         for _ in 0..=distributed.spares() {
             let Some(spare) = distributed.spare_at(held.slot, held.at_bytes) else {
                 return Some(held);
@@ -175,7 +176,7 @@ impl GroupState {
         None
     }
 
-    /// Returns the member to which a rebuild of an extent's slot writes it.
+    /// Returns the member to which a rebuild writes an extent.
     pub(super) fn filled_member(&self, extent: &Extent) -> Option<u32> {
         let slot = &self.slots[extent.slot as usize];
         match slot.spare {
@@ -184,7 +185,8 @@ impl GroupState {
         }
     }
 
-    /// Returns the member that takes a slot's commands at their own addresses.
+    /// Returns the member that serves a slot at the slot's own addresses; `None` if the slot is missing or on a
+    /// distributed spare.
     pub fn live_member(&self, slot: u32) -> Option<u32> {
         let slot = &self.slots[slot as usize];
         (slot.state != SlotState::Missing && slot.spare.is_none()).then_some(slot.member)
@@ -210,15 +212,15 @@ impl GroupState {
         |extent| self.member_for(extent, Kind::Write).is_some()
     }
 
-    /// Returns its layout, which has parity.
+    /// Returns the layout of a group with parity.
     pub fn parity(&self) -> &Parity {
         match &self.layout {
             Layout::Parity(parity) => parity,
-            Layout::Copies(_) => unreachable!("rows are written, and hold pieces, of levels with parity alone"),
+            Layout::Copies(_) => unreachable!("only levels with parity have rows"),
         }
     }
 
-    /// Whether stored data are on no slot any more.
+    /// Whether stored data can no longer be reconstructed from any slot.
     pub(super) fn lost(&self) -> bool {
         !self.layout.survives(&|slot, at_bytes| self.is_whole_at(slot, at_bytes))
     }
@@ -228,22 +230,22 @@ impl GroupState {
         self.layout.sources(extent, &self.readable(), into);
     }
 
-    /// Like [`Self::sources`], but only from members that can be read; `None` where they do not suffice.
+    /// Returns the readable extents from which an extent can be reconstructed; `None` if they do not suffice.
     pub fn recovery(&self, extent: &Extent) -> Option<Vec<Extent>> {
         let mut sources = Vec::new();
         self.layout.sources(extent, &self.readable(), &mut sources).then_some(sources)
     }
 
-    /// Returns the slot whose bytes a member holds at a place, or held when it last served.
+    /// Returns the slot whose data a member holds at `at_bytes`, or held when it last served a slot.
     ///
     /// # Panics
-    /// If it never served.
+    /// If the member never served a slot.
     pub fn slot_at(&self, member: u32, at_bytes: u64) -> u32 {
-        let own = self.slots.iter().position(|slot| slot.member == member).expect("it had a slot") as u32;
+        let own = self.slots.iter().position(|slot| slot.member == member).expect("the member served a slot") as u32;
         self.held_at(&Extent { slot: own, at_bytes, length_bytes: 1 }).map_or(own, |held| held.slot)
     }
 
-    /// Returns the slot that a member serves at its own addresses, whole or being filled.
+    /// Returns the slot that a member serves at the slot's own addresses, including a slot that is being filled.
     pub fn served_by(&self, member: u32) -> Option<usize> {
         let serves = |slot: &Slot| slot.member == member && slot.state != SlotState::Missing && slot.spare.is_none();
         self.slots.iter().position(serves)
@@ -262,12 +264,12 @@ impl GroupState {
         })
     }
 
-    /// Whether more members failed than redundancy covers.
+    /// Whether more members have failed than redundancy covers.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Returns its health.
+    /// Returns the health of the group.
     pub fn state(&self) -> GroupHealth {
         match &self.rebuilding {
             _ if self.gone => GroupHealth::Failed,
@@ -277,7 +279,7 @@ impl GroupState {
         }
     }
 
-    /// Returns its state for display, without the bytes that members lost, which the array knows.
+    /// Returns the state of the group for display, without lost bytes, which only the array knows.
     pub fn gauge(&self, name: &str) -> GroupGauge {
         let state = self.state();
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
@@ -296,7 +298,8 @@ impl GroupState {
         }
     }
 
-    /// Returns for each slot its member, how often its contents were lost, and the byte below which it is valid.
+    /// Returns for each slot its member, the number of times that its contents were lost, and the end of its valid
+    /// range.
     pub fn served(&self) -> Vec<(u32, u32, u64)> {
         let filled_bytes = |slot: &Slot| match slot.state {
             SlotState::Whole => u64::MAX,
@@ -318,9 +321,10 @@ impl GroupState {
         }
     }
 
-    /// Returns the member that is being filled and the extents that it will lack because a source cannot be read.
+    /// Returns the member that is being filled, and the extents that it will lack because `bad`, one of their sources,
+    /// cannot be read.
     pub fn damage(&self, bad: &Extent) -> (u32, Vec<Extent>) {
-        let slot = self.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
+        let slot = self.rebuilding.as_ref().expect("a rebuild is in progress").slot;
         let place = Extent { slot, ..*bad };
         let filled = self.held_at(&place).and_then(|_| self.filled_member(&place));
         let member = filled.unwrap_or(self.slots[slot as usize].member);
@@ -333,7 +337,7 @@ mod tests {
     use super::*;
     use crate::description::array::{Rotation, SmallWrites};
 
-    /// A rebuild may have read what it copies before a write came, so the write goes to the spare too.
+    /// A rebuild may have read data before a write changes them, so the write must also go to the spare.
     #[test]
     fn a_spare_receives_writes_below_the_rebuild_position() {
         let mut state = GroupState::new(&Group {

@@ -1,5 +1,5 @@
 //! Writes of an array with a write-intent bitmap ([`Intent`](super::intent::Intent)): when the bitmap is written, and
-//! which writes wait for it.
+//! which writes wait for the bitmap.
 
 use headstack_workload::{Kind, Request};
 
@@ -12,7 +12,8 @@ use super::under_way::Owner;
 const PAGE_BYTES: u32 = 4096;
 
 impl Array {
-    /// Lets a write of a group begin if its bits are set; otherwise the write waits. Returns whether it may begin.
+    /// Records a write of a group. Returns true if the write may begin now; otherwise the write waits until its bits
+    /// are set.
     pub(super) fn declare_write(
         &mut self,
         now_ns: u64,
@@ -43,14 +44,14 @@ impl Array {
         false
     }
 
-    /// Writes the bitmap to every member that serves; each flushes its cache first.
+    /// Writes the bitmap to every active member; each member flushes its cache first.
     fn write_bitmap(&mut self, now_ns: u64, group: u32) {
         let Some(intent) = &mut self.intents[group as usize] else { return };
-        debug_assert!(intent.waiting.is_empty() && intent.pending == 0, "one write of the bitmap at a time");
+        debug_assert!(intent.waiting.is_empty() && intent.pending == 0, "only one write of the bitmap is in flight");
         std::mem::swap(&mut intent.waiting, &mut intent.next);
         intent.change(Bit::Asked, Bit::Written);
         intent.written += 1;
-        // One more than there are, so that the count reaches zero only after all have begun.
+        // Start at one, so that the count reaches zero only after all commands have been issued.
         intent.pending = 1;
         for slot in 0..self.groups[group as usize].layout.slots() {
             let Some(member) = self.groups[group as usize].live_member(slot) else { continue };
@@ -62,7 +63,7 @@ impl Array {
         self.bitmap_part_done(now_ns, group);
     }
 
-    /// Handles a member that has flushed its cache or has written the bitmap.
+    /// Handles a member that has flushed its cache or written the bitmap.
     pub(super) fn bitmap_command_done(&mut self, now_ns: u64, group: u32, member: u32, kind: Kind) {
         if kind == Kind::Flush && !self.missing[member as usize] {
             return self.issue(now_ns, member, Owner::Bitmap(group), metadata(Kind::Write));
@@ -89,7 +90,7 @@ impl Array {
         self.write_bitmap_again(now_ns, group);
     }
 
-    /// Writes the bitmap again for writes that were requested meanwhile.
+    /// Writes the bitmap again for writes that arrived during the previous write of the bitmap.
     fn write_bitmap_again(&mut self, now_ns: u64, group: u32) {
         let is_requested =
             self.intents[group as usize].as_ref().is_some_and(|own| own.pending == 0 && !own.next.is_empty());
@@ -104,12 +105,12 @@ impl Array {
         intent.writes -= 1;
         intent.idle_since_ns = now_ns;
         for at in chunks.0..=chunks.1 {
-            let chunk = intent.chunks.get_mut(&at).expect("a chunk that is written is known");
+            let chunk = intent.chunks.get_mut(&at).expect("a chunk stays known while it is being written");
             chunk.writes -= 1;
         }
     }
 
-    /// Runs a pass of the bitmap daemon, which runs again while bits are set.
+    /// Runs a pass of the bitmap daemon, and schedules the next pass while bits are set.
     pub(super) fn bitmap_daemon(&mut self, now_ns: u64, group: u32) {
         let Some(intent) = &mut self.intents[group as usize] else { return };
         let is_cleared = intent.pass();
@@ -124,7 +125,7 @@ impl Array {
     }
 }
 
-/// Returns the write of the bitmap, which is at the beginning of the members (metadata 1.2), or the flush before it.
+/// Returns the write of the bitmap, which is at the start of the members (metadata 1.2), or the flush before the write.
 fn metadata(kind: Kind) -> Request {
     let length_bytes = if kind == Kind::Flush { 0 } else { PAGE_BYTES };
     Request { kind, offset_bytes: 0, length_bytes, force_unit_access: kind == Kind::Write, ordered: false }

@@ -1,11 +1,11 @@
 //! [`Intent`]: metadata that Linux md writes in addition to data, namely the write-intent bitmap and the superblock of
 //! an array that was clean.
 //!
-//! Before data of a chunk of the members are written, its bit is written to every member, with a flush before it and
-//! FUA; writes that arrive meanwhile share the next write of the bitmap (drivers/md/md-bitmap.c, `md_super_write`). A
-//! bit is cleared by the second pass of a daemon that finds its chunk unused, so 5 to 10 s after the last write, and no
-//! write waits for that. An array that has not been written to for a while is marked clean, and the next write waits
-//! until it is marked dirty.
+//! Before data of a chunk are written, md sets the bit of the chunk in the bitmap on every member, with a flush before
+//! this write and FUA. Writes that arrive meanwhile share the next write of the bitmap (drivers/md/md-bitmap.c,
+//! `md_super_write`). A daemon clears a bit in the second pass that finds the chunk unused, which is 5 to 10 s after
+//! the last write; no write waits for this. An array without writes for a while is marked clean, and the next write
+//! waits until the array is marked dirty.
 
 use std::collections::BTreeMap;
 
@@ -15,36 +15,36 @@ use crate::description::array::Bitmap;
 #[derive(Clone, Debug)]
 pub struct Intent {
     pub(super) table: Bitmap,
-    /// Chunks whose bit is set or requested.
+    /// Chunks whose bit is set or about to be set.
     pub(super) chunks: BTreeMap<u64, Chunk>,
-    /// Writes of data in flight, waiting ones included.
+    /// Number of data writes in flight, including waiting writes.
     pub(super) writes: u64,
-    /// Time at which the last of them ended.
+    /// Completion time of the last data write.
     pub(super) idle_since_ns: u64,
-    /// Writes of data that wait for the next write of the bitmap, and for the one in flight.
+    /// Data writes that wait for the bitmap write in flight.
     pub(super) waiting: Vec<Waiting>,
     pub(super) next: Vec<Waiting>,
-    /// Members that have not yet completed the write in flight.
+    /// Number of members that have not yet completed the bitmap write in flight.
     pub(super) pending: u32,
-    /// Whether the daemon's next pass is scheduled.
+    /// Whether the next pass of the daemon is scheduled.
     pub(super) daemon_is_set: bool,
-    /// Writes of the bitmap so far, each to all members.
+    /// Number of bitmap writes so far; each goes to all members.
     pub written: u64,
 }
 
 /// State of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// Writes of data to it in flight.
+    /// Number of data writes to the chunk in flight.
     pub writes: u32,
     pub bit: Bit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bit {
-    /// The next write of the bitmap sets the bit.
+    /// The next bitmap write sets the bit.
     Asked,
-    /// The write of the bitmap in flight sets the bit.
+    /// The bitmap write in flight sets the bit.
     Written,
     /// The bit is set.
     Set,
@@ -52,7 +52,7 @@ pub(super) enum Bit {
     Unused,
 }
 
-/// A write of data that waits.
+/// A waiting data write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub operation: u32,
@@ -61,7 +61,7 @@ pub(super) struct Waiting {
 }
 
 impl Intent {
-    /// Creates a bitmap without a bit set, of an array that is clean.
+    /// Creates a bitmap with no bits set, for a clean array.
     pub fn new(table: Bitmap) -> Intent {
         Intent {
             table,
@@ -76,7 +76,7 @@ impl Intent {
         }
     }
 
-    /// Records a write of chunks; returns whether their bits are set.
+    /// Records a write to chunks; returns whether their bits are set.
     pub fn declare(&mut self, now_ns: u64, chunks: (u64, u64)) -> bool {
         let is_clean = self.writes == 0 && now_ns >= self.idle_since_ns + self.table.safe_mode_ns;
         self.writes += 1;
@@ -96,7 +96,7 @@ impl Intent {
         self.chunks.values_mut().filter(|chunk| chunk.bit == from).for_each(|chunk| chunk.bit = to);
     }
 
-    /// Runs a pass of the daemon; returns whether bits are to be cleared on the members.
+    /// Runs a pass of the daemon; returns whether bits must be cleared on the members.
     pub fn pass(&mut self) -> bool {
         let before = self.chunks.len();
         self.chunks.retain(|_, chunk| chunk.writes > 0 || chunk.bit != Bit::Unused);

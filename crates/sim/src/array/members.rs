@@ -17,7 +17,7 @@ impl Array {
         if ready_ns > now_ns { self.at(ready_ns, Event::Offer(number)) } else { self.offer(now_ns, number) }
     }
 
-    /// Gives a prepared command a tag, or queues it for one.
+    /// Gives a prepared command a tag, or queues the command until a tag is free.
     pub(super) fn offer(&mut self, now_ns: u64, number: u32) {
         if self.drop_if_unowned(number) {
             return;
@@ -30,10 +30,10 @@ impl Array {
         } else {
             port.waiting.push_back(number);
         }
-        debug_assert!(self.ports[member as usize].is_filled_up(), "a member has what its tags allow, and no more");
+        debug_assert!(self.ports[member as usize].is_filled_up(), "no command waits while a tag is free");
     }
 
-    /// Drops a command that no request waits for any more, because its member is gone; returns whether it did.
+    /// Drops a command whose member is gone and for which no request waits; returns whether it did.
     fn drop_if_unowned(&mut self, number: u32) -> bool {
         let forgotten = self.commands.get(number).owner == Owner::Nobody;
         if forgotten {
@@ -42,7 +42,7 @@ impl Array {
         forgotten
     }
 
-    /// Sends a command with a tag, one adapter interval after the previous one to that member.
+    /// Sends a command with a tag, one adapter interval after the previous command to the member.
     fn deliver(&mut self, now_ns: u64, number: u32) {
         self.commands.get_mut(number).tagged = true;
         let Command { member, request, .. } = *self.commands.get(number);
@@ -87,7 +87,7 @@ impl Array {
         }
     }
 
-    /// Hands a command over to its member.
+    /// Hands a command to its member.
     pub(super) fn hand_over(&mut self, now_ns: u64, number: u32) {
         if self.drop_if_unowned(number) {
             return;
@@ -122,20 +122,20 @@ impl Array {
         self.batch = batch;
     }
 
-    /// Releases a command's tag, and the link that it holds.
+    /// Releases the tag of a command, and the link that the command holds.
     pub(super) fn release(&mut self, now_ns: u64, number: u32) {
         let at = self.commands.get(number).member as usize;
-        debug_assert!(self.ports[at].tagged > 0, "only a command with a tag gives one back");
+        debug_assert!(self.ports[at].tagged > 0, "only a command with a tag releases one");
         self.ports[at].tagged -= 1;
         if let Some(next) = self.ports[at].waiting.pop_front() {
             self.ports[at].tagged += 1;
             self.deliver(now_ns, next);
         }
-        debug_assert!(self.ports[at].is_filled_up(), "a member has what its tags allow, and no more");
+        debug_assert!(self.ports[at].is_filled_up(), "no command waits while a tag is free");
         self.release_link(now_ns, at);
     }
 
-    /// Gives the link that a member's command held to the next command.
+    /// Gives the link that a member's command held to the next waiting command.
     fn release_link(&mut self, now_ns: u64, at: usize) {
         let held = |link: &&u32| self.links[**link as usize].description().held_by_command;
         let Some(&link) = self.ports[at].ways[0].iter().find(held) else {

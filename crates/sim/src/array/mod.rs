@@ -1,9 +1,9 @@
 //! [`Array`]: members under a layout, the links to them, and the controller. See docs/design/arrays.md.
 //!
-//! A host *request* passes through the controller and its cache; the work for the members becomes *operations* on a
-//! group (a read or a write of a run of its bytes), and these become *commands* to members, in two phases for a partial
+//! A host *request* passes through the controller and its cache. The work for the members becomes *operations* on a
+//! group (reads or writes of a run of bytes), and operations become *commands* to members, in two phases for a partial
 //! write of a parity row. Destages, prefetches and rebuilds are operations without a host request. Everything happens
-//! at events: those of the members, and those of the array's own heap.
+//! at events, either of the members or on the array's own heap.
 
 mod cache;
 mod cached;
@@ -60,10 +60,10 @@ use state::Event;
 use under_way::{Owner, RowLocks};
 
 impl Array {
-    /// Creates an idle array. `seed` drives the phases and speeds of spindles, and optional random processes.
+    /// Creates an idle array. `seed` determines the phases and speeds of spindles, and optional random processes.
     ///
     /// # Errors
-    /// The first impossible value in the description.
+    /// If the description has an impossible value; the error names the first.
     pub fn new(description: &ArrayDescription, seed: u64) -> Result<Array, InvalidDescription> {
         check(description)?;
         let count = description.members.len();
@@ -149,7 +149,7 @@ impl Array {
         self.member_next_ns[self.first_member].min(own).min(done).min(self.next_delivery_ns())
     }
 
-    /// Returns the time of the next completion that the adapter delivers to the host.
+    /// Returns the time of the adapter's next completion to the host.
     #[inline]
     fn next_delivery_ns(&self) -> u64 {
         self.adapter.as_ref().map_or(u64::MAX, Adapter::next_event_ns)
@@ -158,7 +158,7 @@ impl Array {
     /// Takes a request at `now_ns`. The caller has processed every event up to `now_ns`.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
-        debug_assert!(self.next_event_ns() >= now_ns, "earlier events are processed before a request");
+        debug_assert!(self.next_event_ns() >= now_ns, "the caller has processed all earlier events");
         if let Some(adapter) = &mut self.adapter {
             adapter.expect();
         }
@@ -166,7 +166,7 @@ impl Array {
     }
 
     /// Processes every event up to `now_ns`, and appends completions in order of time. Stops at an event that loses
-    /// data, so that a run can end there; later requests are served where that is possible, the others fail.
+    /// data, so that a run can end there; after a data loss, requests fail only if their data are lost.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         let lost_before = self.data_loss.is_some();
         let mut last_ns = 0;
@@ -175,9 +175,9 @@ impl Array {
             let (member, member_ns) = (self.first_member, self.member_next_ns[self.first_member]);
             let next_delivery_ns = self.next_delivery_ns();
             let next_ns = own_ns.min(member_ns).min(next_delivery_ns);
-            debug_assert!(next_ns >= last_ns, "time does not go back: {next_ns} after {last_ns}");
+            debug_assert!(next_ns >= last_ns, "time went back: {next_ns} after {last_ns}");
             if next_ns > now_ns || (self.data_loss.is_some() && !lost_before) {
-                debug_assert!(next_ns < u64::MAX || self.is_clear(), "no event is scheduled, but requests are left");
+                debug_assert!(next_ns < u64::MAX || self.is_clear(), "no event is scheduled, but requests are pending");
                 break;
             }
             last_ns = next_ns;
@@ -193,8 +193,8 @@ impl Array {
         done.append(&mut self.done);
     }
 
-    /// Whether no request is in flight, nor any work for one: the state after the last event. Commands to a failed
-    /// member may be kept without an owner.
+    /// Whether neither requests nor work for them is in flight, as after the last event. Commands to a failed member
+    /// may remain, without an owner.
     fn is_clear(&self) -> bool {
         let is_nobodys = |number| self.commands.get(number).owner == Owner::Nobody;
         let is_idle = |(port, missing): (&Port, &bool)| *missing || port.outstanding() == 0;
@@ -227,27 +227,27 @@ impl Array {
         }
     }
 
-    /// Returns the data loss that ended it: one beyond what redundancy could restore.
+    /// Returns a description of the first data loss that redundancy could not prevent, if any.
     pub fn data_loss(&self) -> Option<&str> {
         self.data_loss.as_deref()
     }
 
-    /// Returns how long each finished rebuild took, in order of their ends.
+    /// Returns the duration of each finished rebuild, in order of completion, in ns.
     pub fn rebuilds_ns(&self) -> &[u64] {
         &self.rebuilds_ns
     }
 
-    /// Returns the number of pages of the cache that the members do not have yet.
+    /// Returns the number of cached pages with data that the members do not have yet.
     pub fn dirty_pages(&self) -> u32 {
         self.cache.as_ref().map_or(0, CacheState::dirty_pages)
     }
 
-    /// Returns the bytes that went from the cache to the members.
+    /// Returns the number of bytes destaged from the cache to the members.
     pub fn destaged_bytes(&self) -> u64 {
         self.cache.as_ref().map_or(0, CacheState::destaged_bytes)
     }
 
-    /// Returns its counters.
+    /// Returns the counters of the array.
     pub fn counters(&self) -> ArrayCounters {
         self.counters
     }

@@ -1,4 +1,4 @@
-//! Operations: reads and writes of runs of a group's bytes, and the commands that they issue.
+//! Operations, which read and write runs of a group's bytes, and the member commands that operations issue.
 
 use headstack_workload::{Kind, Request};
 
@@ -8,8 +8,8 @@ use super::under_way::{Operation, Origin, Owner, request};
 use crate::description::array::MirrorReads;
 
 impl Array {
-    /// Splits a run of the array's address space into operations on groups and starts them. The origin is notified of
-    /// each.
+    /// Splits a run of the array's address space into operations on groups and starts them. Each operation notifies the
+    /// origin when it completes.
     pub(super) fn operate(&mut self, now_ns: u64, origin: Origin, write: bool, offset_bytes: u64, length_bytes: u64) {
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
         let mut lun = self.lun_bases.partition_point(|&base| base <= at) - 1;
@@ -34,7 +34,7 @@ impl Array {
         }
     }
 
-    /// Starts an operation; `place` is the group, and the number of the LUN within it.
+    /// Starts an operation. `place` is the group, and the number of the LUN within the group.
     fn start(&mut self, now_ns: u64, origin: Origin, place: (u32, u32), write: bool, offset: u64, length: u64) {
         let (group, _) = place;
         let number = self.operations.insert(Operation { origin, group, pending: 1, chunks: None });
@@ -52,7 +52,7 @@ impl Array {
         self.operation_part_done(now_ns, number);
     }
 
-    /// Writes the data of an operation, after its intent is recorded if its group has a bitmap.
+    /// Writes the data of an operation. If the group has a bitmap, the bits are set already.
     pub(super) fn write_data(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         self.groups[group as usize].written_ns = Some(now_ns);
         match &self.groups[group as usize].layout {
@@ -61,7 +61,7 @@ impl Array {
         }
     }
 
-    /// Counts one less thing that an operation waits for.
+    /// Counts one completed part of an operation; completes the operation after the last part.
     pub(super) fn operation_part_done(&mut self, now_ns: u64, number: u32) {
         let operation = self.operations.get_mut(number);
         operation.pending -= 1;
@@ -78,7 +78,7 @@ impl Array {
         }
     }
 
-    /// Sends the commands of an operation to the member of an extent's slot.
+    /// Sends a command of an operation to the member that serves the slot of an extent.
     pub(super) fn command(&mut self, now_ns: u64, operation: u32, group: u32, kind: Kind, extent: &Extent) {
         let state = &self.groups[group as usize];
         debug_assert!(extent.end_bytes() <= state.slot_bytes, "{extent:?} of {} bytes", state.slot_bytes);
@@ -93,8 +93,8 @@ impl Array {
         self.issue(now_ns, member, Owner::Operation(operation), request(kind, extent));
     }
 
-    /// Adds a past request to the caches of the controller and the members, in no time. Pools are left out: the map
-    /// that a write changes is not a cache.
+    /// Replays a past request into the caches of controller and members without taking time. Skips pools: a write to a
+    /// pool changes its map, which is not a cache.
     pub fn warm_with(&mut self, past: &Request) {
         let (offset, length) = (past.offset_bytes, u64::from(past.length_bytes));
         if length == 0 || self.warm_cache(past.kind, offset, length) {
@@ -132,8 +132,8 @@ impl Array {
         self.extents = extents;
     }
 
-    /// Returns the extents that a read uses while the group is whole, one copy of each piece; neighbours on a slot are
-    /// joined.
+    /// Returns the extents that a read uses while the group is whole, one copy of each piece; merges adjacent extents
+    /// of a slot.
     fn choose_places(&mut self, group: u32, offset: u64, length: u64, extents: &mut Vec<Extent>) {
         let mut places = std::mem::take(&mut self.places);
         places.clear();
@@ -150,7 +150,7 @@ impl Array {
         self.places = places;
     }
 
-    /// Returns the copy to read among the available ones; `None` where data are gone.
+    /// Returns the copy to read among the available copies; `None` if there is none.
     pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Option<Extent> {
         let state = &mut self.groups[group as usize];
         state.reads += 1;
@@ -176,7 +176,7 @@ impl Array {
         chosen.map(|(copy, _)| copy)
     }
 
-    /// Writes every available copy, on levels of copies.
+    /// Writes every available copy, on a level with copies.
     fn write_copies(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         let mut extents = std::mem::take(&mut self.extents);
         let mut places = std::mem::take(&mut self.places);
@@ -190,7 +190,7 @@ impl Array {
         (self.extents, self.places) = (extents, places);
     }
 
-    /// Sends a flush to every member that serves.
+    /// Sends a flush to every active member.
     pub(super) fn flush_members(&mut self, now_ns: u64, number: u32) {
         self.requests.get_mut(number).pending = 1;
         for group in 0..self.groups.len() {

@@ -1,4 +1,4 @@
-//! The view of an [`Array`] from outside: its members, health, volatile data and gauges.
+//! The view of an [`Array`] from outside: members, health, volatile data and gauges.
 
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Span};
@@ -16,7 +16,7 @@ use crate::pending_requests::Failed;
 use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
-    /// Returns the number of members, spares included.
+    /// Returns the number of members, including spares.
     pub(crate) fn members(&self) -> usize {
         self.members.len()
     }
@@ -31,7 +31,7 @@ impl Array {
         &mut self.members[member as usize]
     }
 
-    /// Returns its fill levels, such as that of a cache.
+    /// Returns the fill levels of the array, such as that of its cache.
     pub(crate) fn levels(&self) -> Levels {
         let mut levels = [0; LEVEL_NAMES.len()];
         for member in &self.members {
@@ -46,27 +46,27 @@ impl Array {
         levels
     }
 
-    /// Appends the requests that completed in error since the last call.
+    /// Appends the requests that have failed since the last call.
     pub(crate) fn take_failed(&mut self, into: &mut Vec<Failed>) {
         into.append(&mut self.failed);
     }
 
-    /// Returns the group and the slot that a member serves, if it serves one.
+    /// Returns the group and the slot of a member, if the member has a slot.
     pub(crate) fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
         let slot = |state: &GroupState| state.slots.iter().position(|slot| slot.member == member);
         (0..).zip(&self.groups).find_map(|(group, state)| Some((group, slot(state)? as u32)))
     }
 
-    /// Returns why a member holds nothing that could be damaged on its own; `None` if it does.
+    /// Returns why a member has no contents that can be damaged separately; `None` if it has such contents.
     pub(crate) fn holds_nothing(&self, member: u32) -> Option<String> {
         let name = &self.description.members[member as usize].name;
         let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
-            return Some(format!("{name} has no slot in a group; an active member is allowed"));
+            return Some(format!("{name} has no slot in a group; use an active member"));
         };
         let has_records = self.description.groups[group].level.rules().has_records;
         (has_records || self.pools[group].is_some()).then(|| {
             let table = &self.description.groups[group];
-            let allowed = "one of a group without records or a pool is allowed";
+            let allowed = "use a member of a group without records and without a pool";
             format!("{name} of group {} has no individual contents; {allowed}", table.name)
         })
     }
@@ -81,12 +81,12 @@ impl Array {
         self.groups.iter().map(GroupState::state).collect()
     }
 
-    /// Whether a power loss can lose acknowledged data, now or once a battery is empty.
+    /// Whether a power loss can lose acknowledged data, now or after the battery is empty.
     pub(crate) fn may_lose_data(&self) -> bool {
         self.cache.as_ref().is_some_and(|cache| cache.writes_back()) || self.members.iter().any(Device::caches_writes)
     }
 
-    /// Appends, in order, the parts of the ascending `spans` that are only in volatile caches.
+    /// Appends, in ascending order, the parts of `spans` that are only in volatile caches. `spans` must be ascending.
     pub(crate) fn volatile(&self, spans: &[Span], into: &mut Vec<Span>) {
         let first = into.len();
         if let Some(cache) = &self.cache {
@@ -106,8 +106,8 @@ impl Array {
         put_in_order(into, first);
     }
 
-    /// Appends the volatile parts of a piece. Copies are lost together or not at all; of a piece that is reconstructed,
-    /// the loss of any part is enough.
+    /// Appends the volatile parts of a piece. Copied bytes are lost only if every copy is lost; bytes that must be
+    /// reconstructed are lost if any source is lost.
     fn volatile_of(&self, piece: &Piece, held: &[Vec<Span>], into: &mut Vec<Span>) {
         let state = &self.groups[piece.group as usize];
         let runs = |extent: &Extent| -> Option<Vec<(u64, u64)>> {
@@ -131,7 +131,7 @@ impl Array {
         into.extend(lost.into_iter().flatten().map(at));
     }
 
-    /// Returns the end of the stripe unit, of the segment of a pool, or of the track or page, that holds a byte.
+    /// Returns the end of the stripe unit, pool segment, track or page that contains a byte.
     pub(crate) fn tear_bound(&self, at_bytes: u64) -> u64 {
         let lun = self.lun_bases.partition_point(|&base| base <= at_bytes) - 1;
         let lun = lun.min(self.description.luns.len() - 1);
@@ -152,7 +152,7 @@ impl Array {
         (at_bytes + (bound - offset)).min(self.lun_bases[lun + 1])
     }
 
-    /// Handles a power cycle. The parity that the processors still owed is dropped.
+    /// Handles a power cycle. Parity that the processors had still to compute is dropped.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         self.finish_migrations();
         (self.requests, self.operations, self.commands) = (Slab::new(), Slab::new(), Slab::new());
@@ -183,8 +183,8 @@ impl Array {
         self.destage(now_ns);
     }
 
-    /// Returns which members serve which bytes of each group, with its last pass. `None` if nothing has changed since
-    /// `seen`, which is updated.
+    /// Returns which members serve which bytes of each group, with the last pass of the group. Returns `None` if
+    /// nothing has changed since `seen`, and updates `seen`.
     pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
         if std::mem::replace(seen, self.standing) == self.standing {
             return None;
@@ -194,7 +194,7 @@ impl Array {
         Some(self.groups.iter().zip(&self.passes).map(standing).collect())
     }
 
-    /// Returns its activity for display.
+    /// Returns the current activity of the array for display.
     pub(crate) fn gauges(&self, now_ns: u64) -> Gauges {
         let device = |at: usize| {
             let gauge = self.members[at].gauge(now_ns);
@@ -229,7 +229,7 @@ impl Array {
         }
     }
 
-    /// Appends the source values of the SMART counters of each member.
+    /// Appends the values behind the SMART counters of each member.
     pub(crate) fn device_health(&self, into: &mut Vec<DeviceHealth>) {
         let members = self.members.iter().zip(&self.description.members).zip(&self.traffic).zip(&self.missing);
         into.extend(members.map(|(((device, member), traffic), &missing)| {

@@ -1,4 +1,4 @@
-//! Writes on levels with parity: row by row, each with the cheaper way of updating parity.
+//! Writes on levels with parity: row by row, each updating parity in the cheaper way.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::state::{Array, Event};
 use super::under_way::{Owner, RowWrite, request};
 
 impl Array {
-    /// Splits a write into rows and starts each.
+    /// Splits a write into row writes and starts them.
     pub(super) fn write_rows(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         let mut parts = Vec::new();
         self.groups[group as usize].parity().parts(offset, length, |part| parts.push(part));
@@ -30,7 +30,7 @@ impl Array {
         }
     }
 
-    /// First phase of a row write: reads the extents that parity needs.
+    /// First phase of a row write: reads the extents needed to compute parity.
     fn read_for_row(&mut self, now_ns: u64, number: u32) {
         let RowWrite { group, part, .. } = *self.row_writes.get(number);
         let plan = self.plan(group, &part);
@@ -44,7 +44,7 @@ impl Array {
         self.row_part_done(now_ns, number);
     }
 
-    /// Sends a command of a row write if a member can take it; returns whether one could.
+    /// Sends a command of a row write if a member can serve it; returns whether one could.
     pub(super) fn row_command(&mut self, now_ns: u64, number: u32, group: u32, kind: Kind, extent: &Extent) -> bool {
         let member = self.groups[group as usize].member_for(extent, kind);
         if let Some(member) = member {
@@ -54,7 +54,7 @@ impl Array {
         member.is_some()
     }
 
-    /// Counts one less command that a row write waits for.
+    /// Counts one completed command of a row write; starts the next phase after the last command.
     pub(super) fn row_part_done(&mut self, now_ns: u64, number: u32) {
         let row = self.row_writes.get_mut(number);
         row.pending -= 1;
@@ -84,7 +84,7 @@ impl Array {
     pub(super) fn write_row(&mut self, now_ns: u64, number: u32) {
         let RowWrite { group, part, .. } = *self.row_writes.get(number);
         let plan = self.plan(group, &part);
-        debug_assert!(self.row_locks.contains_key(&(group, part.row)), "a row that is written is locked");
+        debug_assert!(self.row_locks.contains_key(&(group, part.row)), "a row is locked while it is being written");
         self.row_writes.get_mut(number).pending = 1;
         for extent in &plan.data {
             self.counters.data_writes += u64::from(self.row_command(now_ns, number, group, Kind::Write, extent));
@@ -95,7 +95,7 @@ impl Array {
         self.row_part_done(now_ns, number);
     }
 
-    /// Whether a row write will overwrite an extent.
+    /// Whether a row write will overwrite an extent completely.
     pub(super) fn row_renews(&self, group: u32, part: &RowPart, extent: &Extent) -> bool {
         let plan = self.plan(group, part);
         let mut written = plan.data.iter().chain(&plan.parity);
@@ -106,7 +106,7 @@ impl Array {
 
     fn row_done(&mut self, now_ns: u64, number: u32) {
         let RowWrite { operation, group, part, .. } = self.row_writes.remove(number);
-        let waiting = self.row_locks.get_mut(&(group, part.row)).expect("a row that is written is locked");
+        let waiting = self.row_locks.get_mut(&(group, part.row)).expect("a row is locked while it is being written");
         match waiting.pop_front() {
             Some(next) => self.read_for_row(now_ns, next),
             None => {
@@ -116,7 +116,7 @@ impl Array {
         self.operation_part_done(now_ns, operation);
     }
 
-    /// Returns the reads and writes of a row write in the group's present state.
+    /// Returns the reads and writes of a row write in the current state of the group.
     pub(super) fn plan(&self, group: u32, part: &RowPart) -> Plan {
         let state = &self.groups[group as usize];
         state.parity().plan(part, &state.readable(), &state.writable())

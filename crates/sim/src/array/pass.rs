@@ -10,7 +10,7 @@ use serde::Serialize;
 pub enum PassKind {
     /// Counts inconsistent stripes.
     Check,
-    /// Rewrites redundant data from the data where they differ.
+    /// Rewrites redundant data that do not match the data.
     Repair,
     /// Like [`Self::Repair`], after a power loss.
     Resync,
@@ -28,18 +28,18 @@ pub enum PassState {
     Stopped,
 }
 
-/// A pass: the last one of its group, in progress or over.
+/// A pass over a group: the pass in progress, or the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// Its purpose.
+    /// Purpose of the pass.
     pub kind: PassKind,
-    /// Its number among the passes of the array.
+    /// Number of the pass, among all passes of the array.
     pub number: u32,
-    /// The bytes of each slot that it covers, ascending.
+    /// Ranges of each slot that the pass covers, ascending.
     pub runs: Vec<Range<u64>>,
-    /// Everything below this is done.
+    /// Position: all bytes below are done.
     pub at_bytes: u64,
-    /// Its progress.
+    /// Progress of the pass.
     pub state: PassState,
     pub(super) to_bytes: u64,
     pub(super) pending: u32,
@@ -48,17 +48,17 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Returns the bytes of each slot that are done.
+    /// Returns the number of bytes done on each slot.
     pub fn done_bytes(&self) -> u64 {
         self.runs.iter().map(|run| self.at_bytes.clamp(run.start, run.end) - run.start).sum()
     }
 
-    /// Returns the bytes of each slot that it covers.
+    /// Returns the number of bytes that the pass covers on each slot.
     pub fn of_bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.end - run.start).sum()
     }
 
-    /// Returns the runs that are still to do.
+    /// Returns the remaining ranges.
     pub(super) fn rest(&self) -> Vec<Range<u64>> {
         let rest = self.runs.iter().map(|run| run.start.max(self.at_bytes)..run.end);
         rest.filter(|run| !run.is_empty()).collect()
@@ -74,6 +74,6 @@ impl Pass {
 pub struct GroupStatus {
     /// For each slot: its member, the number of data losses, and the end of the valid range.
     pub served: Vec<(u32, u32, u64)>,
-    /// The last pass over its stripes since power-on.
+    /// The last pass over the stripes of the group since power-on.
     pub pass: Option<Pass>,
 }

@@ -1,12 +1,13 @@
-//! Passes over all stripes of a group, as in Linux md: a *check* reads every member and compares, a *repair* rewrites
-//! redundant data where they differ, and a *resync* does the same after a power loss, for stripes that may be half
+//! Passes over all stripes of a group, as in Linux md. A *check* reads every member and compares; a *repair* rewrites
+//! redundant data that do not match; a *resync* does the same after a power loss, for stripes that may be only partly
 //! written.
 //!
-//! A write interrupted by a power loss may be on some members and not on others, so that parity does not match the data
-//! (the write hole). A group with a bitmap is resynced where bits are set; one without it as a whole, if it was written
-//! to in the last 200 ms, after which md marks an array clean (`safe_mode_delay`). A cache that survives the power loss
-//! writes its data again, and nothing is resynced. Only a component that keeps contents knows what differs; here a pass
-//! only takes its time: it reads every member, a step at a time, at the rate and with the restraint of a rebuild.
+//! A write interrupted by a power loss may have reached some members but not others, so that parity does not match the
+//! data (the write hole). A group with a bitmap is resynced where bits are set. A group without a bitmap is resynced
+//! completely if it was written to in the last 200 ms, the delay after which md marks an array clean
+//! (`safe_mode_delay`). A cache that survives the power loss writes its data again, and no resync is needed. A pass
+//! here only takes time: it reads every member, one step at a time, with the rate limit and yielding of a rebuild. Only
+//! a component that keeps contents knows which bytes differ.
 
 use std::ops::Range;
 
@@ -22,21 +23,21 @@ use crate::description::array::ArrayDescription;
 const SAFE_MODE_NS: u64 = 200_000_000;
 
 impl Array {
-    /// Returns why a group cannot be scrubbed, if it cannot.
+    /// Returns why a group cannot be scrubbed; `None` if it can be.
     pub(super) fn no_scrub(&self, group: u32) -> Option<String> {
         let name = match self.description.groups.get(group as usize) {
             Some(group) => &group.name,
-            None => return Some(format!("group {group}; 0 to {} are allowed", self.groups.len() - 1)),
+            None => return Some(format!("group {group} is out of range; must be 0 to {}", self.groups.len() - 1)),
         };
         if !is_scrubbed(&self.description, &self.groups[group as usize].layout, group) {
-            let allowed = "mirrors and rows with parity, without a pool, are allowed";
+            let allowed = "use a group with mirrors or rows with parity, without a pool";
             return Some(format!("group {name} has no redundancy to scrub; {allowed}"));
         }
         if !self.groups[group as usize].is_whole() {
-            return Some(format!("group {name} is degraded; a healthy group is allowed"));
+            return Some(format!("group {name} is degraded; wait until it is healthy"));
         }
         let is_running = self.passes[group as usize].as_ref().is_some_and(Pass::is_running);
-        is_running.then(|| format!("group {name} already runs a pass; one at a time is allowed"))
+        is_running.then(|| format!("group {name} already runs a pass; wait for its end"))
     }
 
     /// Begins a pass over a whole group.
@@ -66,7 +67,7 @@ impl Array {
         self.continue_pass(now_ns, group);
     }
 
-    /// Begins the next step of a pass, if it is due.
+    /// Begins the next step of a pass, if the step is due.
     pub(super) fn continue_pass(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &self.groups[group as usize];
@@ -78,14 +79,14 @@ impl Array {
             let allowed_ns = pass.allowed_ns;
             return self.at(allowed_ns, Event::Pass(group));
         }
-        let run = pass.runs.iter().find(|run| pass.at_bytes < run.end).expect("a pass that runs has something to see");
+        let run = pass.runs.iter().find(|run| pass.at_bytes < run.end).expect("a running pass has bytes left to read");
         let from_bytes = pass.at_bytes.max(run.start);
         pass.to_bytes = (from_bytes + state.rebuild.step_bytes).min(run.end);
         if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
             let pause_ns = ((pass.to_bytes - from_bytes) as f64 / rate * 1e9) as u64;
             pass.allowed_ns = pass.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
         }
-        // One more than there are, so that the step ends only after all have begun.
+        // Start at one, so that the step ends only after all commands have been issued.
         (pass.pending, pass.begun_ns) = (1, now_ns);
         let (number, length_bytes) = (pass.number, pass.to_bytes - from_bytes);
         for slot in 0..self.groups[group as usize].layout.slots() {
@@ -104,7 +105,7 @@ impl Array {
         }
     }
 
-    /// Counts one less command that a step of a pass waits for.
+    /// Counts one completed command of a step of a pass; begins the next step after the last command.
     pub(super) fn pass_part_done(&mut self, now_ns: u64, group: u32, number: u32) {
         let busy = self.host_requests > 0;
         let yield_to_host = self.groups[group as usize].rebuild.yield_to_host;
@@ -122,18 +123,19 @@ impl Array {
             pass.state = PassState::Done;
         }
         self.standing += 1;
-        // The next step is an event of its own: a pass whose members answer at once does not recurse.
+        // Schedule the next step as a separate event, so that a pass whose members answer at once does not recurse.
         self.at(now_ns, Event::Pass(group));
     }
 
-    /// Stops the pass of a group after a member failed: the redundancy to compare is gone.
+    /// Stops the pass of a group after a member failure, because there is no redundancy left to compare.
     pub(super) fn stop_pass(&mut self, group: u32) {
         if let Some(pass) = self.passes[group as usize].as_mut().filter(|pass| pass.is_running()) {
             pass.state = PassState::Stopped;
         }
     }
 
-    /// Handles a read of a pass that a member could not serve: rewrites the bytes from the others, as a scrub does.
+    /// Handles a read of a pass that a member could not serve: reconstructs the bytes from the other members and
+    /// rewrites them.
     pub(super) fn pass_read_failed(&mut self, now_ns: u64, member: u32, group: u32, (from, to): (u64, u64)) {
         let state = &self.groups[group as usize];
         let bad = Extent { slot: state.slot_at(member, from), at_bytes: from, length_bytes: to - from };
@@ -142,12 +144,12 @@ impl Array {
         }
     }
 
-    /// Whether a write interrupted by a power loss can be on some members and not on others.
+    /// Whether a write interrupted by a power loss can reach some members but not others.
     pub(crate) fn leaves_halves(&self) -> bool {
         !self.cache.as_ref().is_some_and(|cache| cache.outlives_power())
     }
 
-    /// Records at a power loss what may be half written, to be resynced when power is back.
+    /// Records at a power loss which bytes may be only partly written, for the resync after power-on.
     pub(crate) fn power_fails(&mut self, now_ns: u64) {
         for group in 0..self.groups.len() {
             let earlier = self.passes[group].take().filter(|pass| pass.kind == PassKind::Resync);
@@ -158,7 +160,7 @@ impl Array {
         }
     }
 
-    /// Returns the bytes of each slot of a group that may be half written.
+    /// Returns the ranges of each slot of a group that may be only partly written.
     fn half_written(&self, now_ns: u64, group: usize) -> Vec<Range<u64>> {
         let state = &self.groups[group];
         if !self.leaves_halves() || !is_scrubbed(&self.description, &state.layout, group as u32) {
@@ -179,7 +181,7 @@ impl Array {
         Vec::from_iter(is_unclean.then_some(0..state.slot_bytes))
     }
 
-    /// Resyncs after power-on what was left half written, where the group is whole.
+    /// Resyncs partly written ranges of healthy groups after power-on.
     pub(super) fn resync(&mut self, now_ns: u64) {
         for group in 0..self.groups.len() as u32 {
             let unclean = std::mem::take(&mut self.unclean[group as usize]);
@@ -190,18 +192,18 @@ impl Array {
     }
 }
 
-/// Whether a scrub of a group compares anything.
+/// Whether a scrub of a group compares any data.
 fn is_scrubbed(description: &ArrayDescription, layout: &Layout, group: u32) -> bool {
     let is_compared = match layout {
         Layout::Copies(_) => layout.copies() > 1,
         Layout::Parity(Parity::Rows(_)) => true,
-        // These verify what they read by its checksum.
+        // RAIDZ and dRAID verify data with checksums when they read.
         Layout::Parity(Parity::Raidz(_) | Parity::Draid(_)) => false,
     };
     is_compared && description.groups[group as usize].pool.is_none()
 }
 
-/// Returns ascending runs with adjacent ones merged.
+/// Merges adjacent runs of an ascending list.
 fn joined(runs: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for run in runs {

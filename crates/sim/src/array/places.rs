@@ -1,4 +1,4 @@
-//! [`Piece`]: where the bytes of an array's address space are stored, for callers outside and for error handling.
+//! [`Piece`]: where bytes of an array's address space are stored, for callers outside the array and for error handling.
 
 use headstack_workload::{Kind, Request};
 
@@ -8,32 +8,32 @@ use super::pool::{self, Placement, Stripe};
 use super::pooled::part;
 use super::state::Array;
 
-/// A run of bytes that one extent of a member holds.
+/// A run of bytes that is stored in one extent of a member (plus copies).
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     /// First byte in the array's address space.
     pub at_bytes: u64,
-    /// Length.
+    /// Length, in bytes.
     pub length_bytes: u64,
-    /// The group that holds it.
+    /// Group that stores the piece.
     pub group: u32,
-    /// Its place in the group.
+    /// Place of the piece in the group.
     pub held: PiecePlacement<'a>,
 }
 
-/// Place of a piece.
+/// Place of a piece within its group.
 #[derive(Clone, Copy, Debug)]
 pub enum PiecePlacement<'a> {
-    /// On each of these extents; only one if there is no redundancy.
+    /// On each of these extents; a single extent if there is no redundancy.
     Copies(&'a [Extent]),
     /// In a row with parity.
     Row(Extent),
-    /// In a stripe of a pool, from this byte of its segment on.
+    /// In a stripe of a pool; the number is the first byte within the segment.
     Stripe(Extent, Stripe, u64),
 }
 
 impl PiecePlacement<'_> {
-    /// Returns the extent of the piece on a slot, if it is there.
+    /// Returns the extent of the piece on a slot; `None` if the piece is not on this slot.
     fn on(&self, slot: u32) -> Option<&Extent> {
         match self {
             PiecePlacement::Copies(copies) => copies.iter().find(|copy| copy.slot == slot),
@@ -45,8 +45,8 @@ impl PiecePlacement<'_> {
 }
 
 impl Array {
-    /// Calls `each` with the pieces of a run of the address space, ascending. Bytes for which a pool has no space yet
-    /// are left out.
+    /// Calls `each` with the pieces of a run of the address space, in ascending order. Skips bytes for which a pool has
+    /// not allocated space.
     pub(super) fn pieces(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(&Piece)) {
         let capacity = self.lun_bases[self.lun_bases.len() - 1];
         let (mut at, end) = (offset_bytes, offset_bytes.saturating_add(length_bytes).min(capacity));
@@ -79,7 +79,7 @@ impl Array {
             each(&Piece { at_bytes, length_bytes, group, held });
             at_bytes += length_bytes;
         }
-        debug_assert_eq!(at_bytes, from + length, "the pieces of a run cover it");
+        debug_assert_eq!(at_bytes, from + length, "the pieces of a run cover the whole run");
     }
 
     fn pooled_pieces(&self, lun: usize, from: u64, length: u64, each: &mut impl FnMut(&Piece)) {
@@ -102,7 +102,8 @@ impl Array {
         }
     }
 
-    /// Returns the first byte of a run of the address space that is on bytes `from` to `to` of a slot of a group.
+    /// Returns the first byte of a run of the address space that is stored in bytes `from` to `to` of a slot of a
+    /// group.
     pub(super) fn address_of(&self, run: (u64, u64), group: u32, slot: u32, (from, to): (u64, u64)) -> Option<u64> {
         let mut refused_piece = None;
         self.pieces(run.0, run.1, |piece| {
@@ -127,8 +128,8 @@ impl Array {
         refused_piece
     }
 
-    /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now:
-    /// data, a copy, or the parity of written data.
+    /// Whether a slot of a group lacks bytes that a request reads or must write: data, a copy, or the parity of written
+    /// data.
     pub(crate) fn misses(&self, (group, slot): (u32, u32), request: &Request) -> bool {
         let state = &self.groups[group as usize];
         if state.is_whole() || !matches!(request.kind, Kind::Read | Kind::Write) {
@@ -183,8 +184,7 @@ impl Array {
         (others.len() == needed).then_some(others)
     }
 
-    /// Returns the extents from which the data of an extent can be reconstructed for a read of the run; `None` if there
-    /// are none.
+    /// Returns the extents from which an extent can be reconstructed for a read of `run`; `None` if it cannot be.
     pub(super) fn recovery(&self, run: (u64, u64), group: u32, extent: &Extent) -> Option<Vec<Extent>> {
         let state = &self.groups[group as usize];
         if self.pools[group as usize].is_none() {

@@ -1,4 +1,4 @@
-//! Operations on a virtual array: performs the accesses that the map of its [`Pool`] returns.
+//! Operations on a virtual array: performs the accesses returned by the map of its [`Pool`].
 
 use headstack_workload::Kind;
 
@@ -9,7 +9,7 @@ use super::under_way::{Owner, Relay, RelayEnd, request};
 use crate::description::array::{ArrayDescription, Prefill};
 use crate::error::InvalidDescription;
 
-/// Creates the pools of an array's groups, filled according to the LUNs.
+/// Creates the pools of an array's groups, with the prefill of the LUNs.
 pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, InvalidDescription> {
     let pool_of = |(group, table): (usize, &crate::description::array::Group)| {
         let Some(settings) = &table.pool else {
@@ -79,7 +79,7 @@ impl Array {
         let (group, lun, segment) = at;
         let part = |place: pool::Extent| part(place, within, bytes);
         match self.pool(group).place(lun, segment) {
-            // It was never written: the controller knows that it holds nothing.
+            // The segment was never written, so the controller need not read anything.
             None => {}
             Some(Placement::Mirrored(copies)) => {
                 if let Some(best) = self.best_copy(group, copies.into_iter().map(part)) {
@@ -131,7 +131,7 @@ impl Array {
             (Placement::Mirrored(copies), Effect::Promoted { from }) => {
                 self.counters.promotions += 1;
                 let Placement::Parity { data, .. } = from else {
-                    unreachable!("only what lies in a stripe is promoted");
+                    unreachable!("only segments in a stripe are promoted");
                 };
                 let reads = if bytes < segment_bytes { vec![whole(data)] } else { vec![] };
                 self.relay(now_ns, now_ns, operation, group, &reads, copies.map(whole).to_vec());
@@ -155,12 +155,12 @@ impl Array {
         self.fail_operation(operation, base + u64::from(segment) * segment_bytes + within);
     }
 
-    /// Handles bytes that a relay cannot read or write: its writes are left out.
+    /// Handles bytes that a relay cannot read or write: the relay skips its writes, and the operation fails.
     pub(super) fn relay_failed(&mut self, number: u32, member: u32, bad: (u64, u64)) {
         let relay = self.relays.get_mut(number);
         match relay.then {
             RelayEnd::Operation(operation) => {
-                // The data were to be written where they are wanted, unless they were being written already.
+                // Report the destination of the data, unless the failed command was already a write.
                 let wanted =
                     relay.writes.drain(..).next().map(|extent| (extent.slot, extent.at_bytes, extent.end_bytes()));
                 let (slot, from, to) = wanted.unwrap_or_else(|| {
@@ -169,12 +169,12 @@ impl Array {
                 });
                 self.fail_part(operation, slot, (from, to));
             }
-            // The other copy, or the stripe, has the data; reading them from there is not modelled.
+            // The other copy or the stripe still has the data; reading them from there is not modelled.
             RelayEnd::Migration(_) => {}
         }
     }
 
-    /// Completes migrations that a power loss interrupted: their segments are where they were going.
+    /// Completes migrations that a power loss interrupted: their segments move to their destinations.
     pub(super) fn finish_migrations(&mut self) {
         let numbers: Vec<u32> = self.relays.numbers().collect();
         for number in numbers {
@@ -185,7 +185,7 @@ impl Array {
         }
     }
 
-    /// Performs reads, then writes, for an operation; begins at `begin_ns`.
+    /// Performs reads, then writes, for an operation. Starts at `begin_ns`.
     pub(super) fn relay(
         &mut self,
         now_ns: u64,
@@ -219,7 +219,8 @@ impl Array {
         }
     }
 
-    /// Counts one less command that a relay waits for: its writes follow its reads, and its end follows those.
+    /// Counts one completed command of a relay: after the last read the writes begin, and after the last write the
+    /// relay ends.
     pub(super) fn relay_part_done(&mut self, now_ns: u64, number: u32) {
         let relay = self.relays.get_mut(number);
         relay.pending -= 1;
@@ -247,7 +248,7 @@ impl Array {
         }
     }
 
-    /// Moves segments between the classes of a pool, if needed: work for idle moments.
+    /// Starts the next migration of a pool, if the pool needs one.
     pub(super) fn migrate(&mut self, now_ns: u64, group: u32) {
         let Some(pool) = &mut self.pools[group as usize] else {
             return;
@@ -266,8 +267,8 @@ impl Array {
         self.relay_part_done(now_ns, number);
     }
 
-    /// Performs the accesses of a migration that a write could not wait for: no request waits for them, but they load
-    /// the members.
+    /// Performs the accesses of a migration that made room for a write. No request waits for these accesses, but they
+    /// load the members.
     fn make_room(&mut self, now_ns: u64, group: u32, migration: &Migration) {
         let segment_bytes = self.pool(group).description().segment_bytes;
         self.counters.migrated_segments += migration.reads.len() as u64;
@@ -282,7 +283,7 @@ impl Array {
     }
 }
 
-/// Returns part of a segment on one member of the pool, whose members are the slots of its group.
+/// Returns part of a segment on one member, as an extent of the group. Members of the pool are the slots of the group.
 pub fn part(place: pool::Extent, within: u64, length_bytes: u64) -> Extent {
     Extent { slot: place.member, at_bytes: place.offset_bytes + within, length_bytes }
 }

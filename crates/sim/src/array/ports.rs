@@ -13,9 +13,9 @@ pub struct Port {
     /// Time at which the adapter can take the next command.
     pub(super) free_ns: u64,
     pub(super) ways: Vec<Vec<u32>>,
-    /// Path used last: commands alternate between paths (multipath).
+    /// Index of the path used last; commands alternate between paths (multipath).
     pub(super) way: usize,
-    /// End of the last command sent to the member.
+    /// End address of the last command sent to the member.
     pub last_end_bytes: u64,
 }
 
@@ -38,18 +38,18 @@ impl Port {
         }
     }
 
-    /// Returns the commands in the member and waiting for it.
+    /// Returns the number of commands in the member or waiting for it.
     #[inline]
     pub fn outstanding(&self) -> usize {
         self.tagged as usize + self.waiting.len()
     }
 
-    /// Whether no command waits while a tag is free, and the member has no more commands than tags.
+    /// Whether no command waits while a tag is free, and the member has at most as many commands as tags.
     pub fn is_filled_up(&self) -> bool {
         self.tagged == self.tags || (self.tagged < self.tags && self.waiting.is_empty())
     }
 
-    /// Resets the port after its member lost all commands.
+    /// Resets the port after the member lost all commands.
     pub fn reset(&mut self) {
         self.tagged = 0;
         self.waiting.clear();

@@ -12,7 +12,7 @@ use crate::device::Traffic;
 use crate::error::SimError;
 
 impl Array {
-    /// Gives a missing slot a spare, if there is one and no other slot is being filled.
+    /// Gives a missing slot to a spare, if there is one and no other slot is being filled.
     pub(super) fn take_spare(&mut self, now_ns: u64, group: u32) {
         let state = &mut self.groups[group as usize];
         if state.rebuilding.is_some() || state.gone {
@@ -49,7 +49,7 @@ impl Array {
         }
     }
 
-    /// Resumes a rebuild after a power loss where it stopped.
+    /// Resumes an interrupted rebuild after a power loss.
     pub(super) fn resume_rebuild(&mut self, now_ns: u64, group: u32) {
         let state = &mut self.groups[group as usize];
         if let Some(rebuilding) = &mut state.rebuilding {
@@ -64,7 +64,7 @@ impl Array {
         self.take_spare(now_ns, group);
     }
 
-    /// Begins the next step of a rebuild, if it is due.
+    /// Begins the next step of a rebuild, if the step is due.
     pub(super) fn continue_rebuild(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &mut self.groups[group as usize];
@@ -122,8 +122,8 @@ impl Array {
         self.issue(now_ns, member, Owner::Rebuild(group, number), request(kind, extent));
     }
 
-    /// Counts one less command that a step of a rebuild waits for: after its reads it writes, and after its writes the
-    /// next may begin.
+    /// Counts one completed command of a rebuild step: after the last read the writes begin, and after the last write
+    /// the next step may begin.
     pub(super) fn rebuild_part_done(&mut self, now_ns: u64, group: u32, number: u32, reads: bool) {
         let state = &mut self.groups[group as usize];
         let Some(step) = state.step(number) else {
@@ -134,7 +134,7 @@ impl Array {
             return;
         }
         let step = *step;
-        let slot = state.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
+        let slot = state.rebuilding.as_ref().expect("a rebuild is in progress").slot;
         let place = Extent { slot, at_bytes: step.from_bytes, length_bytes: step.to_bytes - step.from_bytes };
         if reads && state.held_at(&place).is_some() && state.filled_member(&place).is_some() {
             return self.rebuild_command(now_ns, group, number, Kind::Write, &place);
@@ -149,9 +149,9 @@ impl Array {
         let busy = self.host_requests > 0;
         self.standing += 1;
         let state = &mut self.groups[group as usize];
-        state.step(number).expect("just found").done = true;
+        state.step(number).expect("the step was found above").done = true;
         let yields_ns = ((now_ns - begun_ns) as f64 * state.rebuild.yield_to_host) as u64;
-        let rebuilding = state.rebuilding.as_mut().expect("a step belongs to a rebuild");
+        let rebuilding = state.rebuilding.as_mut().expect("a rebuild is in progress");
         if busy {
             rebuilding.allowed_ns = rebuilding.allowed_ns.max(now_ns + yields_ns);
         }
@@ -159,19 +159,22 @@ impl Array {
         let SlotState::Filling { mut done_bytes, begun_bytes } = state.slots[slot].state else {
             return;
         };
-        // Steps end in any order; only a range without a gap counts as rebuilt.
+        // Steps end in any order; only a range without gaps counts as rebuilt.
         while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
             done_bytes = rebuilding.steps.remove(at).to_bytes;
         }
         Self::log_rebuilt(now_ns, state.slots[slot].member, done_bytes, state.slot_bytes);
-        debug_assert!(done_bytes <= begun_bytes && begun_bytes <= state.slot_bytes, "what is done was begun");
+        debug_assert!(
+            done_bytes <= begun_bytes && begun_bytes <= state.slot_bytes,
+            "bytes are begun before they are done"
+        );
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes };
         if done_bytes == state.slot_bytes {
             let took_ns = now_ns - rebuilding.begun_ns;
             state.slots[slot].state = SlotState::Whole;
             state.not_whole -= 1;
             state.rebuilding = None;
-            debug_assert!(state.is_counted(), "slots that are not whole are counted");
+            debug_assert!(state.is_counted(), "`not_whole` matches the slots");
             self.rebuilds_ns.push(took_ns);
             return self.take_spare(now_ns, group);
         }
@@ -194,24 +197,27 @@ impl Array {
         }
     }
 
-    /// Applies an incident to the array from outside.
+    /// Applies an incident that is injected from outside.
     ///
     /// # Errors
-    /// An incident that cannot happen to it.
+    /// Returns an error if the incident cannot happen to the array.
     pub(crate) fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
         let is_missing = |member: u32| match self.missing.get(member as usize) {
             Some(&missing) => Ok(missing),
-            None => Err(SimError::Fault(format!("member {member}; 0 to {} are allowed", self.missing.len() - 1))),
+            None => Err(SimError::Fault(format!(
+                "member {member} is out of range; must be 0 to {}",
+                self.missing.len() - 1
+            ))),
         };
         let trouble = match what {
             IncidentKind::MemberFails { member } if is_missing(member)? => {
-                Some(format!("member {member} has already failed; an active member is allowed"))
+                Some(format!("member {member} has already failed; use an active member"))
             }
             IncidentKind::MemberReturns { member } if !is_missing(member)? => {
-                Some(format!("member {member} is active; a failed member is allowed"))
+                Some(format!("member {member} is active; use a failed member"))
             }
             IncidentKind::SpareAdded { group } if group as usize >= self.groups.len() => {
-                Some(format!("group {group}; 0 to {} are allowed", self.groups.len() - 1))
+                Some(format!("group {group} is out of range; must be 0 to {}", self.groups.len() - 1))
             }
             IncidentKind::Scrub { group, .. } => self.no_scrub(group),
             IncidentKind::BatteryFails | IncidentKind::BatteryReturns
@@ -234,7 +240,8 @@ impl Array {
         }
     }
 
-    /// Returns a failed member, which is empty: it fills its old slot, or is a spare if another member has that.
+    /// Brings back a failed member, which is empty: it fills its old slot, or becomes a spare if another member serves
+    /// this slot.
     fn member_returns(&mut self, now_ns: u64, member: u32) {
         let at = member as usize;
         self.missing[at] = false;
@@ -250,8 +257,8 @@ impl Array {
         }
     }
 
-    /// Adds a spare of the same kind and at the same place as the group's first member; it takes a missing slot or
-    /// waits for a failure.
+    /// Adds a spare of the same kind and with the same paths as the group's first member. The spare fills a missing
+    /// slot or waits for a failure.
     fn add_spare(&mut self, now_ns: u64, group: u32) {
         let model = self.description.groups[group as usize].members[0] as usize;
         let number = self.members.len();
@@ -259,7 +266,7 @@ impl Array {
         let member = Member { name: format!("d{number}"), device, ways: ways.clone() };
         let mut drive = self.members[model].another(self.seed.wrapping_add(number as u64));
         let mut variations = self.description.spindles.variations(self.seed);
-        drive.vary_spindle(variations.nth(number).expect("they have no end"));
+        drive.vary_spindle(variations.nth(number).expect("the sequence of variations is endless"));
         self.members.push(drive);
         self.member_next_ns.push(u64::MAX);
         self.ports.push(Port::new(&self.description, &member));

@@ -1,4 +1,4 @@
-//! Host requests: from their arrival at the controller to the answer.
+//! Host requests: from arrival at the controller to completion.
 
 use headstack_workload::{Kind, Request};
 
@@ -24,7 +24,7 @@ impl Array {
         if begin_ns > now_ns { self.at(begin_ns, Event::Begin(number)) } else { self.begin(now_ns, number) }
     }
 
-    /// Moves data across the links between host and controller; returns when they have arrived.
+    /// Moves data across the links between host and controller; returns the time of arrival.
     fn carry_to_host(&mut self, now_ns: u64, bytes: u64, direction: Direction) -> u64 {
         let mut end_ns = now_ns;
         for &link in &self.description.host_links {
@@ -33,16 +33,16 @@ impl Array {
         end_ns
     }
 
-    /// Begins a request that the controller has decoded and whose write data are there.
+    /// Begins a request after the controller has decoded it and received any write data.
     pub(super) fn begin(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         match request.kind {
             Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),
             Kind::Write if self.cache.is_some() => self.cached_write(now_ns, number),
             Kind::Read | Kind::Write => self.request_members(now_ns, number),
-            // Data in the cache survive: it acknowledges writes only while its battery is charged.
+            // The cache needs no flush: it acknowledges writes only while its battery is charged.
             Kind::Flush => self.flush_members(now_ns, number),
-            // No layout here does anything with it that costs the members time.
+            // No layout does anything for a trim that would take the members time.
             Kind::Trim => self.answer(now_ns, number),
         }
     }
@@ -51,14 +51,14 @@ impl Array {
     pub(super) fn request_members(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let length_bytes = u64::from(request.length_bytes);
-        // One more than there are, so that the request ends only after all have begun.
+        // Start at one, so that the request ends only after all commands have been issued.
         self.requests.get_mut(number).pending = 1;
         let write = request.kind == Kind::Write;
         self.operate(now_ns, Origin::Request(number), write, request.offset_bytes, length_bytes);
         self.part_done(now_ns, number);
     }
 
-    /// Counts one less thing that a request waits for.
+    /// Counts one completed part of a request; completes the request after the last part.
     pub(super) fn part_done(&mut self, now_ns: u64, number: u32) {
         let host = self.requests.get_mut(number);
         host.pending -= 1;
@@ -67,7 +67,7 @@ impl Array {
         }
     }
 
-    /// Completes a request at the controller: data of a read go to the host.
+    /// Completes a request at the controller: sends the data of a read to the host.
     pub(super) fn answer(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let end_ns = match request.kind {
@@ -77,10 +77,13 @@ impl Array {
         if end_ns > now_ns { self.at(end_ns, Event::Respond(number)) } else { self.respond(now_ns, number) }
     }
 
-    /// Completes a request at the host.
+    /// Reports the completion of a request to the host.
     pub(super) fn respond(&mut self, now_ns: u64, number: u32) {
         let host = self.requests.remove(number);
-        debug_assert!(host.pending == 0 && host.submitted_ns <= now_ns, "answered when nothing is left, after it came");
+        debug_assert!(
+            host.pending == 0 && host.submitted_ns <= now_ns,
+            "a request completes after its parts and after its arrival"
+        );
         debug_assert!(self.done.last().is_none_or(|last| last.at_ns <= now_ns), "completions are in order of time");
         self.host_requests -= 1;
         let deferred = if host.request.kind == Kind::Flush { self.deferred.take() } else { None };

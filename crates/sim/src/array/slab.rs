@@ -1,4 +1,4 @@
-//! [`Slab`]: values with stable numbers, which are reused once they are free.
+//! [`Slab`]: a container of values with stable numbers. Free numbers are reused.
 
 /// Values by number.
 #[derive(Clone, Debug)]
@@ -32,19 +32,19 @@ impl<T> Slab<T> {
     #[inline]
     pub fn remove(&mut self, at: u32) -> T {
         self.free.push(at);
-        self.values[at as usize].take().expect("a number in use")
+        self.values[at as usize].take().expect("the number is in use")
     }
 
-    /// Returns the value of a number that is in use.
+    /// Returns the value of a number, which must be in use.
     #[inline]
     pub fn get(&self, at: u32) -> &T {
-        self.values[at as usize].as_ref().expect("a number in use")
+        self.values[at as usize].as_ref().expect("the number is in use")
     }
 
-    /// Returns the value of a number that is in use, for modification.
+    /// Returns the value of a number, which must be in use, for modification.
     #[inline]
     pub fn get_mut(&mut self, at: u32) -> &mut T {
-        self.values[at as usize].as_mut().expect("a number in use")
+        self.values[at as usize].as_mut().expect("the number is in use")
     }
 
     /// Whether no number is in use.

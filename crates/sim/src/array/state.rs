@@ -22,45 +22,45 @@ use crate::drive::Completion;
 use crate::link::Link;
 use crate::pending_requests::Failed;
 
-/// Counters of an array, without those of its members and links.
+/// Counters of an array, excluding those of its members and links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayCounters {
-    /// Reads of members for requested data.
+    /// Number of member reads for requested data.
     pub data_reads: u64,
-    /// Writes of members with data that were given to the array.
+    /// Number of member writes for data given to the array.
     pub data_writes: u64,
-    /// Reads of old data, old parity or the rest of a row, to compute parity.
+    /// Number of member reads of old data, old parity or the rest of a row, to compute parity.
     pub parity_reads: u64,
-    /// Writes of parity.
+    /// Number of member writes of parity.
     pub parity_writes: u64,
-    /// Rows written whole, without a read.
+    /// Number of rows written as a whole, without any read.
     pub full_rows: u64,
-    /// Reads of other members in place of a missing one.
+    /// Number of member reads to reconstruct data of a missing member.
     pub reconstruction_reads: u64,
-    /// Reads and writes for rebuilding.
+    /// Number of reads and writes for rebuilds.
     pub rebuild_commands: u64,
-    /// Bytes rebuilt.
+    /// Number of bytes rebuilt.
     pub rebuilt_bytes: u64,
-    /// Row writes that waited for another one of the same row.
+    /// Number of row writes that waited for another write to the same row.
     pub row_waits: u64,
-    /// Segments of a pool that were given a place.
+    /// Number of pool segments for which space was allocated.
     pub allocations: u64,
-    /// Segments of a pool that a write moved back into the mirrored class.
+    /// Number of pool segments that a write moved back to the mirrored class.
     pub promotions: u64,
-    /// Segments of a pool that changed class, or place within it, in the background.
+    /// Number of pool segments that moved between or within classes in the background.
     pub migrated_segments: u64,
-    /// Bytes of members that a rebuild could not restore.
+    /// Number of bytes that rebuilds could not restore.
     pub lost_bytes: u64,
 }
 
-/// An array in virtual time.
+/// A simulated array.
 #[derive(Clone, Debug)]
 pub struct Array {
     pub(super) description: ArrayDescription,
-    /// First address of each LUN in the array's address space, and the end of the last.
+    /// First address of each LUN in the array's address space, followed by the end of the last LUN.
     pub(super) lun_bases: Vec<u64>,
     pub(super) members: Vec<Device>,
-    /// Time of the next event of each member, and which member is first.
+    /// Time of the next event of each member, and the member with the earliest event.
     pub(super) member_next_ns: Vec<u64>,
     pub(super) first_member: usize,
     pub(super) ports: Vec<Port>,
@@ -68,7 +68,7 @@ pub struct Array {
     pub(super) held: Vec<HeldLink>,
     pub(super) groups: Vec<GroupState>,
     pub(super) processors: Servers,
-    /// Host adapter that reports completions; without one they are reported at once.
+    /// Host adapter that reports completions; without an adapter, completions are reported at once.
     pub(super) adapter: Option<Adapter>,
     pub(super) cache: Option<CacheState>,
     pub(super) requests: Slab<HostRequest>,
@@ -83,9 +83,9 @@ pub struct Array {
     /// The last pass over the stripes of each group.
     pub(super) passes: Vec<Option<Pass>>,
     pub(super) pass_number: u32,
-    /// The parts of each group that will be resynced when power is back.
+    /// Ranges of each group that will be resynced after power-on.
     pub(super) unclean: Vec<Vec<Range<u64>>>,
-    /// Number of changes of the standing: who serves what, and steps of rebuilds and passes.
+    /// Number of changes to the status of the groups: members that serve slots, and steps of rebuilds and passes.
     pub(super) standing: u64,
     pub(super) relays: Slab<Relay>,
     pub(super) row_locks: RowLocks,
@@ -94,47 +94,47 @@ pub struct Array {
     pub(super) done: Vec<Completion>,
     pub(super) counters: ArrayCounters,
     pub(super) data_loss: Option<String>,
-    /// Durations of finished rebuilds.
+    /// Duration of each finished rebuild, in ns.
     pub(super) rebuilds_ns: Vec<u64>,
-    /// Host requests in flight.
+    /// Number of host requests in flight.
     pub(super) host_requests: u64,
-    /// Whether each member is missing: it no longer responds.
+    /// Whether each member is missing, that is, no longer responds.
     pub(super) missing: Vec<bool>,
     /// Bytes of members whose contents are lost.
     pub(super) lost: Vec<LostBytes>,
-    /// Requests that completed in error and have not been collected.
+    /// Failed requests that have not been collected yet.
     pub(super) failed: Vec<Failed>,
-    /// First address that the cache could not destage: the next flush reports it.
+    /// First address that the cache could not destage; the next flush reports it.
     pub(super) deferred: Option<u64>,
     pub(super) traffic: Vec<Traffic>,
     pub(super) power_cycles: u32,
     pub(super) seed: u64,
     pub(super) extents: Vec<Extent>,
-    /// Reused buffer for the extents of a run, between the layout and the commands.
+    /// Reused buffer for the extents of a run.
     pub(super) places: Vec<Extent>,
     pub(super) batch: Vec<Completion>,
 }
 
-/// Event of the array's own heap.
+/// An event on the array's own heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
-    /// A processor has decoded a host request, and its data are there.
+    /// A processor has decoded a host request, and any write data have arrived.
     Begin(u32),
-    /// The host has its data.
+    /// The data of a host request have arrived at the host.
     Respond(u32),
     /// A processor has prepared a command.
     Offer(u32),
-    /// The adapter has time for a command.
+    /// The adapter can take a command.
     Deliver(u32),
     /// A command has crossed the links.
     HandOver(u32),
-    /// Parity is computed.
+    /// The parity of a row write is computed.
     WriteRow(u32),
-    /// A processor has allocated the space that a write needs.
+    /// A processor has allocated the space for a write.
     Relay(u32),
-    /// An incident happens.
+    /// An incident of the description occurs.
     Incident(u32),
-    /// Commands of a failed member are served by others, or fail, and spares replace it.
+    /// Commands of a failed member are served by other members or fail, and a spare takes its slot.
     Replace(u32),
     /// The next step of a group's rebuild may begin.
     Rebuild(u32),
@@ -145,16 +145,16 @@ pub enum Event {
 }
 
 impl Array {
-    /// Schedules an event; events of the same time happen in the order in which they were scheduled.
+    /// Schedules an event. Events at the same time happen in the order in which they were scheduled.
     pub(super) fn at(&mut self, at_ns: u64, event: Event) {
         self.event_number += 1;
         self.events.push(Reverse((at_ns, self.event_number, event)));
     }
 
-    /// Records the time of a member's next event. Of equal times the first member's is first.
+    /// Records the time of a member's next event. Among equal times, the event of the lowest member is first.
     #[inline]
     pub(super) fn set_member_next(&mut self, member: usize, at_ns: u64) {
-        debug_assert!(at_ns == u64::MAX || !self.missing[member], "a member that is gone has no events");
+        debug_assert!(at_ns == u64::MAX || !self.missing[member], "a missing member has no events");
         self.member_next_ns[member] = at_ns;
         let first = self.first_member;
         if member == first {
@@ -165,7 +165,7 @@ impl Array {
     }
 }
 
-/// Returns position and value of the smallest time, the first of equals.
+/// Returns the index and the value of the smallest time, the first of equal times.
 #[inline]
 fn earliest(times_ns: &[u64]) -> (usize, u64) {
     let mut best = (0, u64::MAX);

@@ -1,4 +1,4 @@
-//! Work in flight in an array: [`HostRequest`]s, the operations and commands that they become, and what waits for what.
+//! Work in flight in an array: [`HostRequest`]s, and the operations and commands for them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,28 +10,28 @@ use super::pool::Migration;
 /// A host request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct HostRequest {
-    /// The host's id of it.
+    /// ID that the host gave to the request.
     pub id: u32,
-    /// The request itself.
+    /// The request.
     pub request: Request,
     /// Time of arrival.
     pub submitted_ns: u64,
-    /// Operations and commands that it waits for.
+    /// Number of operations and commands that the request waits for.
     pub pending: u32,
-    /// The first byte that it cannot read or write.
+    /// First byte that cannot be read or written.
     pub failed: Option<u64>,
 }
 
 /// A read or write of a run of bytes of one group.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Its origin.
+    /// Origin of the operation.
     pub origin: Origin,
-    /// The group.
+    /// Number of the group.
     pub group: u32,
-    /// Commands and row writes that it waits for.
+    /// Number of commands and row writes that the operation waits for.
     pub pending: u32,
-    /// First and last chunk that a write declared, if its group has a bitmap.
+    /// First and last bitmap chunk of a write, if the group has a bitmap.
     pub chunks: Option<(u64, u64)>,
 }
 
@@ -40,27 +40,27 @@ pub struct Operation {
 pub enum Origin {
     /// A host request.
     Request(u32),
-    /// A run of bytes between cache and members.
+    /// A transfer between cache and members.
     Transfer(u32),
 }
 
-/// A command in flight.
+/// A command in flight to a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// Its owner, which waits for it.
+    /// Owner of the command.
     pub owner: Owner,
-    /// The member.
+    /// Number of the member.
     pub member: u32,
-    /// Its request to the member.
+    /// The request sent to the member.
     pub request: Request,
-    /// Whether it has a tag of the member.
+    /// Whether the command holds a tag of the member.
     pub tagged: bool,
 }
 
-/// Owner of a command, which waits for it.
+/// Owner of a command, which is notified of its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A host request itself (flushes).
+    /// A host request itself (flushes only).
     Request(u32),
     /// An operation.
     Operation(u32),
@@ -72,47 +72,47 @@ pub enum Owner {
     Rebuild(u32, u32),
     /// A step of a pass over a group: (group, pass).
     Pass(u32, u32),
-    /// A run of bytes between cache and members, on its way through flash.
+    /// A transfer between cache and members that goes through flash.
     Transfer(u32),
     /// The bitmap of a group.
     Bitmap(u32),
     /// Background work that no request waits for.
     Background,
-    /// Nothing any more: its member is gone.
+    /// None: the member has failed.
     Nobody,
 }
 
-/// The write of a part of a row.
+/// A write of part of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowWrite {
-    /// Its operation.
+    /// Operation that the row write belongs to.
     pub operation: u32,
-    /// The group.
+    /// Number of the group.
     pub group: u32,
-    /// The part of the row that is written.
+    /// Part of the row that is written.
     pub part: RowPart,
-    /// Commands of the present phase in flight.
+    /// Number of commands of the current phase in flight.
     pub pending: u32,
-    /// Whether it is reading what parity needs; afterwards it writes.
+    /// Whether the row write is in its first phase, which reads; the second phase writes.
     pub reading: bool,
-    /// Whether a member was lost meanwhile, so that what was read does not suffice.
+    /// Whether a member failed during the reads, so that the plan must be made again.
     pub again: bool,
 }
 
-/// Rows that are being written, each with its waiting writes: two writes of one row at a time would read each other's
+/// Rows that are being written, each with its waiting writes. Two concurrent writes to one row would read each other's
 /// old parity.
 pub type RowLocks = HashMap<(u32, u64), VecDeque<u32>>;
 
-/// Reads, and writes that follow when all of them are done.
+/// Reads, followed by writes when all reads are done.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    /// The group.
+    /// Number of the group.
     pub group: u32,
-    /// Commands that it waits for.
+    /// Number of commands that the relay waits for.
     pub pending: u32,
     /// Extents to write when all reads are done.
     pub writes: Vec<Extent>,
-    /// Its origin.
+    /// Origin of the relay.
     pub then: RelayEnd,
 }
 
@@ -130,7 +130,7 @@ pub fn request(kind: Kind, extent: &Extent) -> Request {
     Request {
         kind,
         offset_bytes: extent.at_bytes,
-        length_bytes: u32::try_from(extent.length_bytes).expect("a request is shorter than 4 GiB"),
+        length_bytes: u32::try_from(extent.length_bytes).expect("an extent of a request is shorter than 4 GiB"),
         force_unit_access: false,
         ordered: false,
     }

@@ -1,30 +1,30 @@
-//! [`AdapterDescription`]: a host adapter, fully resolved. Times are nanoseconds.
+//! [`AdapterDescription`]: the full description of a host adapter. Times are in nanoseconds.
 
 use headstack_workload::{Kind, Request};
 use serde::{Deserialize, Serialize};
 
-/// A host adapter and its host, fully resolved.
+/// A host adapter together with its host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterDescription {
-    /// Largest number of commands that it keeps in a drive; the drive's own limits apply as well.
+    /// Maximum number of commands that the adapter keeps in a drive; the drive's own limits apply as well.
     pub tags: u32,
-    /// Time between the starts of two reads (flushes and trims count as reads): its inverse is the maximum read IOPS.
+    /// Time between the starts of two reads, flushes or trims; the inverse is the maximum read IOPS.
     pub read_interval_ns: u64,
     /// Time between the starts of two writes.
     pub write_interval_ns: u64,
-    /// Time added to the interval for each byte; 0 where the drive's own interface is slower.
+    /// Time added to the interval per byte; 0 if the drive's own interface is slower.
     pub ns_per_byte: f64,
-    /// Latency from the application to the adapter and back: system call, driver, interrupt. It occupies nothing.
+    /// Latency from the application to the adapter and back: system call, driver, interrupt. It occupies no resource.
     pub latency_ns: u64,
-    /// Latency added when nothing else is outstanding: the processor has gone to sleep.
+    /// Additional latency when no other request is outstanding, because the processor sleeps then.
     pub wake_ns: u64,
     /// Interrupt coalescing; `None` for one interrupt per completion.
     pub coalescing: Option<Coalescing>,
 }
 
 impl AdapterDescription {
-    /// Returns the time between the start of a command and that of the next.
+    /// Returns the time between the start of this command and the start of the next, in ns.
     pub fn interval_ns(&self, request: &Request) -> u64 {
         let interval_ns = match request.kind {
             Kind::Write => self.write_interval_ns,
@@ -38,16 +38,16 @@ impl AdapterDescription {
     }
 }
 
-/// Interrupt coalescing: a completion waits until some time has passed since the last interrupt, or until enough others
-/// wait with it.
+/// Interrupt coalescing: a completion waits until a time has passed since the last interrupt, or until enough other
+/// completions are waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {
     /// Time between two interrupts.
     pub interval_ns: u64,
-    /// Most completions that one interrupt reports: the last of them does not wait.
+    /// Maximum number of completions per interrupt; the last of them does not wait.
     pub completions_max: u32,
-    /// Queue depth from which on every completion waits.
+    /// Queue depth from which every completion waits.
     pub from_outstanding: u32,
     /// At lower queue depths, one completion in this many waits.
     pub one_in: u32,

@@ -1,7 +1,7 @@
-//! [`ArrayDescription`]: an array, fully resolved: its members, the links to them, the placement of blocks on them, and
-//! the controller. See docs/design/arrays.md.
+//! [`ArrayDescription`]: the full description of an array: its members, the links to them, the placement of blocks on
+//! members, and the controller. See docs/design/arrays.md.
 //!
-//! The catalogue creates descriptions. Times are nanoseconds, lengths bytes, positions in lists `u32`.
+//! The catalogue creates descriptions. Times are in nanoseconds, lengths in bytes; list indexes are `u32`.
 
 pub use headstack_cache::CachePolicy;
 use headstack_workload::Span;
@@ -13,29 +13,29 @@ pub use super::level::{Level, Rotation, SmallWrites};
 use super::link::LinkDescription;
 use super::pool::PoolDescription;
 
-/// Drives behind a controller. It exports LUNs; its address space is their concatenation.
+/// Drives behind a controller that exports LUNs. The address space of the array is the concatenation of the LUNs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayDescription {
-    /// Its name, for display.
+    /// Name, for display.
     pub name: String,
-    /// The kinds of devices in it.
+    /// The kinds of devices in the array.
     pub devices: Vec<DeviceDescription>,
-    /// Its members, spares included.
+    /// Members, including spares.
     pub members: Vec<Member>,
     /// The links between members, controller and host.
     pub links: Vec<LinkDescription>,
-    /// Speeds and phases of its disks' spindles.
+    /// Speeds and phases of the disks' spindles.
     pub spindles: Spindles,
-    /// RAID groups: the placement of blocks on members.
+    /// RAID groups, which place blocks on members.
     pub groups: Vec<Group>,
     /// Exported LUNs, in order of addresses.
     pub luns: Vec<Lun>,
     /// The controller in front of the members.
     pub controller: Controller,
-    /// The links between host and controller, beginning at the host; data cross all of them.
+    /// Links between host and controller, beginning at the host. Data cross all of them.
     pub host_links: Vec<u32>,
-    /// Incidents by ascending times.
+    /// Incidents in ascending order of time.
     pub incidents: Vec<Incident>,
 }
 
@@ -43,32 +43,32 @@ pub struct ArrayDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spindles {
-    /// Whether all turn in phase at the stated speed (rotational position locking of SCSI, drives of about 1990 to
-    /// 2003); otherwise each has its own phase and speed.
+    /// Whether all spindles turn in phase at the stated speed (rotational position locking of SCSI, drives of about
+    /// 1990 to 2003); otherwise each spindle has its own phase and speed.
     pub synchronized: bool,
-    /// Largest relative difference between a spindle's speed and the stated speed; speeds are uniformly distributed
-    /// within it.
+    /// Maximum relative difference between the speed of a spindle and the stated speed. Speeds are uniformly
+    /// distributed within this tolerance.
     pub speed_tolerance: f64,
 }
 
 impl Spindles {
-    /// Largest allowed speed tolerance: a drive whose servo marks are off by more cannot read.
+    /// Maximum allowed speed tolerance: a drive whose servo marks are off by more cannot read.
     pub const TOLERANCE_MAX: f64 = 0.02;
 
     /// All spindles in phase, at their stated speeds.
     pub const SYNCHRONIZED: Spindles = Spindles { synchronized: true, speed_tolerance: 0.0 };
 }
 
-/// A device in the array.
+/// A device of the array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// Its name in results and incidents, such as `d3`.
+    /// Name in results and incidents, such as `d3`.
     pub name: String,
     /// Index into `devices`.
     pub device: u32,
-    /// Paths between controller and member, each a list of links: one, or several that commands alternate between
-    /// (multipath). An empty path has no shared link.
+    /// Paths between controller and member, each a list of links. Commands alternate between several paths (multipath).
+    /// An empty path has no shared link.
     pub ways: Vec<Vec<u32>>,
 }
 
@@ -76,13 +76,13 @@ pub struct Member {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// RAID level.
     pub level: Level,
-    /// Its members, in the order of the layout. A nested level takes them in runs of `members / spans`.
+    /// Members in the order of the layout. A nested level uses consecutive runs of `members / spans` members.
     pub members: Vec<u32>,
-    /// Equal sub-groups over which stripes are distributed: 1, or more for RAID 50 and 60.
+    /// Number of equal sub-groups over which stripes are distributed: 1, or more for RAID 50 and 60.
     pub spans: u32,
     /// Chunk size: bytes on one member before the next is used.
     pub stripe_unit_bytes: u64,
@@ -90,20 +90,20 @@ pub struct Group {
     pub rotation: Rotation,
     /// Bytes used of each member.
     pub member_bytes: u64,
-    /// Bytes of a record on levels with records, whose stripe unit is the sector. 0 on others.
+    /// Record size in bytes on levels with records, whose stripe unit is the sector; 0 on other levels.
     pub record_bytes: u64,
     /// How a write smaller than a stripe updates parity.
     pub small_writes: SmallWrites,
-    /// Which copy a read uses.
+    /// Policy that selects the copy for a read.
     pub mirror_reads: MirrorReads,
     /// Hot spares.
     pub spares: Vec<u32>,
-    /// How a spare is filled.
+    /// How spares are filled.
     pub rebuild: Rebuild,
-    /// Pool whose blocks are placed when they are first written, in the order of writing; `None` where every block has
-    /// a fixed place.
+    /// Pool that places blocks when they are first written, in order of writing; `None` if every block has a fixed
+    /// place.
     pub pool: Option<PoolDescription>,
-    /// Write-intent bitmap (Linux md), if the group has one.
+    /// Write-intent bitmap (Linux md); `None` if the group has no bitmap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<Bitmap>,
 }
@@ -114,10 +114,10 @@ pub struct Group {
 pub struct Bitmap {
     /// Bytes of a member that one bit covers.
     pub chunk_bytes: u64,
-    /// Time between two passes of the daemon that clears bits; the second pass that finds a chunk unused clears its
+    /// Time between two passes of the daemon that clears bits. The second pass that finds a chunk unused clears its
     /// bit.
     pub daemon_ns: u64,
-    /// An array that has not been written to for this long is marked clean, and the next write waits for its
+    /// Time without writes after which the array is marked clean; the next write then waits for an update of the
     /// superblock.
     pub safe_mode_ns: u64,
 }
@@ -128,27 +128,27 @@ pub struct Bitmap {
 pub enum MirrorReads {
     /// The first available copy.
     Primary,
-    /// Copies in turn.
+    /// All copies, round-robin.
     RoundRobin,
-    /// The member with the shortest queue, among equals in turn.
+    /// The copy on the member with the shortest queue; round-robin if queues are equal.
     ShortestQueue,
-    /// The member with the shortest queue, among equals the one whose last command was nearest.
+    /// The copy on the member with the shortest queue; if queues are equal, the member whose last command was nearest.
     #[default]
     Nearest,
 }
 
-/// How a spare is filled.
+/// How spares are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rebuild {
-    /// Bytes of each member that one step rebuilds.
+    /// Bytes of each member that a step rebuilds.
     pub step_bytes: u64,
-    /// Steps in flight at once.
+    /// Maximum number of steps in flight.
     pub steps: u32,
-    /// Rate limit in bytes of the spare a second; `None` for no limit.
+    /// Rate limit in bytes of the spare per second; `None` for no limit.
     pub rate_limit_bytes_per_s: Option<f64>,
-    /// Idle time after a host request before the next step, as a share of the step's own time: 0 rebuilds regardless of
-    /// the host, 1 gives the host half of the time. Ignored while the host is idle.
+    /// Idle time after a host request before the next step, as a fraction of the duration of a step: 0 rebuilds
+    /// regardless of the host, 1 gives the host half of the time. Ignored while the host is idle.
     pub yield_to_host: f64,
 }
 
@@ -156,21 +156,21 @@ pub struct Rebuild {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Processor time for each host request.
+    /// Processor time per host request.
     pub request_ns: u64,
-    /// Processor time for each command to a member.
+    /// Processor time per command to a member.
     pub command_ns: u64,
-    /// Processor time for each byte of parity computed.
+    /// Processor time per byte of parity computed.
     pub parity_ns_per_byte: f64,
-    /// Processors that share this work.
+    /// Number of processors that share this work.
     pub processors: u32,
-    /// Most commands kept in a member at once (the drive's own limits apply as well).
+    /// Maximum number of commands in a member; the drive's own limits apply as well.
     pub member_tags: u32,
-    /// Host adapter of the members: commands to one member start its intervals apart, and each host request takes its
-    /// latency and its interrupts. `None` adds no time.
+    /// Host adapter for the members: commands to a member start at least its interval apart, and each host request
+    /// takes its latency and its interrupts. `None` adds no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterDescription>,
-    /// Its cache.
+    /// Cache; `None` if the controller has no cache.
     pub cache: Option<Cache>,
 }
 
@@ -180,64 +180,65 @@ pub struct Controller {
 pub struct Cache {
     /// Size of the controller's memory.
     pub memory_bytes: u64,
-    /// Bytes that hold read or written data.
+    /// Bytes of cached data, both read and written.
     pub data_bytes: u64,
-    /// Bytes of these that may be dirty at once.
+    /// Maximum number of dirty bytes, as a part of `data_bytes`.
     pub dirty_bytes_max: u64,
-    /// Page size; the contents of a page are tracked in 64ths of it.
+    /// Page size; the state of a page is tracked for each 64th of the page.
     pub page_bytes: u32,
     /// Write policy.
     pub writes: CacheWrites,
-    /// Link over which a write is copied to the partner controller, if there is one.
+    /// Link over which writes are copied to the partner controller; `None` if there is no partner.
     pub mirror_link: Option<u32>,
-    /// Whether write-back requires a battery: while it is discharged, writes wait for the members.
+    /// Whether write-back requires a charged battery: while the battery is discharged, writes wait for the members.
     pub battery: bool,
-    /// Whether read data are kept.
+    /// Whether the cache keeps data after a read.
     pub keeps_reads: bool,
-    /// A miss reads whole multiples of this: a power of two, not above the page size; one part of a page where smaller.
+    /// Unit of reads after a miss, in bytes: a power of two, at most the page size; smaller values mean one part of a
+    /// page.
     pub fill_bytes: u32,
-    /// Prefetching, if the cache has it.
+    /// Prefetch settings; `None` if the cache does not prefetch.
     pub prefetch: Option<Prefetch>,
     /// Policy that selects the page to evict.
     pub policy: CachePolicy,
     /// Order in which dirty pages are destaged.
     pub destage: Destage,
-    /// Dirty share, 0 to 1, above which destaging does not wait for an idle moment.
+    /// Share of dirty pages, 0 to 1, above which the cache destages even when it is not idle.
     pub high_water: f64,
-    /// Dirty share at which destaging ends.
+    /// Share of dirty pages at which destaging stops.
     pub low_water: f64,
-    /// Most destages in flight at once.
+    /// Maximum number of destages in flight.
     pub destages_max: u32,
-    /// Members (SSDs) that hold the data instead of memory; empty for a cache in memory.
+    /// Members (SSDs) that hold the cached data; empty for a cache in memory.
     pub flash_members: Vec<u32>,
 }
 
-/// Write policy: what acknowledges a write.
+/// Write policy, which determines when a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CacheWrites {
-    /// The cache acknowledges it.
+    /// Write-back: acknowledged when the data are in the cache.
     Back,
-    /// The members acknowledge it; a copy stays in the cache.
+    /// Write-through: acknowledged when the data are on the members; the cache keeps a copy.
     Through,
-    /// The members acknowledge it; no copy stays.
+    /// Write-around: acknowledged when the data are on the members; the cache keeps no copy.
     Around,
 }
 
 impl CacheWrites {
-    /// All variants.
+    /// All write policies.
     pub const ALL: [CacheWrites; 3] = [CacheWrites::Back, CacheWrites::Through, CacheWrites::Around];
 }
 
-/// Reading ahead of sequential streams.
+/// Prefetching for sequential streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefetch {
-    /// Sequential requests after which a stream is detected.
+    /// Number of sequential requests after which a stream is detected.
     pub after_requests: u32,
-    /// Bytes kept read ahead of a stream.
+    /// Bytes to read ahead of a stream.
     pub ahead_bytes: u64,
-    /// Streams that are tracked at once.
+    /// Maximum number of tracked streams.
     pub streams_max: u32,
 }
 
@@ -251,12 +252,12 @@ pub enum Destage {
     Lru,
     /// In order of addresses, wrapping around.
     Sorted,
-    /// Full stripes first, then as [`Self::Sorted`].
+    /// Full stripes first, then like [`Self::Sorted`].
     StripeAware,
 }
 
 impl Destage {
-    /// Every policy.
+    /// All policies.
     pub const ALL: [Destage; 4] = [Destage::Fifo, Destage::Lru, Destage::Sorted, Destage::StripeAware];
 }
 
@@ -264,28 +265,28 @@ impl Destage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lun {
-    /// Its name.
+    /// Name of the LUN.
     pub name: String,
     /// Index into `groups`.
     pub group: u32,
     /// First byte within the group; 0 for a LUN of a pool, which has no fixed place.
     pub start_bytes: u64,
-    /// Its length.
+    /// Length of the LUN.
     pub length_bytes: u64,
-    /// How much of it was written before the run, where its group has a pool.
+    /// How the LUN was filled before the run, if its group has a pool.
     pub prefill: Prefill,
 }
 
-/// How a LUN of a pool was filled before the run.
+/// How the LUNs of a pool were filled before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Prefill {
-    /// Not filled: it owns no space.
+    /// Not filled: the LUN owns no space.
     #[default]
     None,
-    /// Filled from start to end, one LUN after the other.
+    /// Filled from start to end, one LUN after another.
     Serial,
-    /// Filled from start to end, all such LUNs at once.
+    /// Filled from start to end, all LUNs with this setting at once.
     Concurrent,
 }
 
@@ -294,13 +295,13 @@ impl Prefill {
     pub const ALL: [Prefill; 3] = [Prefill::None, Prefill::Serial, Prefill::Concurrent];
 }
 
-/// An incident of the array.
+/// An incident of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Incident {
-    /// When it happens.
+    /// Time of the incident.
     pub at_ns: u64,
-    /// The incident itself.
+    /// Kind of the incident.
     pub what: IncidentKind,
 }
 
@@ -313,12 +314,12 @@ pub enum IncidentKind {
         /// Index into `members`.
         member: u32,
     },
-    /// A failed member returns, empty: it is filled as a new spare would be.
+    /// A failed member returns, empty, and is filled like a new spare.
     MemberReturns {
         /// Index into `members`.
         member: u32,
     },
-    /// A group gets one more hot spare: a new member of the kind of the group's first, placed after the last.
+    /// A group gets another hot spare: a new member of the same kind as the group's first member.
     SpareAdded {
         /// Index into `groups`.
         group: u32,
@@ -340,17 +341,17 @@ impl ArrayDescription {
     /// Returns the device of a member.
     ///
     /// # Panics
-    /// If there is no such member or device: the description must have been checked.
+    /// If there is no such member or device, which is impossible in a checked description.
     pub fn device(&self, member: u32) -> &DeviceDescription {
         &self.devices[self.members[member as usize].device as usize]
     }
 
-    /// Returns the bytes that all LUNs export together.
+    /// Returns the total size of all LUNs, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.luns.iter().map(|lun| lun.length_bytes).sum()
     }
 
-    /// Returns each LUN's name and place in the array's address space, where they follow one another.
+    /// Returns each LUN's name and its place in the array's address space, in which LUNs follow one another.
     pub fn spans(&self) -> Vec<(String, Span)> {
         let mut start_bytes = 0;
         let span = |lun: &Lun| {
@@ -361,7 +362,8 @@ impl ArrayDescription {
         self.luns.iter().map(span).collect()
     }
 
-    /// Returns the block size in bytes, of which every request is a multiple: the largest of the members'.
+    /// Returns the block size in bytes, which is the largest of the members' block sizes. Every request is a multiple
+    /// of it.
     pub fn block_bytes(&self) -> u32 {
         self.devices.iter().map(DeviceDescription::block_bytes).max().unwrap_or(512)
     }

@@ -1,4 +1,4 @@
-//! [`DeviceDescription`]: a device that is a system of its own or a member of an array.
+//! [`DeviceDescription`]: a device that is a complete system or a member of an array.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::drive::DriveDescription;
 use super::ssd::SsdDescription;
 use super::volume::VolumeDescription;
 
-/// A device, fully resolved.
+/// A device.
 #[allow(clippy::large_enum_variant)] // A few a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -21,7 +21,7 @@ pub enum DeviceDescription {
 }
 
 impl DeviceDescription {
-    /// Unit in which SSDs, which have no sectors, are used.
+    /// Unit of access for SSDs, which have no sectors, in bytes.
     pub const PAGE_BYTES: u32 = 4096;
 
     /// Returns the product name, for display.
@@ -33,7 +33,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Returns the bytes that it exports.
+    /// Returns the exported capacity, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         match self {
             DeviceDescription::Disk(drive) => {
@@ -44,7 +44,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Returns the bytes of a logical block, of which every request is a multiple.
+    /// Returns the logical block size in bytes. Every request is a multiple of it.
     pub fn block_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
@@ -53,7 +53,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Returns its physical sector in bytes; 4 KiB for a device that has none.
+    /// Returns the physical sector size in bytes; 4 KiB for a device without sectors.
     pub fn sector_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
@@ -61,7 +61,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Returns the largest number of commands that it holds, with any host.
+    /// Returns the maximum number of commands in the device, regardless of the host.
     pub fn tags(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
@@ -70,18 +70,18 @@ impl DeviceDescription {
         }
     }
 
-    /// Returns the host adapter and driver of a device that is a system of its own; in an array the controller takes
-    /// their place.
+    /// Returns the host adapter of a device that is a complete system. In an array, the controller replaces the host
+    /// adapter.
     pub fn host(&self) -> Option<&AdapterDescription> {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host.as_ref(),
             DeviceDescription::Ssd(ssd) => ssd.interface.host.as_ref(),
-            // Its latency is the one that its host sees.
+            // The latency of a volume is the latency that its host measures.
             DeviceDescription::Volume(_) => None,
         }
     }
 
-    /// Sets its host adapter, or removes it.
+    /// Sets or removes the host adapter of the device.
     pub fn set_host(&mut self, host: Option<AdapterDescription>) {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host = host,

@@ -6,54 +6,54 @@ use std::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Largest number of data units, and of parity units, in a row of an erasure code.
+/// Maximum number of data units, and of parity units, in a row of an erasure code.
 const ERASURE_UNITS_MAX: u32 = 8;
-/// Most parities of a row of RAIDZ, and of a group of dRAID.
+/// Maximum number of parities of a RAIDZ row and of a dRAID group.
 const RECORD_PARITIES_MAX: u32 = 3;
-/// Most members of a dRAID, as in OpenZFS.
+/// Maximum number of members of a dRAID, as in OpenZFS.
 pub const DRAID_MEMBERS_MAX: u32 = 255;
 
 /// RAID levels. Their text form is `raid5`, `4+2` (k+m), `raidz2` or `draid2:8d:1s` (parities, data and spares).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Concatenation: one member after the other.
+    /// Concatenation: one member after another.
     Concat,
-    /// Striped, no redundancy.
+    /// Striping without redundancy.
     Raid0,
-    /// Every member holds everything.
+    /// Mirroring: every member holds all data.
     Raid1,
-    /// Two copies of each stripe unit on neighbouring members, striped over all, also over odd counts (Linux md's
-    /// `near`).
+    /// Striped mirrors: two copies of each stripe unit on neighbouring members, for even and odd numbers of members
+    /// (Linux md's `near`).
     Raid10,
-    /// Striped with one rotating parity.
+    /// Striping with one rotating parity.
     Raid5,
-    /// Striped with two rotating parities (5DP).
+    /// Striping with two rotating parities (5DP).
     Raid6,
-    /// Striped with any number of rotating parities: k+m.
+    /// Striping with any number of rotating parities: k+m.
     Erasure {
-        /// Units of data in a row: k.
+        /// Number of data units in a row: k.
         data: u32,
-        /// Units of parity: m.
+        /// Number of parity units in a row: m.
         parity: u32,
     },
     /// Records in rows of variable width, as in OpenZFS.
     Raidz {
-        /// Parities of a row.
+        /// Number of parities of a row.
         parity: u32,
     },
-    /// Records in groups whose place changes from slice to slice, and distributed spares, as in OpenZFS.
+    /// Records in groups whose members change from slice to slice, with distributed spares, as in OpenZFS.
     Draid {
-        /// Parities of a group.
+        /// Number of parities of a group.
         parity: u32,
-        /// Columns of data in a group.
+        /// Number of data columns of a group.
         data: u32,
-        /// Members' worth of spare space.
+        /// Number of distributed spares.
         spares: u32,
     },
 }
 
 impl Level {
-    /// All levels; of those with counts, an example.
+    /// All levels, with an example for each level that has counts.
     pub const ALL: &[Level] = &[
         Level::Concat,
         Level::Raid0,
@@ -71,7 +71,7 @@ impl Level {
     /// Text forms of [`Level::ALL`].
     pub const FORMS: &[&str] = &Level::forms();
 
-    /// The levels that `choose` suggests, shortened for a message.
+    /// The levels that `choose` suggests, abbreviated for a message.
     pub const CHOICES: &str = "raid0, raid1, raid10, raid5, raid6, K+M, raidz1 to raidz3, draidP:Dd:Ss";
 
     const fn forms() -> [&'static str; Level::ALL.len()] {
@@ -84,7 +84,7 @@ impl Level {
         forms
     }
 
-    /// Returns its text form, with letters in place of counts that can be chosen: `raid5`, `K+M`.
+    /// Returns the text form, with letters in place of variable counts: `raid5`, `K+M`.
     pub const fn form(self) -> &'static str {
         match self {
             Level::Concat => "concat",
@@ -101,10 +101,10 @@ impl Level {
         }
     }
 
-    /// Parses a level's text.
+    /// Parses the text form of a level.
     pub fn parse(text: &str) -> Option<Level> {
         if let Some(level) = Level::ALL.iter().find(|level| level.form() == text) {
-            // A form with letters is not a level.
+            // A form with letters is not a complete level.
             return (level.to_string() == text).then_some(*level);
         }
         let level = match (text.strip_prefix("draid"), text.split_once('+')) {
@@ -115,7 +115,7 @@ impl Level {
         level.is_possible().then_some(level)
     }
 
-    /// Whether its counts are allowed.
+    /// Whether the counts of the level are within the allowed ranges.
     pub fn is_possible(self) -> bool {
         match self {
             Level::Concat | Level::Raid0 | Level::Raid1 | Level::Raid10 | Level::Raid5 | Level::Raid6 => true,
@@ -141,7 +141,7 @@ fn parse_draid(text: &str) -> Option<Level> {
     parts.next().is_none().then_some(Level::Draid { parity, data, spares })
 }
 
-/// Parses a number without a sign.
+/// Parses an unsigned number.
 fn count(text: &str) -> Option<u32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
@@ -172,18 +172,18 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-/// Rotation of parity from stripe to stripe, with Linux md's names.
+/// Rotation of parity from stripe to stripe, named as in Linux md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Rotation {
-    /// From the last member down; data begin after the parity and wrap around.
+    /// Parity moves from the last member down; data begin after the parity and wrap around.
     #[default]
     LeftSymmetric,
-    /// From the last member down; data keep the order of the members.
+    /// Parity moves from the last member down; data keep the order of the members.
     LeftAsymmetric,
-    /// From the first member up; data begin after the parity and wrap around.
+    /// Parity moves from the first member up; data begin after the parity and wrap around.
     RightSymmetric,
-    /// From the first member up; data keep the order of the members.
+    /// Parity moves from the first member up; data keep the order of the members.
     RightAsymmetric,
 }
 
@@ -197,12 +197,12 @@ impl Rotation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SmallWrites {
-    /// Whichever of the two reads less; if equal, the rest of the stripe.
+    /// The method that reads less; if both read the same, reconstruct-write.
     #[default]
     Cheapest,
-    /// Read old data and old parity.
+    /// Read-modify-write: read old data and old parity.
     ReadModifyWrite,
-    /// Read the rest of the stripe.
+    /// Reconstruct-write: read the rest of the stripe.
     Reconstruct,
 }
 

@@ -1,29 +1,29 @@
-//! [`LinkDescription`]: a bus, loop, expander or network that several devices share. Times are nanoseconds.
+//! [`LinkDescription`]: a bus, loop, expander or network that several devices share. Times are in nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
-/// A link, fully resolved.
+/// A link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkDescription {
-    /// Its name in results, such as `scsi bus`.
+    /// Name in results, such as `scsi bus`.
     pub name: String,
     /// Kind of link.
     pub kind: LinkKind,
-    /// Time of one byte of payload, including framing and encoding.
+    /// Transfer time per byte of payload, including framing and encoding.
     pub ns_per_byte: f64,
-    /// Time to deliver one command (arbitration, selection, command and status phases), without its data.
+    /// Time to deliver a command without its data (arbitration, selection, command and status phases).
     pub command_ns: u64,
-    /// Time that a data transfer towards the host takes in addition to its bytes (arbitration, reselection, messages).
+    /// Overhead of a data transfer to the host, in addition to its bytes (arbitration, reselection, messages).
     pub read_ns: u64,
-    /// Time that a data transfer away from the host takes in addition to its bytes; requesting the data costs another
-    /// round (XFER_RDY).
+    /// Overhead of a data transfer from the host, in addition to its bytes; includes another round trip to request the
+    /// data (XFER_RDY).
     pub write_ns: u64,
-    /// Latency that occupies nothing: cables, switches, protocol stacks.
+    /// Latency that does not occupy the link: cables, switches, protocol stacks.
     pub latency_ns: u64,
-    /// Whether read and write data use separate lanes and do not share its time.
+    /// Whether reads and writes use separate lanes and do not share the bandwidth of the link.
     pub full_duplex: bool,
-    /// Whether a command holds the link from its delivery to its completion: parallel ATA without overlapped commands.
+    /// Whether a command holds the link from delivery to completion: parallel ATA without overlapped commands.
     pub held_by_command: bool,
 }
 
@@ -35,7 +35,7 @@ pub enum LinkKind {
     Scsi,
     /// Parallel ATA cable with up to two devices.
     Ata,
-    /// Serial ATA link, or the bridge from a parallel cable to it.
+    /// Serial ATA link, or the bridge from a parallel ATA cable to serial ATA.
     Sata,
     /// SAS lane or wide port.
     Sas,
@@ -62,8 +62,8 @@ impl LinkKind {
         LinkKind::Mirror,
     ];
 
-    /// Whether its devices share one wire, which each of them holds at its own pace; switches and bridges forward whole
-    /// frames at their own.
+    /// Whether the devices of the link share one wire, which each device holds at its own speed; switches and bridges
+    /// forward whole frames at the speed of the link.
     pub fn shares_wire(self) -> bool {
         match self {
             LinkKind::Scsi | LinkKind::Ata | LinkKind::FcLoop => true,

@@ -1,5 +1,5 @@
-//! Descriptions of systems, fully resolved: every number that the models need, so that they guess none. From
-//! [`SystemDescription`](system::SystemDescription) down to zones and pages; no module here simulates.
+//! Full descriptions of systems, with every value that the models need, from
+//! [`SystemDescription`](system::SystemDescription) down to zones and pages. No module here simulates.
 
 pub mod adapter;
 pub mod array;

@@ -1,13 +1,14 @@
-//! [`Model`]: a simulated system, or a device with constant latency that shows the cost of everything else.
+//! [`Model`]: a simulated system, or a device with constant latency that reveals the overhead of everything else.
 
 use super::system::SystemDescription;
 
-/// A device on which every request takes the same time, however many there are: it shows the cost of the path to it.
+/// A device on which every request takes the same time at any queue depth. It reveals the overhead of the path to the
+/// device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Latency of a request.
+    /// Latency of a request, in ns.
     pub latency_ns: u64,
-    /// Bytes that it exports.
+    /// Exported capacity, in bytes.
     pub capacity_bytes: u64,
 }
 

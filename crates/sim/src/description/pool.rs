@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The disks of a virtual array and how segments are placed on them.
+/// The disks of a virtual array, and how segments are placed on them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolDescription {
@@ -10,14 +10,14 @@ pub struct PoolDescription {
     pub segment_bytes: u64,
     /// Number of disks; may be odd.
     pub members: u32,
-    /// Bytes of each of them.
+    /// Bytes of each disk.
     pub member_bytes: u64,
-    /// Raw space kept free for rebuilding after a failure (VA 7100: the largest disk's capacity), spread over all
+    /// Raw space kept free for a rebuild after a failure (VA 7100: the capacity of the largest disk), spread over all
     /// members.
     pub spare_bytes: u64,
-    /// Time of the controller to allocate one segment. The map has no time of its own: its caller accounts for this.
+    /// Controller time to allocate a segment, in ns. The map takes no time itself; its caller accounts for this time.
     pub allocation_ns: u64,
-    /// How segments are protected.
+    /// Redundancy classes of segments.
     pub classes: Classes,
 }
 
@@ -25,16 +25,16 @@ pub struct PoolDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Classes {
-    /// Only RAID 1+0.
+    /// RAID 1+0 only.
     Mirrored,
-    /// RAID 1+0 for recently written segments, double parity (RAID 5DP) for segments that have not been written for
+    /// RAID 1+0 for recently written segments, and double parity (RAID 5DP) for segments that were not written for
     /// long: AutoRAID (Wilkes et al. 1996).
     Migrating {
-        /// Disks of a stripe, its two parities included.
+        /// Number of disks of a stripe, including its two parities.
         parity_width: u32,
-        /// Demotion begins when less raw space than this is free for mirrored segments.
+        /// Raw space free for mirrored segments below which demotion begins.
         low_free_bytes: u64,
-        /// Demotion ends, and background promotion begins, when this much is free.
+        /// Raw space free for mirrored segments at which demotion ends and background promotion begins.
         high_free_bytes: u64,
     },
 }

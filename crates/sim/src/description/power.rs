@@ -1,4 +1,4 @@
-//! [`Power`] and [`SsdPower`]: power of disks and SSDs in each of their states, and their cooling.
+//! [`Power`] and [`SsdPower`]: power of disks and SSDs in each state, and their cooling.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use crate::error::{InvalidDescription, require};
 pub struct Power {
     /// Power of the electronics while the spindle turns, in W.
     pub electronics_w: f64,
-    /// Power that keeps the spindle turning, in W.
+    /// Power to keep the spindle turning, in W.
     pub spindle_w: f64,
     /// Additional power while the arm moves, in W.
     pub seek_w: f64,
-    /// Additional power while data pass the heads, in W.
+    /// Additional power while data pass under the heads, in W.
     pub transfer_w: f64,
     /// Total power with the spindle at rest, in W.
     pub standby_w: f64,
-    /// Spin-down of the spindle, with the total energy.
+    /// Spin-down, with the energy of the whole drive.
     pub spin_down: SpinChange,
-    /// Spin-up of the spindle, with the total energy.
+    /// Spin-up, with the energy of the whole drive.
     pub spin_up: SpinChange,
-    /// Time without work after which the spindle stops; the next command waits until it turns again. `None` for never.
+    /// Idle time after which the spindle stops, in ns; the next command waits for the spin-up. `None` for never.
     pub idle_timeout_ns: Option<u64>,
     /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: f64,
@@ -34,9 +34,9 @@ pub struct Power {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpinChange {
-    /// Energy of the whole drive during it.
+    /// Energy used by the whole drive during the change, in J.
     pub joules: f64,
-    /// Duration.
+    /// Duration, in ns.
     pub ns: u64,
 }
 
@@ -44,9 +44,9 @@ pub struct SpinChange {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdPower {
-    /// Power without work, in W.
+    /// Idle power, in W.
     pub idle_w: f64,
-    /// Power with every die busy, in W; proportionally less with fewer.
+    /// Power with every die busy, in W; proportionally less with fewer busy dies.
     pub active_w: f64,
     /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: f64,
@@ -55,17 +55,17 @@ pub struct SsdPower {
 }
 
 impl Power {
-    /// Returns the power of an idle drive whose spindle turns, in W.
+    /// Returns the power of an idle drive with a turning spindle, in W.
     pub fn idle_w(&self) -> f64 {
         self.electronics_w + self.spindle_w
     }
 
-    /// Returns the steady temperature of a case that dissipates `mean_w`.
+    /// Returns the steady temperature of a case that dissipates `mean_w` watts, in °C.
     pub fn case_celsius(&self, mean_w: f64) -> f64 {
         self.ambient_celsius + self.airflow_k_per_w * mean_w
     }
 
-    /// Rejects impossible values.
+    /// Returns an error for an impossible value.
     pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
         let amounts = [
@@ -79,7 +79,7 @@ impl Power {
             ("power.airflow_k_per_w", self.airflow_k_per_w),
         ];
         for (key, amount) in amounts {
-            require((0.0..1e6).contains(&amount), key, || format!("{amount}; 0 to 1,000,000 are allowed"))?;
+            require((0.0..1e6).contains(&amount), key, || format!("{amount} is out of range; must be 0 to 1,000,000"))?;
         }
         check_ambient(self.ambient_celsius)?;
         let times = [
@@ -87,26 +87,26 @@ impl Power {
             ("power.spin_up", self.spin_up.ns),
             ("power.idle_timeout", self.idle_timeout_ns.unwrap_or(0)),
         ];
-        times.iter().try_for_each(|&(key, ns)| require(ns <= YEAR_NS, key, || "0 s to a year are allowed".to_owned()))
+        times.iter().try_for_each(|&(key, ns)| require(ns <= YEAR_NS, key, || "must be 0 s to one year".to_owned()))
     }
 }
 
 impl SsdPower {
-    /// Rejects impossible values.
+    /// Returns an error for an impossible value.
     pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         require((0.0..1e6).contains(&self.idle_w), "power.idle_w", || {
-            format!("{}; 0 or more is allowed", self.idle_w)
+            format!("{} is out of range; must be 0 to 1,000,000", self.idle_w)
         })?;
         require((self.idle_w..1e6).contains(&self.active_w), "power.active_w", || {
-            format!("{}; the idle power, {}, or more is allowed", self.active_w, self.idle_w)
+            format!("{} is out of range; must be {} (idle_w) to 1,000,000", self.active_w, self.idle_w)
         })?;
         require((0.0..1e6).contains(&self.airflow_k_per_w), "power.airflow_k_per_w", || {
-            format!("{}; 0 or more is allowed", self.airflow_k_per_w)
+            format!("{} is out of range; must be 0 to 1,000,000", self.airflow_k_per_w)
         })?;
         check_ambient(self.ambient_celsius)
     }
 
-    /// Returns the states of an equivalent drive that never turns, and transfers while its dies are busy.
+    /// Returns the states of an equivalent disk that never turns, and that transfers data while the dies are busy.
     pub(crate) fn states(&self) -> Power {
         Power {
             electronics_w: self.idle_w,
@@ -125,6 +125,6 @@ impl SsdPower {
 
 fn check_ambient(celsius: f64) -> Result<(), InvalidDescription> {
     require((-100.0..=200.0).contains(&celsius), "power.ambient_celsius", || {
-        format!("{celsius}; -100 to 200 are allowed")
+        format!("{celsius} is out of range; must be -100 to 200")
     })
 }

@@ -1,4 +1,4 @@
-//! [`SsdDescription`]: an SSD, fully resolved. Times are nanoseconds. See docs/design/solid-state.md.
+//! [`SsdDescription`]: the full description of an SSD. Times are in nanoseconds. See docs/design/solid-state.md.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,30 +12,30 @@ pub use super::power::SsdPower;
 pub struct SsdDescription {
     /// Product name, for display.
     pub name: String,
-    /// Exported capacity, and the unit of the map.
+    /// Exported capacity and mapping unit.
     pub capacity: Capacity,
-    /// Amount of flash.
+    /// Geometry of the flash.
     pub flash: Flash,
-    /// Speed of the flash.
+    /// Timing of the flash.
     pub timing: Timing,
-    /// Cells that first hold one bit each for writes; `None` if there are none.
+    /// SLC cache, which first stores writes with one bit per cell; `None` if the drive has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCache>,
-    /// Buffer of writes until they are programmed.
+    /// Buffer that holds writes until they are programmed.
     pub buffer: WriteBuffer,
     /// When garbage collection reclaims blocks.
     pub collection: Collection,
-    /// Fixed costs of a command.
+    /// Fixed overheads of a command.
     pub controller: Controller,
     /// Connection to the host.
     pub interface: Interface,
-    /// Whether units that were never written are read from the flash, as if the drive had been filled once, in order.
-    /// Otherwise the controller knows that they hold nothing. This takes no memory, and writes find the flash empty all
-    /// the same. Trimmed units count as unwritten.
+    /// Whether reads of unwritten units access the flash, as if the drive had been filled once sequentially; otherwise
+    /// the controller knows that these units are empty. This takes no memory, and writes find the flash empty in either
+    /// case. Trimmed units count as unwritten.
     pub filled: bool,
-    /// Whether it starts in the steady state of random overwrites instead of empty. Preparing that takes real time: 19
-    /// s were measured for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10
-    /// %.
+    /// Whether the drive starts in the steady state of random overwrites instead of empty. The preparation takes real
+    /// time, as measured: 19 s for 224 GiB in units of 4 KiB with 14 % over-provisioning, and 50 s for 1 TB in units of
+    /// 16 KiB with 10 %.
     pub preconditioned: bool,
     /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,12 +46,12 @@ pub struct SsdDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// Bytes that the drive exports; flash in excess of them is over-provisioning.
+    /// Exported bytes; additional flash is over-provisioning.
     pub logical_bytes: u64,
-    /// Bytes of a logical block: 512 or 4096.
+    /// Logical block size in bytes: 512 or 4096.
     pub logical_block_bytes: u32,
-    /// Bytes that one entry of the map covers: a power of two that divides a row (a page of each plane). 4 KiB is
-    /// usual; large drives that save memory use 16 KiB and more. A write of part of a unit reads the rest of it.
+    /// Bytes covered by one entry of the map: a power of two that divides a row (a page of each plane). 4 KiB is usual;
+    /// large drives use 16 KiB and more to save memory. A write of part of a unit reads the rest of the unit.
     pub mapping_unit_bytes: u32,
 }
 
@@ -59,42 +59,42 @@ pub struct Capacity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
-    /// Buses between controller and flash.
+    /// Number of buses between controller and flash.
     pub channels: u32,
-    /// Planes of a die; they read, program and erase together.
+    /// Number of dies on each channel.
     pub dies_per_channel: u32,
-    /// Planes of a die, which read, program and erase together.
+    /// Number of planes of a die, which read, program and erase together.
     pub planes_per_die: u32,
-    /// Blocks of a plane.
+    /// Number of blocks of a plane.
     pub blocks_per_plane: u32,
-    /// Pages of a block.
+    /// Number of pages of a block.
     pub pages_per_block: u32,
     /// Data bytes of a page.
     pub page_bytes: u32,
 }
 
-/// Times of the flash.
+/// Timing of the flash, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Time from the array into the page registers (tR).
+    /// Time to read a page into the page registers (tR).
     pub read_ns: u64,
-    /// Time from the page registers into the array (tPROG), all planes at once.
+    /// Time to program the page registers into the flash (tPROG), all planes at once.
     pub program_ns: u64,
-    /// Time to erase one block of each plane (tBERS).
+    /// Time to erase a block of each plane (tBERS).
     pub erase_ns: u64,
-    /// Time of one byte on a channel, in either direction.
+    /// Transfer time per byte on a channel, in either direction.
     pub channel_ns_per_byte: f64,
-    /// Time after which a read that suspends a program or an erase is served; `None` if it waits for their end.
+    /// Time to suspend a program or an erase for a read; `None` if reads wait for its end.
     pub suspend_ns: Option<u64>,
-    /// Overhead of resuming it, in addition to its remaining time.
+    /// Overhead of resuming a program or an erase, in addition to its remaining time.
     #[serde(default)]
     pub resume_ns: u64,
-    /// Most suspensions of a program or an erase.
+    /// Maximum number of suspensions of a program or an erase.
     #[serde(default = "unlimited")]
     pub suspensions_max: u32,
-    /// Most reads that a die serves while a program, an erase or a move waits for them. It keeps an endless stream of
-    /// reads from starving the writes.
+    /// Maximum number of reads that a die serves while a program, an erase or a move waits. This keeps an endless
+    /// stream of reads from starving writes.
     pub reads_ahead_max: u32,
 }
 
@@ -102,52 +102,52 @@ fn unlimited() -> u32 {
     u32::MAX
 }
 
-/// SLC cache: blocks that hold one bit a cell until they are folded, that is, until their data are moved to others and
-/// they are erased.
+/// SLC cache: blocks with one bit per cell, which are later folded: their data are moved to other blocks, and they are
+/// erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCache {
-    /// Host data for which blocks are set aside. Once they are full, writes bypass them.
+    /// Host data for which blocks are reserved, in bytes. When these blocks are full, writes bypass them.
     pub static_bytes: u64,
-    /// Host data that free blocks hold in addition, as long as there are any: it shrinks as the drive fills, and is
-    /// folded while the host writes once they are used up.
+    /// Additional host data that free blocks may hold, in bytes. This part shrinks as the drive fills; when it is used
+    /// up, the cache is folded while the host writes.
     pub dynamic_bytes: u64,
-    /// Bits of the other cells: a block of the cache holds this fraction (one in `bits_per_cell`) of its usual data.
+    /// Bits per cell of the other blocks: a block in the cache holds 1 / `bits_per_cell` of its usual data.
     pub bits_per_cell: u32,
-    /// Time from the array into the page registers.
+    /// Time to read a page into the page registers.
     pub read_ns: u64,
-    /// Time from the page registers into the array, all planes at once.
+    /// Time to program the page registers, all planes at once.
     pub program_ns: u64,
-    /// Idle time of the host before the cache is folded. `None` if that waits until the room is needed.
+    /// Idle time of the host before the cache is folded; `None` if the cache is folded only when it is full.
     pub idle_ns: Option<u64>,
 }
 
-/// The write buffer, in the controller's memory. A write is complete when it is in the buffer.
+/// The write buffer in the controller's memory. A write completes when its data are in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBuffer {
-    /// Size; at least two rows (a row is a page of each plane of a die, which are programmed at once).
+    /// Size in bytes, at least two rows (a row is a page of each plane of a die, programmed at once).
     pub bytes: u64,
-    /// Whether capacitors save it: a flush has nothing to do. Otherwise a flush, and a write with forced unit access,
-    /// waits until everything accepted so far is programmed.
+    /// Whether capacitors protect the buffer, so that a flush completes at once. Otherwise a flush, and a write with
+    /// forced unit access, waits until everything accepted so far is programmed.
     pub power_loss_protected: bool,
-    /// Whether the write cache is off: every write waits as one with forced unit access does. No effect where
-    /// capacitors save the buffer.
+    /// Whether the write cache is off: every write waits like a write with forced unit access. Has no effect if
+    /// capacitors protect the buffer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub write_through: bool,
 }
 
 impl WriteBuffer {
-    /// Switches the write cache.
+    /// Sets the write cache.
     ///
     /// # Errors
-    /// A kind that only disks have.
+    /// If only disks support this kind.
     pub fn set_write_cache(&mut self, kind: WriteCache) -> Result<(), &'static str> {
         self.write_through = match kind {
             WriteCache::On => false,
             WriteCache::Off => true,
             WriteCache::Appending | WriteCache::Protected => {
-                return Err("only disks have this value; on and off are allowed for SSDs");
+                return Err("only disks have this value; use on or off for an SSD");
             }
         };
         Ok(())
@@ -158,19 +158,19 @@ impl WriteBuffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collection {
-    /// A die with fewer free blocks than this (of each plane) collects; 2 or more. The last free block is reserved for
+    /// Number of free blocks of each plane below which a die collects; 2 or more. The last free block is reserved for
     /// collection, so writes that would need it wait.
     pub free_blocks_min: u32,
 }
 
-/// Overheads and bandwidths of the controller.
+/// Overheads and bandwidth of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Time from the arrival of a command to its first action; for writes, see [`Self::write_command_ns`].
+    /// Time from the arrival of a command to its first action; see [`Self::write_command_ns`] for writes.
     pub command_ns: u64,
-    /// Time between the starts of two commands: its inverse is the maximum IOPS; after a write, see
-    /// [`Self::write_interval_ns`].
+    /// Time between the starts of two commands, whose inverse is the maximum IOPS; see [`Self::write_interval_ns`] for
+    /// the time after a write.
     pub command_interval_ns: u64,
     /// Like [`Self::command_ns`], for writes.
     #[serde(default)]
@@ -178,14 +178,14 @@ pub struct Controller {
     /// Like [`Self::command_interval_ns`], after writes.
     #[serde(default)]
     pub write_interval_ns: u64,
-    /// Time of one byte through the controller towards the host; 0 where it is never the bottleneck.
+    /// Time per byte through the controller to the host; 0 if this is never the bottleneck.
     #[serde(default)]
     pub read_ns_per_byte: f64,
-    /// Time of one byte through the controller towards the flash.
+    /// Time per byte through the controller to the flash.
     #[serde(default)]
     pub write_ns_per_byte: f64,
-    /// Memory for the map in a drive that cannot hold all of it, such as a host memory buffer: missing entries are read
-    /// from the flash first. `None` if the whole map is in memory.
+    /// Memory for the map in a drive that cannot hold all of it, such as a host memory buffer, in bytes; missing
+    /// entries are read from the flash first. `None` if the whole map is in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_cache_bytes: Option<u64>,
 }
@@ -194,21 +194,21 @@ pub struct Controller {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
+    /// Transfer time per byte to the host; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: f64,
-    /// Time of one byte towards the drive.
+    /// Transfer time per byte to the drive.
     pub write_ns_per_byte: f64,
-    /// Whether both directions transfer at once (PCI Express, SAS) or in turn (SATA).
+    /// Whether both directions can transfer at once (PCI Express, SAS) or only in turn (SATA).
     pub full_duplex: bool,
-    /// Most commands that the drive works on at once; further ones wait in their order of arrival.
+    /// Maximum number of commands in progress; further commands wait in order of arrival.
     pub queue_depth: u32,
-    /// Driver and host adapter of a drive that is a system of its own; `None` adds no time.
+    /// Host adapter and driver if the drive is a complete system; `None` adds no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<AdapterDescription>,
 }
 
 impl SsdDescription {
-    /// Returns the bytes of flash.
+    /// Returns the raw capacity of the flash, in bytes.
     pub fn raw_bytes(&self) -> u64 {
         let flash = &self.flash;
         u64::from(self.dies())
@@ -217,17 +217,17 @@ impl SsdDescription {
             .saturating_mul(u64::from(self.row_bytes()))
     }
 
-    /// Returns the flash in excess of the exported capacity, as a share of that capacity.
+    /// Returns the flash in excess of the exported capacity, as a fraction of the exported capacity.
     pub fn over_provisioning(&self) -> f64 {
         self.raw_bytes() as f64 / self.capacity.logical_bytes as f64 - 1.0
     }
 
-    /// Returns the number of dies on all channels.
+    /// Returns the total number of dies.
     pub fn dies(&self) -> u32 {
         self.flash.channels * self.flash.dies_per_channel
     }
 
-    /// Returns the bytes that a die programs at once: a page of each plane.
+    /// Returns the number of bytes that a die programs at once: a page of each plane.
     pub fn row_bytes(&self) -> u32 {
         self.flash.planes_per_die * self.flash.page_bytes
     }

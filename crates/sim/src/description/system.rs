@@ -8,7 +8,7 @@ use super::device::DeviceDescription;
 use super::drive::DriveDescription;
 
 #[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
-/// A system, fully resolved.
+/// A system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SystemDescription {
@@ -25,7 +25,7 @@ impl From<DriveDescription> for SystemDescription {
 }
 
 impl SystemDescription {
-    /// Returns its kind, as results name it.
+    /// Returns the kind of the system, as named in results.
     pub fn kind(&self) -> &'static str {
         match self {
             SystemDescription::Drive(_) => "drive",
@@ -33,7 +33,7 @@ impl SystemDescription {
         }
     }
 
-    /// Returns the bytes that it exports.
+    /// Returns the exported capacity, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         match self {
             SystemDescription::Drive(device) => device.capacity_bytes(),
@@ -41,7 +41,7 @@ impl SystemDescription {
         }
     }
 
-    /// Returns the largest physical sector; 4 KiB for devices that have none.
+    /// Returns the largest physical sector size in bytes; 4 KiB for devices without sectors.
     pub fn sector_bytes(&self) -> u32 {
         match self {
             SystemDescription::Drive(device) => device.sector_bytes(),
@@ -51,7 +51,7 @@ impl SystemDescription {
         }
     }
 
-    /// Whether SSDs in it begin in the steady state, which takes time to reach.
+    /// Whether SSDs in the system start in the steady state, whose preparation takes time.
     pub fn begins_steady(&self) -> bool {
         let devices = match self {
             SystemDescription::Drive(device) => std::slice::from_ref(device),
@@ -60,7 +60,7 @@ impl SystemDescription {
         devices.iter().any(|device| matches!(device, DeviceDescription::Ssd(ssd) if ssd.preconditioned))
     }
 
-    /// Returns the number of drives; of an array, those of its first kind.
+    /// Returns the number of drives; for an array, the number of drives of its first kind.
     pub fn drives(&self) -> usize {
         match self {
             SystemDescription::Drive(_) => 1,
@@ -68,7 +68,7 @@ impl SystemDescription {
         }
     }
 
-    /// Returns each exported LUN's name and place in the address space.
+    /// Returns the name of each exported LUN, and its place in the address space.
     pub fn luns(&self) -> Vec<(String, Span)> {
         match self {
             SystemDescription::Drive(device) => {
@@ -79,7 +79,7 @@ impl SystemDescription {
         }
     }
 
-    /// Returns the block size in bytes, of which every request is a multiple.
+    /// Returns the block size in bytes. Every request is a multiple of it.
     pub fn block_bytes(&self) -> u32 {
         match self {
             SystemDescription::Drive(device) => device.block_bytes(),

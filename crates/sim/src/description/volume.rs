@@ -1,29 +1,29 @@
-//! [`VolumeDescription`]: a cloud volume, fully resolved: how its requests are counted, its limits, and its latency.
-//! See docs/design/volumes.md.
+//! [`VolumeDescription`]: the full description of a cloud volume: how requests are counted, limits, and latency. See
+//! docs/design/volumes.md.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, require};
 
-/// A block volume behind a network, modelled from what its provider publishes.
+/// A block volume behind a network, modelled on its provider's published figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeDescription {
     /// Product name, for display.
     pub name: String,
-    /// Bytes that it exports.
+    /// Exported capacity, in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of a logical block: 512 or 4096.
+    /// Logical block size in bytes: 512 or 4096.
     pub block_bytes: u32,
     /// How requests are counted.
     pub accounting: Accounting,
-    /// Limits that it promises; all of them apply.
+    /// Limits of the volume; all of them apply.
     pub limits: Vec<Limit>,
     /// Latency of a read that no limit delays.
     pub read: Latency,
     /// Latency of a write that no limit delays.
     pub write: Latency,
-    /// Queue depth of its driver.
+    /// Queue depth of the volume's driver.
     pub queue_depth: u32,
 }
 
@@ -31,11 +31,11 @@ pub struct VolumeDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounting {
-    /// A longer request counts as several of this length, rounded up; `None` where length does not count.
+    /// Length in bytes above which a request counts as several, rounded up; `None` if the length does not matter.
     pub unit_bytes: Option<u32>,
-    /// Whether requests that continue the last one of their kind count together, up to a unit.
+    /// Whether consecutive sequential requests of the same kind count as one request, up to a unit.
     pub merges: bool,
-    /// Whether a request that continues no other pays for a whole unit of bytes, as a disk's arm would.
+    /// Whether a request that is not sequential consumes a whole unit of bytes, as on a disk that must seek.
     pub whole_units: bool,
 }
 
@@ -43,13 +43,13 @@ pub struct Accounting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// Quantity that it counts.
+    /// Quantity that the limit counts.
     pub counts: Counts,
-    /// Which requests it counts.
+    /// Kinds of requests that the limit counts.
     pub of: LimitScope,
     /// Sustained rate, per second.
     pub per_s: u64,
-    /// Higher rate for a limited time, if any.
+    /// Higher rate for a limited time; `None` if there is no burst.
     pub burst: Option<Burst>,
 }
 
@@ -57,13 +57,13 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Counts {
-    /// Requests, as the volume counts them.
+    /// Requests, counted as stated in [`Accounting`].
     Requests,
     /// Bytes.
     Bytes,
 }
 
-/// Which requests a limit counts.
+/// Kinds of requests that a limit counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LimitScope {
@@ -76,52 +76,60 @@ pub enum LimitScope {
     Both,
 }
 
-/// A bucket of credits: the unused part of the limit fills it, and use above the limit empties it.
+/// A bucket of credits: unused parts of the limit fill the bucket, and use above the limit empties it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Rate while there are credits, per second.
     pub per_s: u64,
-    /// Capacity of the bucket in credits; it starts full.
+    /// Capacity of the bucket in credits; the bucket starts full.
     pub credits: u64,
 }
 
-/// Latency distribution: log-normal above a floor.
+/// Latency distribution: log-normal, above a minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// Minimum.
+    /// Minimum latency.
     pub floor_ns: u64,
-    /// Median.
+    /// Median latency.
     pub median_ns: u64,
-    /// 99th percentile.
+    /// 99th percentile of the latency.
     pub p99_ns: u64,
 }
 
-/// Checks a description.
+/// Checks the description of a volume.
 ///
 /// # Errors
-/// The first impossible field.
+/// Returns an error for the first impossible field.
 pub fn check(volume: &VolumeDescription) -> Result<(), InvalidDescription> {
     let block = volume.block_bytes;
-    require(matches!(block, 512 | 4096), "capacity.logical_block", || format!("{block}; 512 and 4096 are allowed"))?;
-    require(volume.capacity_bytes >= u64::from(block), "capacity.size", || "less than a block".to_owned())?;
-    require(volume.accounting.unit_bytes != Some(0), "volume.unit", || "0 bytes; more are allowed".to_owned())?;
-    require(volume.queue_depth >= 1, "volume.queue_depth", || "0; 1 or more are allowed".to_owned())?;
+    require(matches!(block, 512 | 4096), "capacity.logical_block", || {
+        format!("{block} is not allowed; use 512 or 4096")
+    })?;
+    require(volume.capacity_bytes >= u64::from(block), "capacity.size", || {
+        "the size must be at least one block".to_owned()
+    })?;
+    require(volume.accounting.unit_bytes != Some(0), "volume.unit", || {
+        "0 bytes is not allowed; must be more than 0".to_owned()
+    })?;
+    require(volume.queue_depth >= 1, "volume.queue_depth", || "0 is out of range; must be 1 or more".to_owned())?;
     for (index, limit) in volume.limits.iter().enumerate() {
         let key = format!("volume.limits[{index}]");
-        require(limit.per_s >= 1, &key, || "0 a second; 1 or more are allowed".to_owned())?;
+        require(limit.per_s >= 1, &key, || "0 per second is out of range; must be 1 or more".to_owned())?;
         let Some(burst) = limit.burst else { continue };
         require(burst.per_s >= limit.per_s, &key, || {
-            format!("a burst of {} a second; {} or more are allowed", burst.per_s, limit.per_s)
+            format!("a burst of {} per second is out of range; must be {} or more", burst.per_s, limit.per_s)
         })?;
         let credits = burst.credits;
-        require((1..1 << 60).contains(&credits), &key, || format!("{credits} credits; 1 to 2^60 are allowed"))?;
+        require((1..1 << 60).contains(&credits), &key, || {
+            format!("{credits} credits are out of range; must be 1 to 2^60")
+        })?;
     }
     for (latency, key) in [(volume.read, "volume.read"), (volume.write, "volume.write")] {
         let Latency { floor_ns, median_ns, p99_ns } = latency;
         require(floor_ns < median_ns && median_ns < p99_ns, key, || {
-            format!("{floor_ns}, {median_ns} and {p99_ns} ns; the floor is below the median, and that below the p99")
+            format!("{floor_ns}, {median_ns} and {p99_ns} ns are not ascending; must be floor < median < p99")
         })?;
     }
     Ok(())

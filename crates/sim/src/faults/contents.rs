@@ -1,8 +1,7 @@
 //! Effects of faults on contents: as requested ([`Corruption`]), as reported to the component that keeps contents
 //! ([`Damage`]), and as proof ([`DamageProof`]).
-//!
-//! A system has no contents, so a fault states which bytes are wrong and how, and the component that keeps contents
-//! applies that. In simulated runs, which keep none, the proof is the same.
+//! A simulated system has no contents, so a fault only states which bytes are wrong and how; the component that keeps
+//! contents applies this damage. The proof is the same in a simulated run, which keeps no contents.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,21 +14,21 @@ use serde::{Deserialize, Serialize};
 use super::RequestKind;
 use super::trigger::Pattern;
 
-/// Unit of damage: a sector of 512 bytes, for any block size.
+/// Unit of damage: a sector of 512 bytes, regardless of the block size.
 pub const SECTOR_BYTES: u64 = 512;
-/// Most damages that are listed one by one, per fault.
+/// Maximum number of damages per fault that are listed individually.
 pub const HARMS_LISTED_MAX: usize = 1 << 16;
-/// Most places with older data that one fault remembers; it forgets the oldest of more.
+/// Maximum number of places with older data per fault; the oldest are dropped first.
 pub const PLACES_MAX: usize = 4096;
 
 /// How a failed flush treats the data that it should have made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unflushed {
-    /// They stay in the cache: the next flush may succeed.
+    /// The data stay in the cache: the next flush may succeed.
     #[default]
     Keep,
-    /// The cache has lost them, and the next flush does not report it.
+    /// The cache drops the data, and the next flush does not report the loss.
     Drop,
 }
 
@@ -37,11 +36,11 @@ pub enum Unflushed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// On their way to the media: the stored data differ from the sent ones.
+    /// On the way to the media: the stored data differ from the sent data.
     Write,
     /// While they are stored.
     Rest,
-    /// On their way back: the stored data are intact.
+    /// On the way back: the stored data are intact.
     Read,
 }
 
@@ -49,13 +48,13 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Corruption {
-    /// Single bits are inverted.
+    /// Inverts single bits.
     BitFlip,
-    /// Sectors are zeros.
+    /// Sets sectors to zeros.
     Zeros,
-    /// Sectors are ones.
+    /// Sets sectors to ones.
     Ones,
-    /// Sectors are filled with a pattern.
+    /// Fills sectors with a pattern.
     Pattern,
 }
 
@@ -63,14 +62,14 @@ pub enum Corruption {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lasting {
-    /// Only the next read of the place.
+    /// Only for the next read of the place.
     #[default]
     Once,
-    /// All reads until the place is rewritten.
+    /// For all reads until the place is rewritten.
     UntilRewritten,
 }
 
-/// A distance in the address space, forwards or backwards: `"1MiB"`, `"-64KiB"`.
+/// A signed distance in the address space: `"1MiB"`, `"-64KiB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance(pub i64);
 
@@ -78,7 +77,7 @@ impl FromStr for Distance {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Distance, String> {
-        let wrong = || format!("{text:?} is not a distance: write a size such as \"64KiB\" or \"-64KiB\"");
+        let wrong = || format!("{text:?} is not a distance; use a size such as \"64KiB\" or \"-64KiB\"");
         let (sign, size) = text.strip_prefix('-').map_or((1, text), |size| (-1, size));
         let bytes = parse_bytes(size).ok().and_then(|bytes| i64::try_from(bytes).ok()).ok_or_else(wrong)?;
         Ok(Distance(sign * bytes))
@@ -105,7 +104,7 @@ impl FromStr for Part {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Part, String> {
-        let wrong = || format!("{text:?} is not a fraction: write two numbers such as \"3/8\", the smaller first");
+        let wrong = || format!("{text:?} is not a fraction; use two numbers such as \"3/8\", the smaller first");
         let (numerator, denominator) = text.split_once('/').ok_or_else(wrong)?;
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
         let part = Part { numerator: number(numerator)?, denominator: number(denominator)? };
@@ -119,7 +118,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// Serializes a type as text, with its own parser and display.
+/// Serializes a type as text, with the type's own parser and `Display`.
 macro_rules! as_text {
     ($type:ident) => {
         impl Serialize for $type {
@@ -139,18 +138,18 @@ macro_rules! as_text {
 as_text!(Distance);
 as_text!(Part);
 
-/// Replacement for data.
+/// The new contents of altered bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// Inverts the bits of this mask.
     Flip(u8),
-    /// Sets all bytes to this one.
+    /// Sets all bytes to this value.
     Byte(u8),
-    /// Repeats these bytes from the start of the place.
+    /// Repeats these bytes from the start of the span.
     Bytes(Arc<[u8]>),
 }
 
-/// Bytes with wrong contents.
+/// A span with altered contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alteration {
     /// The affected bytes.
@@ -160,7 +159,7 @@ pub struct Alteration {
 }
 
 impl Alteration {
-    /// Returns the part from `start_bytes` on, which is within it.
+    /// Returns the replacement for the part from `start_bytes` on, which must be within the span.
     pub fn part(&self, start_bytes: u64) -> Replacement {
         match &self.with {
             Replacement::Bytes(bytes) => {
@@ -172,7 +171,7 @@ impl Alteration {
         }
     }
 
-    /// Applies it to data that begin at `start_bytes`, as far as they overlap.
+    /// Applies the alteration to data that begin at `start_bytes`, as far as the two overlap.
     pub fn apply(&self, start_bytes: u64, data: &mut [u8]) {
         let from = self.span.start_bytes.max(start_bytes);
         let to = (self.span.start_bytes + self.span.length_bytes).min(start_bytes + data.len() as u64);
@@ -192,7 +191,7 @@ impl Alteration {
     }
 }
 
-/// A damage to apply to kept contents. Changes are numbered as in the undo log.
+/// A damage to apply to kept contents. Changes have the same numbers as in the undo log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// A change is not stored in a span.
@@ -202,14 +201,14 @@ pub enum Damage {
         /// The affected bytes.
         span: Span,
     },
-    /// A change is stored altered; without a change, the stored data are altered.
+    /// A change is stored with alterations; without a change, the stored data are altered.
     Altered {
         /// Number of the change.
         change: Option<u64>,
         /// The alteration.
         how: Alteration,
     },
-    /// A member of an array holds something other than the contents imply.
+    /// A member of an array holds something other than it should.
     OfMember {
         /// The member.
         member: u32,
@@ -220,24 +219,24 @@ pub enum Damage {
     Astray {
         /// Number of the change.
         change: u64,
-        /// Its intended place.
+        /// Intended place of the data.
         span: Span,
-        /// First byte of its actual place.
+        /// First byte of the actual place.
         to_bytes: u64,
     },
-    /// The data before a change are kept: reads may return them.
+    /// The data before a change are kept, so that reads can return them.
     Kept {
         /// Number of the change.
         change: u64,
         /// The affected bytes.
         span: Span,
     },
-    /// A read will need the data kept for this change ([`ReadCorruption::Before`]) when it is answered.
+    /// A read will need the data kept for this change ([`ReadCorruption::Before`]) when the read is answered.
     Awaited {
         /// Number of the change.
         change: u64,
     },
-    /// The data kept for this change are no longer needed, except by reads that await them.
+    /// The data kept for this change are no longer needed, except by reads that already await them.
     Forgotten {
         /// Number of the change.
         change: u64,
@@ -247,9 +246,9 @@ pub enum Damage {
 /// Damage to the contents of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberDamage {
-    /// The stored data are altered; addresses are the member's own.
+    /// The stored data are altered; addresses are those of the member.
     Altered(Alteration),
-    /// A change is not stored, neither data nor parity; addresses are the array's.
+    /// A change is not stored, neither data nor parity; addresses are those of the array.
     NotStored {
         /// Number of the change.
         change: u64,
@@ -258,16 +257,16 @@ pub enum MemberDamage {
     },
 }
 
-/// Wrong data that a read returns instead of the stored ones.
+/// Wrong data that a read returns instead of the stored data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadCorruption {
     /// Altered bytes.
     Altered(Alteration),
-    /// Data of another place.
+    /// Data from another place.
     From {
         /// The requested bytes.
         span: Span,
-        /// First byte of the place that they came from.
+        /// First byte of the place from which the data came.
         from_bytes: u64,
     },
     /// The data before a change.
@@ -280,7 +279,7 @@ pub enum ReadCorruption {
 }
 
 impl ReadCorruption {
-    /// Returns the change whose previous data it needs.
+    /// Returns the change whose previous data the read needs, if any.
     pub fn change(&self) -> Option<u64> {
         match self {
             ReadCorruption::Before { change, .. } => Some(*change),
@@ -289,12 +288,12 @@ impl ReadCorruption {
     }
 }
 
-/// Proof of damage: the request that met it, and the bytes.
+/// Proof of damage: the damaged request and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DamageProof {
     /// Time of the damage.
     pub at_ns: u64,
-    /// The request that met it; `None` if stored data were damaged.
+    /// The damaged request; `None` if stored data were damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<HarmedRequest>,
     /// The damage.
@@ -302,14 +301,14 @@ pub struct DamageProof {
     pub what: ByteDamage,
 }
 
-/// A request, as a proof names it.
+/// A request in a proof of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HarmedRequest {
-    /// Its kind.
+    /// Kind of the request.
     pub kind: RequestKind,
-    /// Its offset.
+    /// Offset of the request, in bytes.
     pub offset_bytes: u64,
-    /// Its length.
+    /// Length of the request, in bytes.
     pub length_bytes: u32,
 }
 
@@ -345,16 +344,16 @@ pub enum ByteDamage {
         /// Number of bytes.
         length_bytes: u64,
     },
-    /// Data were stored elsewhere.
+    /// Data were stored at the wrong place.
     StoredElsewhere {
         /// The first byte.
         at_bytes: u64,
         /// Number of bytes.
         length_bytes: u64,
-        /// First byte of their actual place.
+        /// First byte of the actual place.
         to_bytes: u64,
     },
-    /// Data of another place were read.
+    /// Data were read from the wrong place.
     ReadElsewhere {
         /// The first byte.
         at_bytes: u64,
@@ -372,18 +371,18 @@ pub enum ByteDamage {
     },
 }
 
-/// Parameters of a corruption, for any request.
+/// Parameters of a corruption, which apply to any request.
 #[derive(Clone, Debug)]
 pub(crate) struct Corruptor {
     pub how: Corruption,
-    /// Number of bits of a request, or of consecutive sectors.
+    /// Number of bits per request, or of consecutive sectors.
     pub count: u64,
     pub pattern: Option<Pattern>,
 }
 
 impl Corruptor {
-    /// Draws the corruption of a span: bits anywhere, or a run of sectors. Errors of real devices are clustered
-    /// (Bairavasundaram and others, FAST 2008), so sectors form one run.
+    /// Draws the corruption of a span: bits anywhere, or one run of sectors, because errors of real devices are
+    /// clustered (Bairavasundaram et al., FAST 2008).
     pub fn draw(&self, span: Span, random: &mut Random) -> Vec<(Alteration, ByteDamage)> {
         if span.length_bytes == 0 {
             return Vec::new();
@@ -393,7 +392,7 @@ impl Corruptor {
             (Corruption::Zeros, _) => Replacement::Byte(0),
             (Corruption::Ones, _) => Replacement::Byte(0xFF),
             (Corruption::Pattern, pattern) => {
-                Replacement::Bytes(pattern.as_ref().expect("checked before").bytes().into())
+                Replacement::Bytes(pattern.as_ref().expect("a pattern corruption has a pattern").bytes().into())
             }
         };
         let sectors = span.length_bytes.div_ceil(SECTOR_BYTES);
@@ -405,7 +404,7 @@ impl Corruptor {
         vec![(how, ByteDamage::Overwritten { at_bytes: start_bytes, length_bytes })]
     }
 
-    /// Draws distinct bits: inverting one twice would restore it.
+    /// Draws distinct bits, because inverting a bit twice would restore it.
     fn flips(&self, span: Span, random: &mut Random) -> Vec<(Alteration, ByteDamage)> {
         let bits = span.length_bytes * 8;
         let mut drawn: Vec<u64> = Vec::new();

@@ -11,10 +11,10 @@ use crate::error::SimError;
 use crate::system::System;
 
 impl Injector {
-    /// Returns the bit of the pattern that a fault looks for in contents; faults with the same pattern share it.
+    /// Returns the bit of the pattern that a fault looks for in contents. Faults with the same pattern share a bit.
     ///
     /// # Errors
-    /// Too many patterns.
+    /// If there are too many patterns.
     pub(super) fn bit_of_pattern(&mut self, timed: &Timed) -> Result<Option<u32>, SimError> {
         let Some(pattern) = &timed.trigger.containing else { return Ok(None) };
         let bytes = pattern.bytes();
@@ -24,12 +24,12 @@ impl Injector {
         });
         if pattern_index >= PATTERNS_MAX {
             self.patterns.pop();
-            return Err(SimError::Fault(format!("containing: up to {PATTERNS_MAX} patterns are allowed")));
+            return Err(SimError::Fault(format!("containing: too many patterns; the maximum is {PATTERNS_MAX}")));
         }
         Ok(Some(pattern_index as u32))
     }
 
-    /// Returns what triggers see of a request.
+    /// Returns the properties of a request that triggers check.
     pub fn sight(&self, request: &Request, holds: u64, system: Option<&System>) -> RequestView {
         let asks = self.looks_at_health;
         let states = system.filter(|_| asks).map(System::group_states).unwrap_or_default();
@@ -37,14 +37,14 @@ impl Injector {
         RequestView { kind: request.kind, span: request.span(), holds, health, state: self.state }
     }
 
-    /// Returns the faults that an arriving request triggers, before it meets any fault.
+    /// Returns the faults that an arriving request triggers, before any fault is applied to it.
     pub fn cued(&mut self, sight: &RequestView) -> Vec<u32> {
         let comes = self.waiting.iter_mut().filter(|waiting| !waiting.cue.when_answered);
         comes.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect()
     }
 
-    /// Records that a request was answered at `at_ns`: faults that this triggers take effect after all other events of
-    /// that time.
+    /// Records that a request was answered at `at_ns`. Faults that this triggers take effect after all other events at
+    /// this time.
     pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &RequestView) {
         let answered = self.waiting.iter_mut().filter(|waiting| waiting.cue.when_answered);
         let cued: Vec<u32> = answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
@@ -54,7 +54,7 @@ impl Injector {
         }
     }
 
-    /// Starts a fault that waited, unless it is active already.
+    /// Starts a waiting fault, unless the fault is already active.
     pub fn begin(&mut self, now_ns: u64, number: u32, system: Option<&mut System>) -> Change {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) else {
             return Change::default();
@@ -73,14 +73,15 @@ impl Injector {
         change
     }
 
-    /// Stops faults that have waited long enough; returns how many.
+    /// Stops faults whose waiting time is over; returns their number.
     pub(super) fn stop_waiting(&mut self, over: impl Fn(&Waiting) -> bool) -> usize {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| !over(waiting));
         before - self.waiting.len()
     }
 
-    /// Adds a fault from `now_ns` on; returns its number, and a seed if it waits for nothing and takes effect at once.
+    /// Adds a fault from `now_ns` on; returns its number, and a seed if the fault waits for no request and takes effect
+    /// at once.
     pub(super) fn enter(
         &mut self,
         now_ns: u64,
@@ -91,7 +92,7 @@ impl Injector {
         let number = self.log.len() as u32;
         let seed = self.seeds.bits();
         let effect = effect_of(&timed.fault, &self.subject, &named_devices(&devices_of(system)));
-        // An impossible fault is reported when it takes effect.
+        // A fault that cannot be injected reports this when it takes effect.
         let is_event = effect.is_ok_and(|effect| effect.is_event());
         let pattern = self.bit_of_pattern(&timed).unwrap_or_default();
         self.looks_at_health |= timed.trigger.health.is_some();

@@ -1,4 +1,4 @@
-//! [`Damaging`]: faults of single requests that fail them, or damage the data that they write or read.
+//! [`Damaging`]: faults of single requests, which fail requests or damage the data that requests write or read.
 
 use headstack_workload::{Bytes, Kind, Random, Request, Span};
 
@@ -11,10 +11,10 @@ use super::stale::Places;
 use super::trigger::{Choice, RequestView};
 use super::{Errno, Fault, FaultEffect, RequestKind, Stretch};
 
-/// Returns the filter for ranges and kinds.
+/// Returns the filter for a list of ranges and kinds.
 type Filtering<'a> = dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint> + 'a;
 
-/// A fault of single requests: which requests meet it, and its effect on them.
+/// A fault of single requests: the requests that meet the fault, and its effect on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Damaging {
     pub(super) filter: Filter,
@@ -29,7 +29,7 @@ enum Wrong {
         time_ns: u64,
         unflushed: Unflushed,
     },
-    /// Not stored by a member of an array, or by the whole array.
+    /// The member of an array, or without a member the whole array, does not store the data.
     NotStored {
         member: Option<u32>,
     },
@@ -48,15 +48,15 @@ enum Wrong {
     },
 }
 
-/// An arriving request, with what a fault needs to know about it.
+/// An arriving request, with the information that a fault needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArrivingRequest<'a> {
     pub at_ns: u64,
     pub request: &'a Request,
     pub sight: &'a RequestView,
-    /// Its number in the undo log; any number if no contents are kept.
+    /// Number of the request in the undo log; arbitrary if no contents are kept.
     pub change: u64,
-    /// Whether another fault has failed or damaged it: of several, a request meets only the first.
+    /// Whether another fault has already failed or damaged the request: only the first of several faults applies.
     pub is_wronged: bool,
 }
 
@@ -64,9 +64,9 @@ pub(crate) struct ArrivingRequest<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultOutcome {
     pub deed: Option<FaultEffect>,
-    /// Error with which it is refused, and after what time.
+    /// Error with which the request is refused, and the time until it is reported, in ns.
     pub refused: Option<(Errno, u64)>,
-    /// Whether data that were not flushed are lost.
+    /// Whether unflushed data are lost.
     pub drops_unflushed: bool,
     pub damages: Vec<Damage>,
     pub spoils: Vec<ReadCorruption>,
@@ -74,11 +74,11 @@ pub(crate) struct FaultOutcome {
 }
 
 impl Damaging {
-    /// Returns the effect of a fault of contents, or of single requests, on a system of `capacity_bytes` in blocks of
-    /// `block_bytes`, or on a member of it. `filter` translates ranges and kinds.
+    /// Returns the effect of a fault that damages contents or fails single requests, on a system of `capacity_bytes` in
+    /// blocks of `block_bytes` or on a member of the system. `filter` translates ranges and kinds.
     ///
     /// # Errors
-    /// The first impossible key and its allowed values.
+    /// Returns an error for the first impossible key, with its allowed values.
     pub fn of(
         fault: &Fault,
         member: Option<u32>,
@@ -96,7 +96,7 @@ impl Damaging {
             Fault::Corrupt { ranges, on, how, bits, sectors, pattern, percent, .. } => {
                 let corruptor = corruptor(*how, *bits, *sectors, pattern.as_ref())?;
                 match on {
-                    Stage::Rest => unreachable!("it is about no request"),
+                    Stage::Rest => unreachable!("corruption at rest concerns no request"),
                     Stage::Read => damaging(ranges, reads, *percent, Wrong::Corrupted(corruptor)),
                     Stage::Write => damaging(ranges, writes, *percent, Wrong::Corrupted(corruptor)),
                 }
@@ -110,7 +110,9 @@ impl Damaging {
                 }
                 let block = i64::from(block_bytes);
                 if distance.0 == 0 || distance.0 % block != 0 || distance.0.unsigned_abs() >= capacity_bytes {
-                    let text = format!("{distance}: whole blocks of {block} B within the system are allowed");
+                    let text = format!(
+                        "{distance} is not allowed; must be a whole number of blocks of {block} B, within the system"
+                    );
                     return Err(("distance", text));
                 }
                 let wrong = Wrong::Misdirected { distance_bytes: distance.0, capacity_bytes };
@@ -124,7 +126,7 @@ impl Damaging {
                 let atom_bytes = atom.map_or(SECTOR_BYTES, |Bytes(bytes)| bytes);
                 if !atom_bytes.is_power_of_two() || !(SECTOR_BYTES..=65536).contains(&atom_bytes) {
                     let text = format!(
-                        "{atom_bytes} B is not the size of an atom; a power of two from 512 B to 64 KiB is allowed"
+                        "{atom_bytes} B is not the size of an atom; must be a power of two from 512 B to 64 KiB"
                     );
                     return Err(("atom", text));
                 }
@@ -138,7 +140,7 @@ impl Damaging {
                 };
                 let flushes = kinds.is_empty() || kinds.contains(&RequestKind::Flush);
                 if unflushed.is_some() && !flushes {
-                    return Err(("unflushed", "its kinds include no flush; the key is not allowed".to_owned()));
+                    return Err(("unflushed", "the kinds include no flush; omit this key".to_owned()));
                 }
                 let time_ns = time.map_or(Ok(0), |time| positive("time", time))?;
                 let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
@@ -161,11 +163,11 @@ impl Damaging {
             | Fault::LyingCache
             | Fault::PowerCut { .. }
             | Fault::PowerOn
-            | Fault::SetState { .. } => unreachable!("it neither damages data nor fails requests"),
+            | Fault::SetState { .. } => unreachable!("these faults neither damage data nor fail requests"),
         }
     }
 
-    /// Returns the outcome of a request; without a deed if it does not meet the fault.
+    /// Returns the outcome of a request; the outcome has no deed if the fault does not apply to the request.
     pub fn meets(&mut self, coming: &ArrivingRequest<'_>, choice: &mut Choice, random: &mut Random) -> FaultOutcome {
         let ArrivingRequest { request, sight, change, is_wronged, .. } = *coming;
         let mut met = FaultOutcome::default();
@@ -173,7 +175,7 @@ impl Damaging {
         if let Wrong::Stale { places, .. } = &mut self.wrong
             && changes
         {
-            // Writes turn data into old data.
+            // A write turns the previous data into old data.
             if self.filter.touches(request) {
                 places.written(request.span(), change, request.kind == Kind::Write, &mut met.damages);
             }
@@ -182,12 +184,12 @@ impl Damaging {
         if !self.filter.matches(request) || !self.can_strike(request) {
             return met;
         }
-        // A request that has read old data once continues to do so.
+        // A place whose old data were read once continues to return them.
         let is_bound = matches!(&self.wrong, Wrong::Stale { places, .. } if places.sticks(request.span()));
         if !is_bound && (!choice.takes(sight) || random.fraction() >= self.share) {
             return met;
         }
-        // Its random numbers do not depend on other faults.
+        // Draw first, so that the random numbers of this fault do not depend on other faults.
         if is_wronged {
             return met;
         }
@@ -196,7 +198,7 @@ impl Damaging {
         met
     }
 
-    /// Whether the fault can do anything to a request.
+    /// Whether the fault can have an effect on a request.
     fn can_strike(&self, request: &Request) -> bool {
         match &self.wrong {
             Wrong::Refused { .. } => true,
@@ -242,7 +244,7 @@ impl Damaging {
                 FaultEffect::Shorn
             }
             Wrong::Misdirected { distance_bytes, .. } => {
-                let other = at_bytes.checked_add_signed(*distance_bytes).expect("it was seen that it can be");
+                let other = at_bytes.checked_add_signed(*distance_bytes).expect("`can_strike` checked the address");
                 if request.kind == Kind::Read {
                     met.spoils.push(ReadCorruption::From { span, from_bytes: other });
                     met.harms.push(harm(ByteDamage::ReadElsewhere { at_bytes, length_bytes, from_bytes: other }));
@@ -287,16 +289,16 @@ impl Damaging {
         }
     }
 
-    /// Whether a fault that meets only one request stays active afterwards, for others that follow from it.
+    /// Whether a fault that meets only one request stays active afterwards, for later requests that depend on this one.
     pub fn outlives_once(&self) -> bool {
         matches!(self.wrong, Wrong::Stale { .. })
     }
 }
 
-/// Returns the corruptor for some keys.
+/// Returns the corruptor described by the keys of a fault.
 ///
 /// # Errors
-/// Keys that exclude each other.
+/// If keys exclude each other.
 pub(super) fn corruptor(
     how: Corruption,
     bits: Option<u32>,
@@ -315,17 +317,17 @@ pub(super) fn corruptor(
     };
     match (how, pattern) {
         (Corruption::Pattern, None) => {
-            return Err(("pattern", "this key is missing: some text, or 0x and hexadecimal digits".to_owned()));
+            return Err(("pattern", "this key is missing; set some text, or 0x and hexadecimal digits".to_owned()));
         }
         (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, Some(_)) => {
-            return Err(("pattern", "only allowed with how = \"pattern\"".to_owned()));
+            return Err(("pattern", "this key is only allowed with how = \"pattern\"".to_owned()));
         }
         (Corruption::Pattern, Some(_)) | (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, None) => {}
     }
     let (key, count) = (count.0, count.1.unwrap_or(1));
-    // As many as a request of 32 MiB has sectors.
+    // The maximum is the number of sectors in 32 MiB.
     if !(1..=65536).contains(&count) {
-        return Err((key, format!("{count}: 1 to 65536 are allowed")));
+        return Err((key, format!("{count} is out of range; must be 1 to 65536")));
     }
     Ok(Corruptor { how, count: u64::from(count), pattern: pattern.cloned() })
 }

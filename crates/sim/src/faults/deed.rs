@@ -1,4 +1,4 @@
-//! [`FaultEffect`]: effects of faults on requests.
+//! [`FaultEffect`]: the effect of a fault on a request.
 
 use serde::Serialize;
 
@@ -6,33 +6,33 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultEffect {
-    /// Accessed a bad place: retries are part of its latency.
+    /// Accessed a bad place; retries are part of the latency.
     Accessed,
     /// Failed at a bad place.
     Failed,
     /// Answered late.
     Delayed,
-    /// Answer held back.
+    /// Held without an answer.
     Held,
     /// Lost with the device.
     Lost,
-    /// Sent again.
+    /// Sent again after a link error.
     SentAgain,
     /// Waited for the link.
     Waited,
-    /// Answered without having been done.
+    /// Acknowledged without having been executed.
     Answered,
-    /// Needed data that belong on a failed member: others made up for it, or none could.
+    /// Needed data of a failed member, which other members provided if possible.
     Degraded,
-    /// Written through a cache that would have kept it.
+    /// Written through because the cache could not keep the data.
     WrittenThrough,
-    /// Refused with an error; none of it was done.
+    /// Refused with an error and not executed.
     Refused,
-    /// Acknowledged and not stored.
+    /// Acknowledged but not stored.
     NotStored,
-    /// First part stored, the rest not.
+    /// Stored only in its first part.
     Shorn,
-    /// Data went to another place, or came from one.
+    /// Written to or read from the wrong place.
     Misdirected,
     /// Data were altered.
     Corrupted,

@@ -1,5 +1,5 @@
-//! [`Effect`]: effect of a fault in the terms of the system into which it is injected, and the errors of a fault that
-//! cannot be injected.
+//! [`Effect`]: the effect of a fault on the system into which it is injected, and errors for faults that cannot be
+//! injected.
 
 use headstack_workload::{Bytes, Kind, Span};
 
@@ -16,32 +16,32 @@ use crate::gauges::DeviceHealth;
 use crate::media_defects::{Delay, MediaDefect};
 use crate::power_cut::PowerCut;
 
-/// Default time-out: Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five more
-/// times (`SD_MAX_RETRIES`).
+/// Default time-out: Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` in drivers/scsi/sd.h) and retries five times
+/// (`SD_MAX_RETRIES`).
 const TIME_OUT_NS: u64 = 30_000_000_000;
 
-/// Targets of faults.
+/// The target of faults.
 #[derive(Debug)]
 pub(crate) enum Subject {
-    /// A model without mechanism and media.
+    /// A model without mechanics and media.
     Constant {
-        /// Bytes that it exports.
+        /// Exported capacity, in bytes.
         capacity_bytes: u64,
     },
-    /// A device that is a system of its own.
+    /// A device that is a complete system.
     Device {
-        /// Bytes that it exports.
+        /// Exported capacity, in bytes.
         capacity_bytes: u64,
-        /// Bytes of a logical block.
+        /// Logical block size, in bytes.
         block_bytes: u32,
-        /// How long it tries to read an unreadable sector.
+        /// How long the device tries to read an unreadable sector.
         recovery: Recovery,
     },
     /// An array.
     Array {
-        /// Bytes that it exports.
+        /// Exported capacity, in bytes.
         capacity_bytes: u64,
-        /// Bytes of a logical block.
+        /// Logical block size, in bytes.
         block_bytes: u32,
         /// Names of the groups.
         groups: Vec<String>,
@@ -49,7 +49,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Returns a model as a target of faults.
+    /// Returns a model as the target of faults.
     pub fn of(model: &Model) -> Subject {
         let system = match model {
             Model::Constant(constant) => return Subject::Constant { capacity_bytes: constant.capacity_bytes },
@@ -70,7 +70,7 @@ impl Subject {
         }
     }
 
-    /// Returns what triggers need to know: capacity and block size in bytes, and whether it is an array.
+    /// Returns the properties that triggers need: capacity and block size in bytes, and whether the target is an array.
     pub fn extent(&self) -> (u64, u32, bool) {
         (self.capacity_bytes(), self.block_bytes(), matches!(self, Subject::Array { .. }))
     }
@@ -95,59 +95,59 @@ impl Subject {
 pub(crate) enum Effect {
     /// Media defects of a device.
     Media {
-        /// The member of an array, if any.
+        /// Member of an array; `None` for a device that is a complete system.
         member: Option<u32>,
         /// The defects.
         media_defects: Vec<MediaDefect>,
-        /// Filter of the host's requests that may meet them, known for a device that is a system of its own.
+        /// Filter of the host requests that may meet the defects; only known for a device that is a complete system.
         filter: Option<Filter>,
     },
     /// Late answers.
     Spike {
-        /// Requests that are concerned.
+        /// Requests that the fault concerns.
         filter: Filter,
-        /// Share of the requests.
+        /// Share of requests that are delayed.
         share: f64,
         /// Additional time.
         time_ns: u64,
         /// Distribution of the additional time.
         distribution: Distribution,
     },
-    /// Answers are held back.
+    /// Answers are held until the fault ends.
     Hang(Filter),
     /// The device is absent.
     DropOut,
     /// An incident of an array.
     Incident(IncidentKind),
-    /// Commands that are sent again.
+    /// Commands are sent again after an error.
     LinkErrors {
-        /// Share of the commands, each time it is sent.
+        /// Share of the transmissions that fail.
         share: f64,
-        /// Time-out before a command is sent again.
+        /// Time-out after which a command is sent again, in ns.
         time_out_ns: u64,
     },
-    /// Nothing passes the link.
+    /// Link resets, during which nothing passes the link.
     LinkResets {
-        /// Duration of a reset.
+        /// Duration of a reset, in ns.
         time_ns: u64,
-        /// Interval between resets.
+        /// Interval between resets, in ns.
         every_ns: u64,
     },
-    /// Flushes are answered at once.
+    /// Flushes are acknowledged at once.
     LyingCache,
     /// Power is cut.
     PowerCut(PowerCut),
     /// Power returns.
     PowerOn,
-    /// Requests that fail, or whose data are damaged.
+    /// Requests fail, or their data are damaged.
     Damaging(Box<Damaging>),
-    /// Corruption of stored data.
+    /// Stored data are corrupted.
     Rot {
-        /// The member of an array to whose own addresses the spans refer.
+        /// Member of an array whose addresses the spans use; `None` for addresses of the system.
         member: Option<u32>,
-        /// Affected spans; anywhere if empty.
+        /// Affected spans; all addresses if empty.
         spans: Vec<Span>,
-        /// Corruption of the data.
+        /// Parameters of the corruption.
         corruptor: Corruptor,
     },
     /// The schedule enters another state.
@@ -155,7 +155,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    /// Whether it does not concern single requests: it happens once, and all requests meet it.
+    /// Whether the effect is an event: it happens once and does not concern single requests.
     pub fn is_event(&self) -> bool {
         match self {
             Effect::Spike { .. }
@@ -175,12 +175,12 @@ impl Effect {
     }
 }
 
-/// A device, as faults name it.
+/// A device and the name that faults use for it.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedDevice {
-    /// Its name; empty for a device that is a system of its own.
+    /// Name; empty for a device that is a complete system.
     pub name: String,
-    /// Bytes that it exports.
+    /// Exported capacity, in bytes.
     pub capacity_bytes: u64,
 }
 
@@ -210,10 +210,10 @@ pub(crate) fn named_devices(devices: &[DeviceHealth]) -> Vec<NamedDevice> {
     devices.iter().map(named).collect()
 }
 
-/// Translates a fault into its effect. `devices` are the system's, in the order of their numbers.
+/// Translates a fault into its effect. `devices` are the devices of the system, in the order of their numbers.
 ///
 /// # Errors
-/// The first impossible key and its allowed values.
+/// Returns an error for the first impossible key, with its allowed values.
 pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice]) -> Result<Effect, Complaint> {
     let world = FaultContext { subject, devices };
     match fault {
@@ -223,7 +223,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
                 return Err(("ranges", "no sectors; add ranges or a ddrescue map".to_owned()));
             }
             if recovery.is_some() && time.is_some() {
-                return Err(("time", "recovery also sets it; one of the two is allowed".to_owned()));
+                return Err(("time", "recovery also sets the time; use only one of the two".to_owned()));
             }
             let by_itself = match subject {
                 Subject::Device { recovery, .. } => *recovery,
@@ -240,7 +240,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
         Fault::WeakSectors { member, ranges, map, turns, percent, kinds } => {
             world.no_map(map.as_ref())?;
             if *turns == 0 {
-                return Err(("turns", "0 is not a delay; 1 or more are allowed".to_owned()));
+                return Err(("turns", "0 is not a delay; must be 1 or more".to_owned()));
             }
             let kinds = media_kinds(kinds, &[RequestKind::Read])?;
             world.media(member.as_deref(), ranges, kinds, *percent, (Delay::Turns(*turns), false, false))
@@ -277,7 +277,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
             let time_ns = positive("time", *time)?;
             let every_ns = every.map_or(Ok(u64::MAX), |every| positive("every", every))?;
             if every_ns <= time_ns {
-                return Err(("every", format!("the link would never be up; more than {time} is allowed")));
+                return Err(("every", format!("the link would never be up; must be more than {time}")));
             }
             Ok(Effect::LinkResets { time_ns, every_ns })
         }
@@ -285,7 +285,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
         Fault::PowerCut { tear, atom } => match atom {
             Some(Bytes(bytes)) if !bytes.is_power_of_two() || !(512..=65536).contains(bytes) => Err((
                 "atom",
-                format!("{bytes} B is not the size of a sector; a power of two from 512 B to 64 KiB is allowed"),
+                format!("{bytes} B is not the size of a sector; must be a power of two from 512 B to 64 KiB"),
             )),
             _ => Ok(Effect::PowerCut(PowerCut { tear: *tear, atom_bytes: atom.map(|Bytes(bytes)| bytes) })),
         },
@@ -293,7 +293,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
         Fault::SetState { to } => Ok(Effect::SetState(*to)),
         Fault::Corrupt { member, ranges, on: Stage::Rest, how, bits, sectors, pattern, percent } => {
             if percent.is_some() {
-                return Err(("percent", "stored data are damaged only once; the key is not allowed".to_owned()));
+                return Err(("percent", "stored data are damaged only once; omit this key".to_owned()));
             }
             let member = world.member_or_none(member.as_deref())?;
             let corruptor = damaging::corruptor(*how, *bits, *sectors, pattern.as_ref())?;
@@ -304,7 +304,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice
             Ok(Effect::Rot { member, spans, corruptor })
         }
         Fault::Corrupt { member, .. } => {
-            let why = "only stored data of a member can be corrupted; on = \"rest\" is allowed";
+            let why = "only stored data of a member can be corrupted; use on = \"rest\"";
             world.no_member(member.as_deref(), why)?;
             world.damaging(fault, None)
         }
@@ -334,7 +334,7 @@ impl FaultContext<'_> {
     ) -> Result<Effect, Complaint> {
         let number = match (self.subject, member) {
             (Subject::Constant { .. }, _) => {
-                return Err(("what", "a constant device has no media; a simulated system is needed".to_owned()));
+                return Err(("what", "a constant device has no media; use a simulated system".to_owned()));
             }
             (Subject::Device { .. }, None) => None,
             (_, Some(name)) => Some(self.member(name)?),
@@ -357,14 +357,14 @@ impl FaultContext<'_> {
         Ok(Effect::Media { member: number, media_defects, filter })
     }
 
-    /// Returns ranges of a member's own addresses.
+    /// Returns the spans of ranges in a member's own addresses.
     fn places_on(&self, member: u32, ranges: &[Stretch]) -> Result<Vec<Span>, Complaint> {
         spans(ranges, self.devices[member as usize].capacity_bytes, self.subject.block_bytes())
     }
 
     fn no_map(&self, map: Option<&std::path::PathBuf>) -> Result<(), Complaint> {
         match map {
-            Some(_) => Err(("map", "is not read here; ranges are allowed".to_owned())),
+            Some(_) => Err(("map", "a map cannot be used here; use ranges".to_owned())),
             None => Ok(()),
         }
     }
@@ -400,7 +400,7 @@ impl FaultContext<'_> {
 
     fn member(&self, name: &str) -> Result<u32, Complaint> {
         if !matches!(self.subject, Subject::Array { .. }) {
-            return Err(("member", "the system is not an array; this key is not allowed".to_owned()));
+            return Err(("member", "the system is not an array; omit this key".to_owned()));
         }
         let position = self.devices.iter().position(|device| device.name == name);
         position
@@ -419,7 +419,7 @@ impl FaultContext<'_> {
 
     fn group(&self, name: &str) -> Result<u32, Complaint> {
         let Subject::Array { groups, .. } = self.subject else {
-            return Err(("group", "the system is not an array; this key is not allowed".to_owned()));
+            return Err(("group", "the system is not an array; omit this key".to_owned()));
         };
         let position = groups.iter().position(|group| group == name);
         position
@@ -431,7 +431,7 @@ impl FaultContext<'_> {
         match self.subject {
             Subject::Array { .. } => Ok(Effect::Incident(kind)),
             Subject::Constant { .. } | Subject::Device { .. } => {
-                Err(("what", "this fault needs an array, and the system is not one".to_owned()))
+                Err(("what", "this fault needs an array, but the system is not an array".to_owned()))
             }
         }
     }
@@ -456,10 +456,10 @@ fn spans(ranges: &[Stretch], capacity_bytes: u64, block_bytes: u32) -> Result<Ve
     };
     let checked = |stretch: &Stretch| {
         let (start_bytes, length_bytes) = span_of(stretch)
-            .ok_or_else(|| ("ranges", "each has either offset and length, or lba and blocks".to_owned()))?;
+            .ok_or_else(|| ("ranges", "each range must have either offset and length, or lba and blocks".to_owned()))?;
         let end = start_bytes.saturating_add(length_bytes);
         if length_bytes == 0 || end > capacity_bytes {
-            let text = format!("{start_bytes}+{length_bytes} is outside; up to {capacity_bytes} B are allowed");
+            let text = format!("{start_bytes}+{length_bytes} is outside the device; the maximum is {capacity_bytes} B");
             return Err(("ranges", text));
         }
         Ok(Span { start_bytes, length_bytes })

@@ -1,4 +1,4 @@
-//! Detects faults of a schedule that can have no effect in a session.
+//! Finds the faults of a schedule that cannot have an effect in a session.
 
 use headstack_workload::Span;
 
@@ -8,12 +8,13 @@ use super::{Fault, Schedule, StrikeTime};
 use crate::description::model::Model;
 
 impl Schedule {
-    /// Returns the indexes of faults that can have no effect, with the key at fault and the reason: those that no
-    /// request of `parts`, the exported parts of a model, can meet; lying caches where there is no cache
-    /// (`may_lose_data`); states that nothing sets or checks; and returns of what no fault takes away.
+    /// Returns the indexes of faults that cannot have an effect, each with a key and the reason. These are faults that
+    /// no request within `parts`, the exported parts of a model, can meet; lying caches without a volatile cache
+    /// (`may_lose_data`); states that nothing sets or checks; and returns of members, batteries or power that no fault
+    /// removes.
     ///
     /// # Panics
-    /// A schedule that [`check`](Schedule::check) rejects.
+    /// If [`check`](Schedule::check) rejects the schedule.
     pub fn without_effect(&self, model: &Model, parts: &[Span], may_lose_data: bool) -> Vec<(usize, Complaint)> {
         let (subject, devices) = (Subject::of(model), NamedDevice::devices_of(model));
         let (capacity_bytes, block_bytes, _) = subject.extent();
@@ -23,12 +24,12 @@ impl Schedule {
             let mut note = |key: &'static str, why: String| idle.push((index, (key, why)));
             let spans = effect_of(&timed.fault, &subject, &devices).map_or(Vec::new(), spans_of);
             if !spans.is_empty() && !spans.iter().any(is_met) {
-                note("ranges", format!("is outside the exported range ({})", format_spans(parts)));
+                note("ranges", format!("the ranges are outside the exported range ({})", format_spans(parts)));
             }
             if let Some(touching) = &timed.trigger.touching
                 && Span::parse(touching, capacity_bytes, block_bytes).is_ok_and(|span| !is_met(&span))
             {
-                note("touching", format!("is outside the exported range ({})", format_spans(parts)));
+                note("touching", format!("the range is outside the exported range ({})", format_spans(parts)));
             }
             if let Some(state) = timed.trigger.state.filter(|state| *state != FIRST_STATE)
                 && !self.faults.iter().any(|other| matches!(other.fault, Fault::SetState { to } if to == state))
@@ -42,7 +43,7 @@ impl Schedule {
         idle
     }
 
-    /// Returns why a fault, by its kind, has no effect among the others.
+    /// Returns why a fault has no effect given the other faults of the schedule; `None` if it may have one.
     fn idle_by_kind(&self, index: usize, may_lose_data: bool) -> Option<String> {
         let taken_away = |matches: &dyn Fn(&Fault) -> bool| {
             let begins_ns = |index: usize| match self.faults[index].trigger.at {
@@ -100,7 +101,7 @@ impl Schedule {
 /// Initial state of a schedule.
 const FIRST_STATE: u32 = 1;
 
-/// Returns the spans of an effect in the system's address space; none if it is everywhere, or on a member.
+/// Returns the spans of an effect in the system's address space; none if the effect is everywhere, or on a member.
 fn spans_of(effect: Effect) -> Vec<Span> {
     match effect {
         Effect::Media { filter, .. } => filter.map_or(Vec::new(), |filter| filter.spans),

@@ -1,4 +1,4 @@
-//! [`Log`]: what was injected, with proof.
+//! [`Log`]: the injected faults, with proof of their effects.
 
 use headstack_workload::DurationNs;
 use serde::Serialize;
@@ -11,59 +11,59 @@ use crate::power_cut::PowerLoss;
 /// A request that met a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FaultHit {
-    /// Its kind.
+    /// Kind of the request.
     pub kind: RequestKind,
-    /// Its offset.
+    /// Offset of the request, in bytes.
     pub offset_bytes: u64,
-    /// Its length.
+    /// Length of the request, in bytes.
     pub length_bytes: u32,
     /// Time of arrival.
     pub arrival_ns: u64,
-    /// Time of its answer; `None` while there is none.
+    /// Time of the answer; `None` while the request is unanswered.
     pub completion_ns: Option<u64>,
-    /// Effect of the fault on it.
+    /// Effect of the fault on the request.
     pub deed: FaultEffect,
 }
 
 /// Counters of a device while a media fault was active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Passes repeated.
+    /// Number of repeated passes.
     pub retried_passes: u64,
-    /// Accesses that failed.
+    /// Number of failed accesses.
     pub uncorrectable_errors: u64,
 }
 
-/// A fault that was injected, with its proof.
+/// An injected fault, with proof of its effects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Injection {
-    /// Its number, from 0, in the order of injection.
+    /// Number of the fault in the order of injection, from 0.
     pub number: u32,
-    /// Time of injection, in nanoseconds of the model.
+    /// Time of injection in model time, in ns.
     pub at_ns: u64,
-    /// Time of its end.
+    /// Time at which the fault ends; `None` for no end.
     pub until_ns: Option<u64>,
-    /// The fault.
+    /// The injected fault.
     pub fault: Fault,
-    /// Its full statement, if requests trigger it; it waits for them from `at_ns` on.
+    /// Full statement of a fault that requests trigger; the fault waits for them from `at_ns` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Timed>,
-    /// How often it took effect.
+    /// Number of times that the fault took effect.
     pub strikes: u64,
-    /// Error of the system, if it could not be injected.
+    /// Error of the system, if the fault could not be injected.
     pub refused: Option<String>,
-    /// Requests that met it.
+    /// Number of requests that met the fault.
     pub met: u64,
-    /// How many of them failed.
+    /// Number of these requests that failed.
     pub failed: u64,
-    /// The first request that met it.
+    /// First request that met the fault.
     pub first: Option<FaultHit>,
-    /// The last request that met it.
+    /// Last request that met the fault.
     pub last: Option<FaultHit>,
-    /// Damage that it did to data, up to a maximum.
+    /// Damage to data, up to a maximum number of entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub harms: Vec<DamageProof>,
-    /// How often it damaged data.
+    /// Number of times that the fault damaged data.
     pub harmed: u64,
     /// Counters of the device while a media fault was active.
     pub counters: Option<Counters>,
@@ -72,7 +72,7 @@ pub struct Injection {
 }
 
 impl Injection {
-    /// Ends it by command.
+    /// Ends the fault on command.
     pub(super) fn ends_by_order(&mut self, now_ns: u64) {
         self.until_ns = Some(now_ns);
         if let Some(stated) = &mut self.stated {
@@ -81,17 +81,17 @@ impl Injection {
     }
 }
 
-/// The log of everything that was injected so far.
+/// The log of all faults injected so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Log {
-    /// Seed of the random draws.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Injections in order.
+    /// Injected faults, in order.
     pub injections: Vec<Injection>,
 }
 
 impl Log {
-    /// Returns the schedule that would reproduce it.
+    /// Returns the schedule that reproduces the log.
     pub fn schedule(&self) -> Schedule {
         let time = |ns: u64| DurationNs(ns as i64);
         let timed = |injection: &Injection| match &injection.stated {
@@ -107,7 +107,7 @@ impl Log {
         Schedule { seed: self.seed, faults: self.injections.iter().map(timed).collect() }
     }
 
-    /// Returns the active faults, with what they have met so far.
+    /// Returns the active faults, with the number of requests that they have met so far.
     pub fn active(&self) -> serde_json::Value {
         let lasts = |injection: &&Injection| injection.until_ns.is_none() && injection.refused.is_none();
         let describe = |injection: &Injection| {

@@ -1,8 +1,8 @@
-//! [`Fault`]s: what goes wrong, when, and the proof that it did. See docs/design/faults-and-power.md.
+//! [`Fault`]s: what goes wrong, when, and proof of the effects. See docs/design/faults-and-power.md.
 //!
-//! A fault starts at a time of the model and lasts until another time, or forever. Media faults affect the mechanism of
-//! a device ([`crate::media_defects::MediaDefect`]); the others apply between the system and its clients
-//! ([`injector`]), and some of them damage contents ([`contents`], [`damaging`]). A trigger ([`trigger`]) selects the
+//! A fault starts at a model time and lasts until another time, or forever. Media faults affect the mechanics of a
+//! device ([`crate::media_defects::MediaDefect`]); other faults apply between the system and its clients
+//! ([`injector`]), and some of these damage contents ([`contents`], [`damaging`]). A trigger ([`trigger`]) selects the
 //! requests that start a fault.
 
 pub mod contents;
@@ -38,104 +38,103 @@ use crate::power_cut::Tear;
 
 /// A fault.
 ///
-/// Members and groups of an array are named; a device that is a system of its own has no name. Without `ranges` a fault
-/// is everywhere, without `kinds` it affects the kinds that it usually does, and without `percent` it affects all
-/// requests.
+/// Members and groups of an array have names; a device that is a complete system has none. Without `ranges`, a fault
+/// applies to all addresses; without `kinds`, to its usual kinds; without `percent`, to all requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
-    /// Unreadable sectors. The device tries for `time`, then the access fails. A write heals them: it remaps them to
-    /// spares.
+    /// Unreadable sectors. The device tries for `time`, then the access fails. A write repairs the sectors by remapping
+    /// them to spares.
     MediaError {
-        /// The member of an array that has them.
+        /// Member of an array with the bad sectors.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Their place on the device.
+        /// Location on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Map file of GNU ddrescue with more of them, relative to the schedule.
+        /// Map file of GNU ddrescue with more bad sectors, relative to the schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         map: Option<PathBuf>,
-        /// Percentage of the accesses that meet it.
+        /// Percentage of accesses that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Kinds of accesses, reads by default; writes meet a write fault.
+        /// Kinds of accesses, by default reads. Writes fail if they are included.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the device tries; the default depends on the kind of device.
+        /// How long the device tries; the default depends on the device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recovery: Option<Recovery>,
-        /// Limit of recovery as a time.
+        /// Time limit of recovery.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// Whether a write does not heal them.
+        /// Whether a write does not repair the sectors.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         permanent: bool,
     },
     /// Sectors that take additional turns to read (additional reads of the cell in an SSD).
     WeakSectors {
-        /// The member of an array that has them.
+        /// Member of an array with the weak sectors.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Their place on the device.
+        /// Location on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Map file of GNU ddrescue with more of them, relative to the schedule.
+        /// Map file of GNU ddrescue with more weak sectors, relative to the schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         map: Option<PathBuf>,
-        /// Additional turns.
+        /// Number of additional turns.
         turns: u32,
-        /// Percentage of the accesses that meet it.
+        /// Percentage of accesses that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Kinds of accesses, reads by default.
+        /// Kinds of accesses, by default reads.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Slow accesses: they occupy the mechanism longer than they should, so that all queued requests wait too.
+    /// Slow accesses: each occupies the mechanics for longer, so that all queued requests wait too.
     FailSlow {
-        /// The member of an array that is slow.
+        /// Member of an array that is slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Their place on the device.
+        /// Location on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Additional time.
+        /// Additional time per access.
         time: DurationNs,
-        /// Percentage of the accesses that meet it.
+        /// Percentage of accesses that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Kinds of accesses, reads and writes by default.
+        /// Kinds of accesses, by default reads and writes.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Late answers: a pause of firmware, garbage collection. The mechanism continues.
+    /// Delayed answers, such as pauses of the firmware or garbage collection. The mechanics continue.
     LatencySpike {
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Additional time; its mean if it is drawn.
+        /// Additional time; the mean if the distribution is exponential.
         time: DurationNs,
         /// Distribution of the additional time.
         #[serde(default)]
         distribution: Distribution,
-        /// Percentage of the requests that meet it.
+        /// Percentage of requests that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Kinds of requests, all by default.
+        /// Kinds of requests, by default all.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Requests are not answered until the fault ends; those that are done by then are answered at that moment.
+    /// Requests are not answered until the fault ends. Requests completed by then are answered when it ends.
     Hang {
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Kinds of requests, all by default.
+        /// Kinds of requests, by default all.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// The device is absent until the fault ends: requests in flight and new ones are lost.
+    /// The device is absent until the fault ends: requests in flight and new requests are lost.
     DropOut,
     /// A member of an array fails.
     MemberFails {
@@ -147,14 +146,14 @@ pub enum Fault {
         /// The member.
         member: String,
     },
-    /// A group of an array gets one more hot spare.
+    /// A group of an array gets another hot spare.
     SpareAdded {
         /// The group.
         group: String,
     },
     /// All stripes of a group are read and compared, as Linux md scrubs an array.
     Scrub {
-        /// The group; may be omitted if there is only one.
+        /// Group; may be omitted if there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
         /// Whether inconsistent redundant data are rewritten from the data.
@@ -165,31 +164,31 @@ pub enum Fault {
     BatteryFails,
     /// The battery is charged again.
     BatteryReturns,
-    /// Commands meet a bad checksum on the link, time out and are sent again, at most five times.
+    /// Link errors: commands fail their checksum, time out and are sent again, at most five times.
     LinkErrors {
-        /// Percentage of the commands, each time one is sent.
+        /// Percentage of transmissions that fail.
         percent: f64,
-        /// Time-out of the host; by default 30 s, as in Linux.
+        /// Time-out of the host, by default 30 s, as in Linux.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time_out: Option<DurationNs>,
     },
-    /// Link resets: nothing passes the link in either direction for a time, repeatedly while the fault lasts.
+    /// Link resets: for a time, nothing passes the link in either direction. Resets repeat while the fault lasts.
     LinkResets {
         /// Duration of a reset.
         time: DurationNs,
-        /// Interval between resets; by default there is only one.
+        /// Interval between resets; by default there is only one reset.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<DurationNs>,
     },
-    /// Flushes are acknowledged at once, and never reach the system.
+    /// Flushes are acknowledged at once and do not reach the system.
     LyingCache,
-    /// A power cut: no request is answered until the fault ends, and data that were only in a volatile cache are lost.
-    /// Writes in progress are complete, absent or torn.
+    /// A power cut: no request is answered until the fault ends, and data that are only in a volatile cache are lost. A
+    /// write in progress is complete, absent or torn.
     PowerCut {
-        /// Boundaries at which a write in progress may have stopped.
+        /// Boundaries at which a torn write may end.
         #[serde(default)]
         tear: Tear,
-        /// Bytes that are written atomically; by default a physical sector.
+        /// Number of bytes written atomically, by default a physical sector.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
     },
@@ -197,59 +196,60 @@ pub enum Fault {
     PowerOn,
     /// Silent corruption: wrong data without an error.
     Corrupt {
-        /// The member of an array whose data are corrupted.
+        /// Member of an array whose data are corrupted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// When they are corrupted: when written, while stored, or when read.
+        /// When data are corrupted: when written, while stored, or when read.
         on: Stage,
         /// Kind of corruption.
         how: Corruption,
-        /// Inverted bits per request; 1 by default.
+        /// Number of inverted bits per request, by default 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bits: Option<u32>,
-        /// Affected sectors of 512 bytes per request, consecutive; 1 by default.
+        /// Number of consecutive sectors of 512 bytes per request, by default 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sectors: Option<u32>,
-        /// Pattern that fills them.
+        /// Pattern that fills the sectors.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pattern: Option<Pattern>,
-        /// Percentage of the requests that meet it.
+        /// Percentage of requests that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Silent misdirection: data go to a wrong place, or come from one, without an error.
+    /// Silent misdirection: data are written to or read from the wrong place, without an error.
     Misdirect {
-        /// The member of an array that uses the wrong place.
+        /// Member of an array that uses the wrong place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Distance to the wrong place, forwards or backwards.
+        /// Distance to the wrong place; may be negative.
         distance: Distance,
-        /// Percentage of the requests that meet it.
+        /// Percentage of requests that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Kinds of requests, writes by default.
+        /// Kinds of requests, by default writes.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Lost writes: acknowledged and never stored.
+    /// Lost writes: acknowledged but never stored.
     LoseWrite {
-        /// The member of an array that loses them.
+        /// Member of an array that loses the writes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Percentage of the writes that meet it.
+        /// Percentage of writes that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Stale reads: they return the data from before the last write, if that was made while the fault lasted.
+    /// Stale reads: reads return the data from before the last write, if the last write was made while the fault was
+    /// active.
     StaleRead {
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -257,43 +257,43 @@ pub enum Fault {
         /// How long a place returns stale data.
         #[serde(default)]
         lasting: Lasting,
-        /// Percentage of the reads that meet it.
+        /// Percentage of reads that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Shorn writes: acknowledged, but only their first part is stored.
+    /// Shorn writes: acknowledged, but only the first part is stored.
     ShornWrite {
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// The part that is stored, rounded down to whole atoms.
+        /// Part that is stored, rounded down to whole atoms.
         part: Part,
-        /// Bytes that are written atomically; 512 by default.
+        /// Number of bytes written atomically, by default 512.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
-        /// Percentage of the writes that meet it.
+        /// Percentage of writes that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Requests fail with an error, and none of their work is done.
+    /// Requests fail with an error and are not executed.
     Errno {
         /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// The error.
+        /// Error that requests return.
         #[serde(default)]
         errno: Errno,
-        /// Kinds of requests; by default those that the error usually concerns: writes for ENOSPC, writes and trims for
-        /// EROFS, all for the others.
+        /// Kinds of requests. By default, writes for ENOSPC, writes and trims for EROFS, and all kinds for other
+        /// errors.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// Time until the error is reported; 0 by default.
+        /// Time until the error is reported, by default 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// How a failed flush treats the data that were not flushed.
+        /// How a failed flush treats unflushed data.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unflushed: Option<Unflushed>,
-        /// Percentage of the requests that meet it.
+        /// Percentage of requests that are affected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
@@ -317,20 +317,20 @@ pub struct Stretch {
     /// First logical block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lba: Option<u64>,
-    /// Number of logical blocks; 1 by default.
+    /// Number of logical blocks, by default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
 }
 
 impl Stretch {
-    /// Returns a range of bytes.
+    /// Creates a range of bytes.
     pub fn of_bytes(start_bytes: u64, length_bytes: u64) -> Stretch {
         Stretch { offset: Some(Bytes(start_bytes)), length: Some(Bytes(length_bytes)), ..Stretch::default() }
     }
 }
 
-/// Deserializes kinds as a list, or as one word or several with commas between, such as `kinds=read,write` on the
-/// command line.
+/// Deserializes kinds from a list, or from one or more comma-separated words, such as `kinds=read,write` on the command
+/// line.
 fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKind>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -346,7 +346,7 @@ fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKin
     words.into_iter().map(kind).collect()
 }
 
-/// Kind of a request, as faults name it.
+/// Kind of a request, as named in faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKind {
@@ -375,20 +375,21 @@ impl From<Kind> for RequestKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// Long, because no redundancy is behind it: the default of a disk with an ATA or SATA interface that is a system
-    /// of its own.
+    /// Long, because no redundancy can provide the data: the default for a disk with an ATA or SATA interface that is a
+    /// complete system.
     Desktop,
-    /// Limited (SCT error recovery control, TLER), so that a controller does not drop the drive: the default of all
+    /// Limited (SCT error recovery control, TLER), so that a controller does not drop the drive: the default for all
     /// other devices.
     Limited,
 }
 
 impl Recovery {
-    /// Returns the time limit of recovery.
+    /// Returns the time limit of recovery, in ns.
     ///
     /// Limited: 7 s, the limit of drives made for RAID (Western Digital: "the hard drive will only spend 7 seconds to
-    /// attempt to recover"; `smartctl -l scterc,70,70`). Desktop: 30 s, between the 10 s that limited drives stay below
-    /// and the "up to 2 minutes" of Western Digital's deep recovery; it is also Linux's time-out of a command.
+    /// attempt to recover"; `smartctl -l scterc,70,70`). Desktop: 30 s, between the limit of such drives, which is
+    /// below 10 s, and the "up to 2 minutes" of Western Digital's deep recovery. This is also the command time-out of
+    /// Linux.
     pub fn time_ns(self) -> u64 {
         match self {
             Recovery::Desktop => 30_000_000_000,
@@ -397,7 +398,7 @@ impl Recovery {
     }
 }
 
-/// Distribution of times.
+/// Distribution of additional times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {

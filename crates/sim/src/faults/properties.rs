@@ -1,4 +1,4 @@
-//! Properties of each [`Fault`], for callers that apply schedules and keep contents. A new fault is added to every list
+//! Properties of each [`Fault`], for callers that apply schedules and keep contents. Add a new fault to every list
 //! here.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::{Fault, RequestKind, Stretch};
 use crate::pending_requests::Outcome;
 
 impl Fault {
-    /// Whether it happens at one moment, and does not end.
+    /// Whether the fault is momentary: it happens at one time and has no end.
     pub fn is_momentary(&self) -> bool {
         match self {
             Fault::Corrupt { on, .. } => *on == Stage::Rest,
@@ -38,7 +38,8 @@ impl Fault {
         }
     }
 
-    /// Whether it changes stored data, or needs the previous data: kept contents must then be able to undo changes.
+    /// Whether the fault changes stored data or needs the previous data, so that kept contents must be able to undo
+    /// changes.
     pub fn changes_contents(&self) -> bool {
         match self {
             Fault::Corrupt { .. }
@@ -68,7 +69,7 @@ impl Fault {
         }
     }
 
-    /// Whether reads return data that are not stored there.
+    /// Whether reads return data that differ from the stored data.
     pub fn spoils_reads(&self) -> bool {
         match self {
             Fault::Corrupt { on, .. } => *on == Stage::Read,
@@ -98,7 +99,7 @@ impl Fault {
         }
     }
 
-    /// Whether writes in volatile caches are lost.
+    /// Whether the fault loses writes in volatile caches.
     pub(crate) fn loses_cached_writes(&self) -> bool {
         match self {
             Fault::PowerCut { .. } => true,
@@ -128,7 +129,7 @@ impl Fault {
         }
     }
 
-    /// Whether a request with this outcome can have failed only because of it.
+    /// Whether a request with this outcome can have failed only because of the fault.
     pub(super) fn fails_requests_by(&self, outcome: Outcome) -> bool {
         match self {
             Fault::LinkErrors { .. } => outcome == Outcome::Failed(None),
@@ -158,7 +159,7 @@ impl Fault {
         }
     }
 
-    /// Returns the map file that is still to be read, and the ranges to which it adds.
+    /// Returns the map file that is not read yet, and the ranges that it adds to.
     pub fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
         match self {
             Fault::MediaError { map, ranges, .. } | Fault::WeakSectors { map, ranges, .. } => Some((map, ranges)),

@@ -1,4 +1,4 @@
-//! [`Schedule`]: which fault starts when.
+//! [`Schedule`]: the faults of a session and their times.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::description::model::Model;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Seed of everything that is drawn: each fault has a stream of its own, in the order of injection.
+    /// Seed of all random numbers. Each fault has its own stream, in the order of injection.
     #[serde(default)]
     pub seed: u64,
-    /// The faults.
+    /// Faults of the schedule.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Timed>,
 }
@@ -29,16 +29,16 @@ pub struct Schedule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Timed {
-    /// Time of the model from which requests count, for a fault that they trigger; by default the start.
+    /// For a fault triggered by requests: model time from which requests count, by default the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<DurationNs>,
-    /// Time of its end; never, if neither this nor `for` is given.
+    /// End of the fault; without this and `for`, the fault has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DurationNs>,
-    /// Its duration.
+    /// Duration of the fault.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<DurationNs>,
-    /// When it starts, and which requests meet it.
+    /// When the fault starts, and which requests meet the fault.
     #[serde(flatten)]
     pub trigger: Trigger,
     /// The fault itself.
@@ -46,8 +46,8 @@ pub struct Timed {
     pub fault: Fault,
 }
 
-/// A fault as written in a schedule: some keys, such as `every`, are a number of requests for all faults, but a time
-/// for link resets.
+/// A fault as written in a schedule. Some keys have two meanings: `every` is a number of requests for most faults, but
+/// a time for link resets.
 #[derive(Deserialize)]
 struct Written {
     #[serde(default)]
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for EveryOrTime {
             type Value = EveryOrTime;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of requests, or for resets of a link a duration such as \"2s\"")
+                f.write_str("a number of requests, or for link resets a duration such as \"2s\"")
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<EveryOrTime, E> {
@@ -107,7 +107,7 @@ impl TryFrom<Written> for Timed {
         match (every, &mut fault) {
             (Some(EveryOrTime::Time(time)), Fault::LinkResets { every, .. }) => *every = Some(time),
             (Some(EveryOrTime::Time(time)), _) => {
-                return Err(format!("\"{time}\" is not a number of requests: write one, such as 10"));
+                return Err(format!("\"{time}\" is not a number of requests; use a number such as 10"));
             }
             (Some(EveryOrTime::Requests(number)), _) => trigger.every = Some(number),
             (None, _) => {}
@@ -117,14 +117,14 @@ impl TryFrom<Written> for Timed {
 }
 
 impl Timed {
-    /// Returns its start and its end (`u64::MAX` for never), in nanoseconds of the model.
+    /// Returns start and end of the fault in model time, in ns; the end is `u64::MAX` if there is none.
     ///
     /// # Errors
-    /// The first impossible key and its allowed values.
+    /// Returns an error for the first impossible key, with its allowed values.
     pub fn span_ns(&self) -> Result<(u64, u64), (&'static str, String)> {
         let (key, at) = match (self.trigger.at, self.from) {
             (Some(StrikeTime::Time(_)), Some(_)) => {
-                return Err(("from", "at is already a time; one of the two is allowed".to_owned()));
+                return Err(("from", "at is already a time; use only one of the two".to_owned()));
             }
             (None, None) if self.trigger.is_timed() => {
                 let text = "this key is missing; set the time, such as \"10s\", or a request, such as { write = 1000 }";
@@ -133,19 +133,19 @@ impl Timed {
             (Some(StrikeTime::Time(at)), None) => ("at", at),
             (_, from) => ("from", from.unwrap_or(DurationNs(0))),
         };
-        let at_ns = u64::try_from(at.0).map_err(|_| (key, format!("{at}: 0s or more is allowed")))?;
+        let at_ns = u64::try_from(at.0).map_err(|_| (key, format!("{at} is out of range; must be 0s or more")))?;
         let (key, until_ns) = match (self.until, self.lasts) {
             (None, None) => return Ok((at_ns, u64::MAX)),
-            (Some(_), Some(_)) => return Err(("for", "until also sets the end; one of the two is allowed".to_owned())),
+            (Some(_), Some(_)) => return Err(("for", "until also sets the end; use only one of the two".to_owned())),
             (Some(until), None) => ("until", i128::from(until.0)),
             (None, Some(lasts)) => ("for", i128::from(at.0) + i128::from(lasts.0)),
         };
         if self.fault.is_momentary() {
-            return Err((key, "this fault is instantaneous; the key is not allowed".to_owned()));
+            return Err((key, "this fault is instantaneous; omit this key".to_owned()));
         }
         match u64::try_from(until_ns) {
             Ok(until_ns) if until_ns > at_ns => Ok((at_ns, until_ns)),
-            _ => Err((key, format!("ends before it begins; after {at} is allowed"))),
+            _ => Err((key, format!("the fault ends before it begins; must be after {at}"))),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Schedule {
     /// Checks that every fault can be injected into a model.
     ///
     /// # Errors
-    /// The first impossible fault: its number, the key and the allowed values.
+    /// Returns an error for the first impossible fault: its number, the key and the allowed values.
     pub fn check(&self, model: &Model) -> Result<(), (usize, Complaint)> {
         let (subject, devices) = (Subject::of(model), NamedDevice::devices_of(model));
         // A spare that is added later has no name yet.
@@ -170,25 +170,25 @@ impl Schedule {
             }
         }
         if let Some((index, _)) = self.patterns().nth(PATTERNS_MAX) {
-            return Err((index, ("containing", format!("up to {PATTERNS_MAX} patterns are allowed"))));
+            return Err((index, ("containing", format!("too many patterns; the maximum is {PATTERNS_MAX}"))));
         }
         Ok(())
     }
 
-    /// Checks that every fault can be injected where no contents are kept, as in a simulated run.
+    /// Checks that every fault can be injected when no contents are kept, as in a simulated run.
     ///
     /// # Errors
-    /// As for [`check`](Self::check).
+    /// Returns an error for the first fault that looks for a pattern in contents.
     pub fn check_without_contents(&self) -> Result<(), (usize, Complaint)> {
         match self.patterns().next() {
             Some((index, _)) => {
-                Err((index, ("containing", "a simulation stores no data; only live exports do".to_owned())))
+                Err((index, ("containing", "a simulation stores no data; use this key with a live export".to_owned())))
             }
             None => Ok(()),
         }
     }
 
-    /// Returns the patterns that its faults look for in contents, with the faults' numbers.
+    /// Returns the patterns that faults look for in contents, with the numbers of the faults.
     fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
         let faults = self.faults.iter().enumerate();
         faults.filter_map(|(index, timed)| Some((index, timed.trigger.containing.as_ref()?)))

@@ -7,28 +7,28 @@ use headstack_workload::Span;
 
 use super::contents::{Damage, PLACES_MAX, ReadCorruption};
 
-/// Most bytes of older data that one fault keeps; it forgets the oldest of more.
+/// Maximum number of bytes of older data per fault; the oldest data are dropped first.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
     end_bytes: u64,
     change: u64,
-    /// Whether a read has returned the older data here, and later ones shall too.
+    /// Whether a read has returned the older data here, so that later reads return them too.
     sticks: bool,
 }
 
-/// Places with older data, by their first byte; they do not overlap.
+/// Places with older data, by first byte. They do not overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
     places: BTreeMap<u64, Place>,
-    /// Changes with their bytes in order, oldest first.
+    /// Changes with their lengths in bytes, oldest first.
     kept: VecDeque<(u64, u64)>,
     kept_bytes: u64,
 }
 
 impl Places {
-    /// Records a change; if `is_write`, its previous data are kept.
+    /// Records a change. If `is_write`, the previous data are kept.
     pub fn written(&mut self, span: Span, change: u64, is_write: bool, damages: &mut Vec<Damage>) {
         self.clear(span);
         if is_write && span.length_bytes <= KEPT_BYTES_MAX {
@@ -41,7 +41,7 @@ impl Places {
         self.forget_excess(damages);
     }
 
-    /// Returns the older data that a read of a span finds.
+    /// Returns the older data that a read of a span returns.
     pub fn within(&self, span: Span) -> Vec<ReadCorruption> {
         let end_bytes = span.start_bytes + span.length_bytes;
         let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
@@ -53,14 +53,15 @@ impl Places {
         overlapping.map(spoil).collect()
     }
 
-    /// Whether every place that a read touches has returned older data before.
+    /// Whether a read touches a place whose older data were read before.
     pub fn sticks(&self, span: Span) -> bool {
         let end_bytes = span.start_bytes + span.length_bytes;
         let mut overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
         overlapping.any(|(_, place)| place.sticks)
     }
 
-    /// Records that a read has returned older data: the next one finds none, or the same.
+    /// Records that a read has returned older data: if `is_once`, later reads return the current data, otherwise the
+    /// older data again.
     pub fn read(&mut self, span: Span, is_once: bool, damages: &mut Vec<Damage>) {
         if is_once {
             self.clear(span);
@@ -72,7 +73,7 @@ impl Places {
         }
     }
 
-    /// Ends the fault.
+    /// Drops all older data at the end of the fault.
     pub fn end(&mut self, damages: &mut Vec<Damage>) {
         self.places.clear();
         self.forget_excess(damages);
@@ -82,7 +83,7 @@ impl Places {
         let end_bytes = span.start_bytes + span.length_bytes;
         let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
         for start in overlapping.map(|(&start, _)| start).collect::<Vec<_>>() {
-            let place = self.places.remove(&start).expect("it was seen");
+            let place = self.places.remove(&start).expect("the place was found above");
             if start < span.start_bytes {
                 self.places.insert(start, Place { end_bytes: span.start_bytes, ..place });
             }
@@ -92,10 +93,10 @@ impl Places {
         }
     }
 
-    /// Forgets the oldest data above the limit, and data that no place needs any more.
+    /// Drops the oldest data above the limit, and data that no place needs any more.
     fn forget_excess(&mut self, damages: &mut Vec<Damage>) {
         while self.kept.len() > PLACES_MAX || self.kept_bytes > KEPT_BYTES_MAX {
-            let &(oldest, _) = self.kept.front().expect("there is too much");
+            let &(oldest, _) = self.kept.front().expect("the limit is exceeded, so there are kept data");
             self.places.retain(|_, place| place.change != oldest);
             self.drop_unneeded(damages);
         }

@@ -1,4 +1,4 @@
-//! [`Trigger`]s: which requests start a fault, or meet it. Every counter counts the same for equal requests.
+//! [`Trigger`]s select the requests that start a fault or meet it. All counters have the same rules.
 
 use std::fmt;
 
@@ -9,40 +9,40 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::gauges::GroupHealth;
 
-/// Most patterns that one session looks for: one bit for each marks those that a write contains.
+/// Maximum number of patterns per session, because one bit per pattern marks the patterns in a write.
 pub const PATTERNS_MAX: usize = 64;
 
-/// Conditions that start a fault and select the requests that meet it.
+/// Conditions that start a fault, and that select the requests that meet it.
 ///
-/// `at` and `after` state when it first takes effect; it lasts from then on. `touching`, `containing`, `while` and
-/// `state` select the requests that these count, or, without either, those that meet the fault. `every` takes each nth
-/// of the requests that would meet it, and `once` only the first. A fault that does not concern single requests takes
-/// effect at the first request that passes these conditions, and with `every` repeatedly.
+/// `at` and `after` set when the fault first takes effect; it lasts from then on. `touching`, `containing`, `while` and
+/// `state` select the requests that `at` and `after` count, or, without `at` and `after`, the requests that meet the
+/// fault. `every` takes each nth of these requests, and `once` only the first. A fault that does not concern single
+/// requests takes effect at the first request that passes these conditions, and with `every` repeatedly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Trigger {
-    /// A time of the model, or the arrival of the nth request of a kind.
+    /// A model time, or the arrival of the nth request of a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<StrikeTime>,
-    /// Number of requests of a kind that have been answered.
+    /// Number of answered requests of a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Count>,
-    /// Requests that touch this part of the system, such as `1GiB..2GiB`.
+    /// Range of the system that requests touch, such as `1GiB..2GiB`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub touching: Option<String>,
-    /// Writes that contain these bytes.
+    /// Bytes that writes contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containing: Option<Pattern>,
-    /// Only while a group of the array is in this state.
+    /// State of a group of the array during which the trigger is active.
     #[serde(default, rename = "while", skip_serializing_if = "Option::is_none")]
     pub health: Option<GroupHealth>,
-    /// Only while the schedule is in this state, which is 1 at the start (`set-state`).
+    /// State of the schedule (`set-state`) during which the trigger is active; the initial state is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<u32>,
-    /// Each nth request, or each nth of a kind.
+    /// Takes each nth request, or each nth request of a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
-    /// Whether only one request meets it.
+    /// Whether only one request meets the fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
 }
@@ -50,13 +50,13 @@ pub struct Trigger {
 /// When a fault first takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrikeTime {
-    /// At this model time since the start.
+    /// At this model time.
     Time(DurationNs),
-    /// At the arrival of this request, which meets it.
+    /// At the arrival of this request, which meets the fault.
     Request(Nth),
 }
 
-/// A request by its number, from 1.
+/// A request by its number, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nth {
@@ -72,7 +72,7 @@ pub enum Nth {
     Flush(u64),
 }
 
-/// Each nth request: a number, or the number of a kind.
+/// Each nth request: a number, or a number with a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every(pub Nth);
 
@@ -93,7 +93,7 @@ pub enum Count {
 }
 
 impl Nth {
-    /// Returns the kind of the request, `None` for any, and its number.
+    /// Returns the kind of request (`None` for any) and the number.
     fn parts(self) -> (Option<Kind>, u64) {
         match self {
             Nth::Request(nth) => (None, nth),
@@ -169,7 +169,7 @@ impl<'de> Deserialize<'de> for StrikeTime {
             type Value = StrikeTime;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a duration with its unit such as \"8.5ms\", or a request such as { flush = 7 }")
+                f.write_str("a duration with its unit, such as \"8.5ms\", or a request such as { flush = 7 }")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<StrikeTime, E> {
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for StrikeTime {
     }
 }
 
-/// Bytes to find: a text, or hexadecimal digits after `0x`.
+/// A pattern of bytes to find: text, or hexadecimal digits after `0x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
@@ -192,7 +192,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Returns the bytes.
+    /// Returns the bytes of the pattern.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -200,9 +200,9 @@ impl Pattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// A text that is no pattern: the allowed forms.
+    /// If the text is not a pattern. The message states the allowed forms.
     pub fn parse(text: &str) -> Result<Pattern, String> {
-        let wrong = || format!("{text:?} is not a pattern: write some text, or 0x and pairs of hexadecimal digits");
+        let wrong = || format!("{text:?} is not a pattern; use some text, or 0x and pairs of hexadecimal digits");
         let bytes = match text.strip_prefix("0x") {
             None => text.as_bytes().to_vec(),
             Some(digits) if digits.len() % 2 == 1 || !digits.is_ascii() => return Err(wrong()),
@@ -232,15 +232,15 @@ impl<'de> Deserialize<'de> for Pattern {
 pub(crate) struct RequestView {
     pub kind: Kind,
     pub span: Span,
-    /// Patterns that it contains, one bit each.
+    /// Patterns that the request contains, one bit each.
     pub holds: u64,
-    /// States of the array's groups, one bit each by [`bit_of`].
+    /// Health of the array's groups, one bit per state, see [`bit_of`].
     pub health: u8,
     /// State of the schedule.
     pub state: u32,
 }
 
-/// Returns the bit of a state.
+/// Returns the bit of a health state.
 pub(crate) fn bit_of(health: GroupHealth) -> u8 {
     1 << health as u8
 }
@@ -249,14 +249,14 @@ pub(crate) fn bit_of(health: GroupHealth) -> u8 {
 #[derive(Clone, Copy, Debug, Default)]
 struct Conditions {
     span: Option<Span>,
-    /// Bit of the pattern.
+    /// Bit of the pattern in [`RequestView::holds`].
     pattern: Option<u32>,
     health: Option<GroupHealth>,
     state: Option<u32>,
 }
 
 impl Conditions {
-    /// Whether a request meets the conditions. A flush has no place and no data: it meets no condition on either.
+    /// Whether a request meets the conditions. A flush has no address and no data, so it meets no condition on these.
     fn hold(&self, sight: &RequestView) -> bool {
         let (start, end) = (sight.span.start_bytes, sight.span.start_bytes + sight.span.length_bytes);
         let touches = |span: Span| start < span.start_bytes + span.length_bytes && span.start_bytes < end;
@@ -267,22 +267,22 @@ impl Conditions {
     }
 }
 
-/// Condition that a fault waits for before it takes effect.
+/// A condition that a fault waits for before it takes effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Cue {
     conditions: Conditions,
     /// Kind of request; `None` for any.
     kind: Option<Kind>,
     nth: u64,
-    /// Whether requests count when they are answered, rather than on arrival.
+    /// Whether requests count when they are answered rather than on arrival.
     pub when_answered: bool,
-    /// Whether it waits again after the fault has taken effect.
+    /// Whether the condition applies again after the fault has taken effect.
     pub repeats: bool,
     seen: u64,
 }
 
 impl Cue {
-    /// Counts an arriving or answered request; returns whether the condition is fulfilled.
+    /// Counts an arriving or answered request; returns whether the condition is now met.
     pub fn sees(&mut self, sight: &RequestView) -> bool {
         if self.kind.is_some_and(|kind| kind != sight.kind) || !self.conditions.hold(sight) {
             return false;
@@ -296,7 +296,7 @@ impl Cue {
     }
 }
 
-/// Selects which of the requests that could meet a fault do.
+/// Selects which of the requests that could meet a fault actually do.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     conditions: Conditions,
@@ -305,17 +305,17 @@ pub(crate) struct Choice {
     every: u64,
     once: bool,
     seen: u64,
-    /// Whether the only request has met it.
+    /// Whether the single request has met the fault.
     is_spent: bool,
 }
 
 impl Choice {
-    /// Returns a choice of all requests.
+    /// Returns a selection of all requests.
     pub fn all() -> Choice {
         Choice { conditions: Conditions::default(), kind: None, every: 1, once: false, seen: 0, is_spent: false }
     }
 
-    /// Whether all requests that could meet it do.
+    /// Whether all requests are selected.
     pub fn is_all(&self) -> bool {
         let Conditions { span, pattern, health, state } = self.conditions;
         !self.once && (self.kind, self.every) == (None, 1) && (span, pattern, health, state) == (None, None, None, None)
@@ -331,30 +331,30 @@ impl Choice {
         self.seen.is_multiple_of(self.every)
     }
 
-    /// Records that a request has met it.
+    /// Records that a request has met the fault.
     pub fn spend(&mut self) {
         self.is_spent = self.once;
     }
 
-    /// Whether no request can meet it any more.
+    /// Whether no further request can meet the fault.
     pub fn is_spent(&self) -> bool {
         self.is_spent
     }
 }
 
 impl Trigger {
-    /// Whether it has no conditions on requests.
+    /// Whether the trigger has no conditions on requests.
     pub fn is_timed(&self) -> bool {
         let only_at = Trigger { at: self.at, ..Trigger::default() };
         *self == only_at && !matches!(self.at, Some(StrikeTime::Request(_)))
     }
 
-    /// Returns the condition that a fault waits for, and the requests that meet it then. `is_event` is set for a fault
-    /// that does not concern single requests; the system has this capacity and block size, and may be an array;
-    /// `pattern` is the bit of the pattern that it looks for.
+    /// Returns the condition that a fault waits for, and the selection of requests that then meet the fault. `is_event`
+    /// is set for a fault that does not concern single requests. The tuple holds the capacity and the block size of the
+    /// system in bytes, and whether the system is an array. `pattern` is the bit of the trigger's pattern.
     ///
     /// # Errors
-    /// The first impossible key and its allowed values.
+    /// Returns an error for the first impossible key, with its allowed values.
     pub(crate) fn plan(
         &self,
         is_event: bool,
@@ -366,12 +366,12 @@ impl Trigger {
             span.map_err(|message| ("touching", message))
         });
         if self.health.is_some() && !is_array {
-            return Err(("while", "the system is not an array; this key is not allowed".to_owned()));
+            return Err(("while", "the system is not an array; omit this key".to_owned()));
         }
         let conditions = Conditions { span: span.transpose()?, pattern, health: self.health, state: self.state };
         let counted = match (self.at, self.after) {
             (Some(StrikeTime::Request(_)), Some(_)) => {
-                return Err(("after", "at already counts requests; one of the two is allowed".to_owned()));
+                return Err(("after", "at already counts requests; use only one of the two".to_owned()));
             }
             (Some(StrikeTime::Request(nth)), None) => Some(("at", nth.parts(), false)),
             (_, Some(count)) => Some(("after", count.parts(), true)),
@@ -380,20 +380,20 @@ impl Trigger {
         let (every_kind, every) = self.every.map_or((None, 1), |every| every.0.parts());
         for (key, number) in [("every", Some(every))].into_iter().chain(counted.map(|(key, of, _)| (key, Some(of.1)))) {
             if number == Some(0) {
-                return Err((key, "0 is not a number of requests; 1 or more are allowed".to_owned()));
+                return Err((key, "0 is not a number of requests; must be 1 or more".to_owned()));
             }
         }
         let named = [(self.touching.is_some(), "touching"), (self.containing.is_some(), "containing")];
         if let (Some((key, (Some(Kind::Flush), _), _)), Some((_, other))) =
             (counted, named.into_iter().find(|(is_named, _)| *is_named))
         {
-            return Err((key, format!("a flush has neither address nor data, which {other} needs")));
+            return Err((key, format!("a flush has neither address nor data, which {other} needs; use another kind")));
         }
         let cue = |(kind, nth), when_answered, repeats| Cue { conditions, kind, nth, when_answered, repeats, seen: 0 };
         let (kind, once) = (every_kind, self.once);
         match counted {
             Some(_) if is_event && self.every.is_some() => {
-                Err(("every", "at and after both set the time; one of them is allowed".to_owned()))
+                Err(("every", "at or after already sets the time; omit this key".to_owned()))
             }
             Some((_, of, when_answered)) => {
                 let choice = Choice { conditions: Conditions::default(), kind, every, once, seen: 0, is_spent: false };

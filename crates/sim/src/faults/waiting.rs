@@ -8,11 +8,11 @@ use super::trigger::Cue;
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub number: u32,
-    /// When it stops waiting.
+    /// Time at which the fault stops waiting, in ns.
     pub until_ns: u64,
     pub lasts_ns: Option<u64>,
     pub cue: Cue,
-    /// Seeds of the random draws each time it takes effect.
+    /// Source of the seed for each time the fault takes effect.
     pub seeds: Random,
 }
 

@@ -1,4 +1,4 @@
-//! Destaging policy of [`CacheState`]: which dirty pages go to the members next, and how many at once.
+//! Destaging policy of [`CacheState`]: the order in which dirty pages go to the members, and the number in flight.
 
 use super::CacheState;
 use super::directory::parts_of;
@@ -6,7 +6,7 @@ use super::page::PARTS;
 use crate::description::array::Destage;
 
 impl CacheState {
-    /// Returns how many destages may be in flight now.
+    /// Returns the maximum number of destages in flight at the current fill level.
     pub fn destages_allowed(&self, idle: bool) -> u32 {
         let most = self.settings.destages_max;
         if !self.waiting_writes.is_empty() || !self.battery || idle {
@@ -23,16 +23,15 @@ impl CacheState {
         }
     }
 
-    /// Returns the dirty pages as a share of the pages that may be dirty.
+    /// Returns the number of dirty pages as a share of the maximum.
     pub fn dirty_share(&self) -> f64 {
         f64::from(self.directory.dirty_pages) / f64::from(self.dirty_pages_max.max(1))
     }
 
-    /// Returns the next run of dirty bytes by the cache's policy; the run ends at `bound`, which the page's row
-    /// determines.
+    /// Returns the next run of dirty bytes to destage, chosen by the cache's policy. The run ends at the end of the row
+    /// at the latest.
     pub fn choose(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
-        // The policy also holds for writes that wait for room, which any page would give: otherwise each would cost a
-        // seek.
+        // The policy also applies while writes wait for room: freeing an arbitrary page would cost a seek each time.
         match self.settings.destage {
             Destage::Fifo | Destage::Lru => {
                 let key = self.directory.oldest_dirty()?;
@@ -51,7 +50,7 @@ impl CacheState {
         Some(run)
     }
 
-    /// Returns a fully dirty row, searching from the oldest page and from the sweep position.
+    /// Returns a row that is completely dirty; looks at the row of the oldest dirty page and at the sweep position.
     fn full_row(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
         let oldest = self.directory.oldest_dirty()?;
         let next = self.directory.next_dirty(self.sweep)?;
@@ -65,8 +64,7 @@ impl CacheState {
         })
     }
 
-    /// Returns the run of dirty bytes that begins with the first dirty part of page `key` and ends at the next multiple
-    /// of `bound_bytes` at the latest.
+    /// Returns the run of dirty bytes from the first dirty part of page `key` up to the next multiple of `bound_bytes`.
     fn dirty_run(&self, key: u64, bound_bytes: u64) -> (u64, u64) {
         let part = self.page_bytes / u64::from(PARTS);
         let dirty = |key: u64| self.directory.find(key).map_or(0, |slot| self.directory.page(slot).ready_parts());
@@ -115,8 +113,8 @@ mod tests {
         })
     }
 
-    /// Neighbouring pages are destaged together, regardless of age, even when the cache accepts no more writes: a full
-    /// cache that wrote page by page would free pages more slowly than one that is not full, and never recover.
+    /// Neighbouring pages are destaged together, regardless of age, even when the cache is full. A full cache that
+    /// wrote page by page would free pages more slowly than one that is not full, and would never recover.
     #[test]
     fn a_full_cache_destages_by_its_policy() {
         for (destage, run) in [(Destage::Sorted, 2), (Destage::StripeAware, 2), (Destage::Fifo, 1)] {
@@ -124,14 +122,15 @@ mod tests {
             for page in (0..50).flat_map(|pair| [7 + 4 * pair, 8 + 4 * pair]).rev() {
                 assert!(cache.accept(page * PAGE_BYTES, PAGE_BYTES));
             }
-            assert!(!cache.accept(1000 * PAGE_BYTES, PAGE_BYTES), "there is no room for another");
+            assert!(!cache.accept(1000 * PAGE_BYTES, PAGE_BYTES), "the cache is full");
             cache.waiting_writes.push_back(0);
             let (_, length) = cache.choose(16 * PAGE_BYTES).unwrap();
             assert_eq!(length, run * PAGE_BYTES, "{destage:?}");
         }
     }
 
-    /// There is one destage just above the low mark, all of them from the high mark on, and linear growth in between.
+    /// One destage is in flight just above the low mark, the maximum from the high mark on, with linear growth in
+    /// between.
     #[test]
     fn destages_grow_from_the_low_mark_to_the_high_one() {
         let mut cache = cache(Destage::Sorted);
@@ -143,6 +142,6 @@ mod tests {
             cache.destages_allowed(false)
         };
         assert_eq!([19, 20, 21, 29, 31, 51, 79, 80, 100].map(&mut allowed), [0, 0, 1, 1, 2, 4, 6, 7, 7]);
-        assert_eq!(cache.destages_allowed(true), 7, "an idle host leaves all of them");
+        assert_eq!(cache.destages_allowed(true), 7, "all destages are allowed while the host is idle");
     }
 }

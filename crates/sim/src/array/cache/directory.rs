@@ -1,5 +1,5 @@
-//! [`Directory`]: the pages of a cache, the state of their parts (valid, dirty, leaving, filling), and which page is
-//! evicted next.
+//! [`Directory`]: the pages of a cache, the state of their parts (valid, dirty, leaving, filling), and the choice of
+//! the page to evict.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -8,10 +8,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::page::{PARTS, Page};
 
-/// The pages of a cache. The replacement policy picks the victim among the evictable ones.
+/// The pages of a cache. The replacement policy selects the victim among the evictable pages.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Slots of the pages in the cache, and of those that the replacement policy remembers.
+    /// Slots of the cached pages, and of evicted pages that the replacement policy remembers.
     slots: HashMap<u64, u32, FxBuildHasher>,
     pages: Vec<Page>,
     free_slots: Vec<u32>,
@@ -19,12 +19,12 @@ pub struct Directory {
     held: u32,
     replacement: Replacement,
     evictable: u32,
-    /// Pages with dirty or leaving parts.
+    /// Number of pages with dirty or leaving parts.
     pub dirty_pages: u32,
     clock: u64,
-    /// Dirty pages by age; some entries are stale.
+    /// Dirty pages by age. May contain stale entries.
     by_age: VecDeque<(u64, u64)>,
-    /// Pages that are ready to be destaged, by address.
+    /// Pages that are ready to be destaged, in order of addresses.
     by_place: BTreeSet<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Directory {
         }
     }
 
-    /// Returns the slot of a page that is in the cache.
+    /// Returns the slot of a cached page, or `None` if the page is not in the cache.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
         self.slots.get(&key).copied().filter(|&slot| self.page(slot).held)
@@ -58,7 +58,7 @@ impl Directory {
         &self.pages[slot as usize]
     }
 
-    /// Returns how many pages could be added now.
+    /// Returns the number of pages that can be added now.
     pub fn room(&self) -> u32 {
         self.pages_max - self.held + self.evictable
     }
@@ -81,7 +81,7 @@ impl Directory {
         }
         if self.held == self.pages_max {
             let slot = self.replacement.replace();
-            debug_assert!(self.page(slot).is_evictable(), "what the members do not have stays");
+            debug_assert!(self.page(slot).is_evictable(), "only clean pages are evicted");
             self.pages[slot as usize].held = false;
             self.held -= 1;
             self.evictable -= 1;
@@ -97,11 +97,11 @@ impl Directory {
         self.replacement.admit(slot, 1, key);
         self.held += 1;
         self.evictable += 1;
-        debug_assert!(self.held <= self.pages_max, "a cache holds no more than it has room for");
+        debug_assert!(self.held <= self.pages_max, "the cache does not exceed its maximum");
         Some(slot)
     }
 
-    /// Returns how many pages hold data or wait for some.
+    /// Returns the number of pages that hold data or wait for data.
     pub fn pages_held(&self) -> u32 {
         self.held
     }
@@ -111,7 +111,7 @@ impl Directory {
         self.replacement.hit(slot);
     }
 
-    /// Changes a page's masks and keeps lists and counts consistent with them.
+    /// Changes the masks of a page and keeps lists and counts consistent with them.
     fn change(&mut self, slot: u32, change: impl FnOnce(&mut Page)) {
         let page = &mut self.pages[slot as usize];
         let before = *page;
@@ -142,11 +142,14 @@ impl Directory {
             }
             (true, true) | (false, false) => {}
         }
-        debug_assert!(after.dirty & !after.valid == 0 && after.leaving & !after.valid == 0, "dirty parts are held");
+        debug_assert!(
+            after.dirty & !after.valid == 0 && after.leaving & !after.valid == 0,
+            "dirty and leaving parts are valid"
+        );
     }
 
-    /// Marks parts as written by the host. With `renews` the page becomes the youngest; otherwise it keeps the age of
-    /// its first dirty part.
+    /// Marks parts as written by the host. With `renews`, the page becomes the youngest; otherwise the page keeps the
+    /// age of its first dirty part.
     pub fn dirty(&mut self, slot: u32, parts: u64, renews: bool) {
         let (was_dirty, was_held) = (self.page(slot).dirty != 0, self.page(slot).valid != 0);
         self.change(slot, |page| {
@@ -179,7 +182,7 @@ impl Directory {
         self.find(key).is_some_and(|slot| self.page(slot).is_ready() && self.page(slot).stamp == stamp)
     }
 
-    /// Returns the page that has been dirty for longest among those that are ready to be destaged.
+    /// Returns the page that has been dirty for longest among the pages that are ready to be destaged.
     pub fn oldest_dirty(&mut self) -> Option<u64> {
         while let Some(&(key, stamp)) = self.by_age.front() {
             if self.is_ready_since(key, stamp) {
@@ -190,7 +193,7 @@ impl Directory {
         None
     }
 
-    /// Returns the first page at or above `key` that is ready to be destaged, wrapping around to the lowest.
+    /// Returns the first page at or above `key` that is ready to be destaged, wrapping around to the lowest page.
     pub fn next_dirty(&self, key: u64) -> Option<u64> {
         self.by_place.range(key..).next().or_else(|| self.by_place.first()).copied()
     }
@@ -208,7 +211,7 @@ impl Directory {
         self.change(slot, |page| page.leaving &= !parts);
         let page = self.page(slot);
         if page.is_ready() {
-            // It was passed over while it was being destaged.
+            // `oldest_dirty` skipped the page while it was being destaged.
             let entry = (page.key, page.stamp);
             self.by_age.push_front(entry);
         }
@@ -227,12 +230,12 @@ impl Directory {
         });
     }
 
-    /// Marks parts as unreadable: they are no longer being read.
+    /// Marks parts that could not be read as no longer being read.
     pub fn unfill(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.filling &= !parts);
     }
 
-    /// Handles a power loss: parts that were being destaged are dirty again, reads in progress are dropped.
+    /// Handles a power loss: parts that were being destaged become dirty again, and reads in progress are dropped.
     pub fn power_cut(&mut self) {
         for slot in 0..self.pages.len() as u32 {
             if self.find(self.page(slot).key) != Some(slot) {
@@ -250,19 +253,19 @@ impl Directory {
         }
     }
 
-    /// Returns the pages that hold data, in no order.
+    /// Returns the pages that hold data, in arbitrary order.
     pub fn pages(&self) -> impl Iterator<Item = &Page> {
         self.slots.values().map(|&slot| self.page(slot)).filter(|page| page.held)
     }
 
-    /// Invalidates parts that were written elsewhere. Parts that are dirty or being destaged stay.
+    /// Invalidates parts that were written elsewhere, except dirty parts and parts that are being destaged.
     pub fn forget(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.valid &= !parts | page.dirty | page.leaving);
     }
 }
 
-/// Returns the parts of page `key` that the `length` bytes from `offset` overlap. With `whole`, only parts that are
-/// covered completely count.
+/// Returns the parts of page `key` that overlap `length` bytes from `offset`. With `whole`, only completely covered
+/// parts count.
 #[inline]
 pub fn parts_of(key: u64, page_bytes: u64, offset: u64, length: u64) -> u64 {
     let part = page_bytes / u64::from(PARTS);
@@ -272,7 +275,7 @@ pub fn parts_of(key: u64, page_bytes: u64, offset: u64, length: u64) -> u64 {
     mask(from, to)
 }
 
-/// Returns a mask of the bits from `from` up to, but not including, `to`.
+/// Returns a mask of the bits from `from` up to, but excluding, `to`.
 #[inline]
 fn mask(from: u64, to: u64) -> u64 {
     if from >= to {
@@ -305,15 +308,15 @@ mod tests {
         directory.touch(slots[0]);
         directory.dirty(slots[1], 1, false);
         assert_eq!(directory.room(), 2);
-        let seven = directory.find_or_take(7).expect("1 is dirty, 0 was used: 2 goes");
+        let seven = directory.find_or_take(7).expect("page 2 is evictable: 1 is dirty, 0 was used");
         assert_eq!(directory.find(2), None);
         directory.leave(slots[1], 1);
         directory.dirty(slots[0], 1, false);
         directory.fill(seven, 1);
-        assert_eq!(directory.find_or_take(8), None, "nothing can go");
+        assert_eq!(directory.find_or_take(8), None, "no page is evictable");
         directory.mark_written(slots[1], 1);
         assert!(directory.find_or_take(8).is_some());
-        assert_eq!(directory.find(1), None, "it alone could go");
+        assert_eq!(directory.find(1), None, "page 1 was the only evictable page");
     }
 
     #[test]
@@ -355,8 +358,8 @@ mod tests {
             }
         }
 
-        /// After any sequence of steps, with every policy, dirty pages stay, the cache holds no more pages than fit,
-        /// and an evictable page is found.
+        /// After any sequence of steps, with every policy: dirty pages stay, the cache does not exceed its size, and an
+        /// evictable page is found if there is one.
         #[test]
         fn what_the_members_lack_stays(steps in prop::collection::vec((0u64..30, 0u8..7), 1..600)) {
             for policy in CachePolicy::ALL {

@@ -1,9 +1,10 @@
 //! [`CacheState`]: the controller's cache, which serves reads and writes.
 //!
-//! The number of destages in flight grows linearly from one at the low water mark to the maximum at the high one
-//! (linear threshold scheduling: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); below the low mark
-//! the cache is cleaned only when idle. A write that finds no room for another dirty page waits; the policy decides
-//! then too what is freed next. (HP describes the VA 7100's saturated cache as a FIFO, which is its policy.)
+//! The number of destages in flight grows linearly from one at the low water mark to the maximum at the high water mark
+//! (linear threshold scheduling: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); below the low mark,
+//! the cache destages only when idle. A write waits if the cache has no room for another dirty page; the policy also
+//! decides then which page is freed next. (HP describes the saturated cache of the VA 7100 as a FIFO, which is its
+//! policy.)
 
 mod destage;
 mod directory;
@@ -22,18 +23,18 @@ use directory::Directory;
 pub use directory::parts_of;
 use prefetch::Streams;
 
-/// A run of bytes that moves between cache and members.
+/// A run of bytes in transit between cache and members.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub offset_bytes: u64,
     pub length_bytes: u64,
-    /// The host request that waits for the transfer.
+    /// Host request that waits for the transfer.
     pub request: Option<u32>,
-    /// Operations and commands that the transfer waits for.
+    /// Number of operations and commands that the transfer waits for.
     pub pending: u32,
-    /// Whether the run goes to the members.
+    /// Whether the transfer is a destage; otherwise it is a fill.
     pub leaves: bool,
-    /// Whether the destaged data must first be read from flash.
+    /// Whether the data must be read from flash before they are destaged.
     pub in_flash: bool,
     /// Whether part of the run could not be read or written.
     pub failed: bool,
@@ -46,18 +47,18 @@ pub struct CacheState {
     pub settings: Cache,
     pub page_bytes: u64,
     pub dirty_pages_max: u32,
-    /// Whether the battery is charged, so that written data may stay in the cache.
+    /// Whether the battery is charged, so that the cache may acknowledge writes.
     pub battery: bool,
-    /// Writes that wait for a page.
+    /// Writes that wait for a free page.
     pub waiting_writes: VecDeque<u32>,
-    /// Reads that wait for a page that is being read.
+    /// Reads that wait for a page that is being read, by page.
     pub waiting_reads: HashMap<u64, Vec<u32>, FxBuildHasher>,
     /// Fills and destages in flight.
     pub transfers: Slab<Transfer>,
     pub destages: u32,
-    /// Share of the pages that may be dirty that past requests leave dirty.
+    /// Share of dirty pages that warm-up leaves in the cache, of the maximum number of dirty pages.
     pub left_dirty: f64,
-    /// Position of the sweep over dirty pages.
+    /// Position of the sweep over the dirty pages, as a page number.
     pub sweep: u64,
     pub streams: Streams,
     pub counters: CacheCounters,
@@ -103,12 +104,12 @@ impl CacheState {
         self.directory.dirty_pages
     }
 
-    /// Returns the bytes that went to the members.
+    /// Returns the number of bytes destaged to the members.
     pub fn destaged_bytes(&self) -> u64 {
         self.counters.destaged_bytes
     }
 
-    /// Adds its counters to a snapshot.
+    /// Adds the cache's counters to a snapshot.
     pub fn snapshot(&self, into: &mut Snapshot) {
         let counters = &self.counters;
         for (name, value) in [
@@ -126,7 +127,7 @@ impl CacheState {
         }
     }
 
-    /// Returns the write policy in effect now.
+    /// Returns the write policy currently in effect.
     pub fn writes(&self) -> CacheWrites {
         match self.settings.writes {
             CacheWrites::Back if !self.battery => CacheWrites::Through,
@@ -134,7 +135,7 @@ impl CacheState {
         }
     }
 
-    /// Whether the cache acknowledges a write of `length` bytes once there is room.
+    /// Whether the cache acknowledges a write of `length` bytes as soon as pages are free.
     pub fn takes(&self, length: u64) -> bool {
         self.writes() == CacheWrites::Back
             && length <= u64::from(self.dirty_pages_max.saturating_sub(1)) * self.page_bytes
@@ -145,7 +146,7 @@ impl CacheState {
         offset / self.page_bytes..=(offset + length - 1) / self.page_bytes
     }
 
-    /// Accepts a write if it finds room; returns false if it must wait.
+    /// Accepts a write if pages are free; returns false if the write must wait.
     pub fn accept(&mut self, offset: u64, length: u64) -> bool {
         let (mut newly_dirty, mut new) = (0, 0);
         for key in self.keys(offset, length) {
@@ -161,7 +162,8 @@ impl CacheState {
         }
         let renews = self.settings.destage == Destage::Lru;
         for key in self.keys(offset, length) {
-            // A clean page of this write could be evicted for its new ones, so each is dirty before the next is taken.
+            // Each page is marked dirty before the next is taken: a clean page of this write could be evicted
+            // otherwise.
             let Some(slot) = self.directory.find_or_take(key) else {
                 return false;
             };
@@ -176,12 +178,13 @@ impl CacheState {
     /// Marks a run as written to the members.
     pub fn finish_destage(&mut self, offset: u64, length: u64) {
         for key in self.keys(offset, length) {
-            let slot = self.directory.find(key).expect("a page that leaves stays until it has left");
+            let slot = self.directory.find(key).expect("a page stays in the cache while it is being destaged");
             self.directory.mark_written(slot, parts_of(key, self.page_bytes, offset, length));
         }
     }
 
-    /// Returns the hull of the bytes of a run that are missing, and a page of it that is being read already, if any.
+    /// Returns the smallest range that covers the missing bytes of a run, and a page of the run that is already being
+    /// read, if any.
     pub fn missing(&self, offset: u64, length: u64) -> (Option<(u64, u64)>, Option<u64>) {
         let part = self.page_bytes / u64::from(page::PARTS);
         let (mut hull, mut arriving): (Option<(u64, u64)>, _) = (None, None);
@@ -205,15 +208,15 @@ impl CacheState {
         (hull, arriving)
     }
 
-    /// Adds pages for a run that will be read, and marks them; returns false if not all of it fits.
+    /// Adds pages for a run and marks them as being read; returns false if not all of them fit.
     pub fn prepare(&mut self, offset: u64, length: u64) -> bool {
-        // Evictable pages of the run itself are not room for it: they are kept, or evicted and taken again.
+        // Evictable pages of the run itself do not count as room: they stay, or are evicted and added again.
         let taken = |key: &u64| self.directory.find(*key).is_none_or(|slot| self.directory.page(slot).is_evictable());
         if self.keys(offset, length).filter(taken).count() as u32 > self.directory.room() {
             return false;
         }
         for key in self.keys(offset, length) {
-            let slot = self.directory.find_or_take(key).expect("there is room for the run");
+            let slot = self.directory.find_or_take(key).expect("room for the run was checked above");
             let page = self.directory.page(slot);
             let parts = parts_of(key, self.page_bytes, offset, length) & !page.valid;
             self.directory.fill(slot, parts);
@@ -223,7 +226,7 @@ impl CacheState {
 }
 
 impl CacheState {
-    /// Handles a write around the cache: cached parts of the run are updated or invalidated.
+    /// Handles a write that bypasses the cache: updates or invalidates cached parts of the run.
     pub fn write_around(&mut self, offset: u64, length: u64) {
         let keeps = self.writes() == CacheWrites::Through && self.settings.keeps_reads;
         for key in self.keys(offset, length) {
@@ -234,7 +237,7 @@ impl CacheState {
         }
         if keeps && self.prepare(offset, length) {
             for key in self.keys(offset, length) {
-                let slot = self.directory.find(key).expect("just prepared");
+                let slot = self.directory.find(key).expect("`prepare` added the page");
                 self.directory.filled(slot, parts_of(key, self.page_bytes, offset, length));
             }
         }

@@ -7,12 +7,12 @@ use crate::description::array::CacheWrites;
 use crate::gauges::CacheGauge;
 
 impl CacheState {
-    /// Whether it acknowledges writes before the members have them, as long as its battery is charged.
+    /// Whether the cache acknowledges writes before the members have them, as long as its battery is charged.
     pub fn writes_back(&self) -> bool {
         self.settings.writes == CacheWrites::Back && self.settings.battery
     }
 
-    /// Whether it writes back what it holds even after a power loss now.
+    /// Whether the cache would still destage its dirty data after a power loss now.
     pub fn outlives_power(&self) -> bool {
         self.writes_back() && self.battery
     }
@@ -32,7 +32,8 @@ impl CacheState {
         }
     }
 
-    /// Handles a power cycle: what the battery has kept is destaged again, all else is gone.
+    /// Handles a power cycle: with a charged battery, dirty data are kept and destaged again; all other contents are
+    /// lost.
     pub fn power_cycle(&mut self) {
         if self.battery {
             self.directory.power_cut();
@@ -45,13 +46,13 @@ impl CacheState {
         self.destages = 0;
     }
 
-    /// Returns the bytes that the members do not have yet, and the other bytes that it holds.
+    /// Returns the number of dirty bytes, and the number of other bytes in the cache.
     pub fn held_bytes(&self) -> (u64, u64) {
         let dirty = u64::from(self.directory.dirty_pages);
         (dirty * self.page_bytes, (u64::from(self.directory.pages_held()) - dirty) * self.page_bytes)
     }
 
-    /// Returns its state for display.
+    /// Returns the state of the cache for display.
     pub fn gauge(&self) -> CacheGauge {
         CacheGauge {
             bytes: self.settings.data_bytes,

@@ -2,17 +2,17 @@
 
 use crate::description::array::Prefetch;
 
-/// A sequence of requests, each beginning where the last one ended.
+/// A sequence of requests that each begin where the previous request ended.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     next_bytes: u64,
     requests: u32,
-    /// Everything below this is in the cache or being read.
+    /// Address up to which everything is in the cache or being read.
     read_to_bytes: u64,
     used: u64,
 }
 
-/// The streams that are tracked; a new one replaces the one that has been silent for longest.
+/// The tracked streams. A new stream replaces the stream that has been idle for longest.
 #[derive(Clone, Debug)]
 pub struct Streams {
     settings: Option<Prefetch>,
@@ -21,13 +21,13 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Creates an empty set of streams; `None` tracks none.
+    /// Creates an empty set of streams. With `None`, no streams are tracked.
     pub fn new(settings: Option<Prefetch>) -> Self {
         Streams { settings, streams: Vec::new(), clock: 0 }
     }
 
-    /// Records a request and returns the run to read ahead now, if any. Each run is half of the read-ahead window, to
-    /// keep reads long.
+    /// Records a request and returns the run to prefetch now, if any. A run is half the prefetch window, so that reads
+    /// stay long.
     pub fn see(&mut self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let settings = self.settings?;
         self.clock += 1;
@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(streams.see(at, 10), None, "{at}");
         }
         assert_eq!(streams.see(70, 10), Some((130, 180)));
-        // Two other streams push it out.
+        // Two other streams replace the first.
         streams.see(1000, 10);
         streams.see(2000, 10);
         assert_eq!(streams.see(80, 10), None);

@@ -1,10 +1,10 @@
-//! [`Draid`]: dRAID of OpenZFS. Groups of `data` + parity columns are distributed over all members except the spares'
-//! share, in an order that changes from slice to slice; the last columns of each order are spare space. A spare is thus
-//! spread over all members, and a rebuild into it reads from all and writes to all (vdev_draid.c:
+//! [`Draid`]: dRAID of OpenZFS. Groups of data and parity columns are distributed over the members in an order that
+//! changes from slice to slice; the last columns of each order are spare space. A spare is thus spread over all
+//! members, and a rebuild to it reads from all members and writes to all of them (vdev_draid.c:
 //! vdev_draid_logical_to_physical, vdev_draid_permute_id, vdev_draid_spare_get_child).
 //!
-//! A record is padded to whole rows of its group. Any as many members as there are parities may fail at once; more may
-//! fail if they share no group in any slice, which is rare in wide arrays. OpenZFS keeps a table of seeds that make its
+//! A record is padded to whole rows of its group. As many members as there are parities may fail at once; more may fail
+//! if they share no group in any slice, which is rare in wide arrays. OpenZFS has a table of seeds that make its
 //! permutations even; here the seed is the number of members, and records do not continue from one group to the next.
 
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use super::placing::{Choice, Extent, Redundancy, Rules, Shape, Sparing, Usual, u
 use super::records::{Columns, Records};
 use crate::description::level::DRAID_MEMBERS_MAX;
 
-/// Bytes of a row on each member.
+/// Height of a row: bytes on each member.
 pub const ROW_BYTES: u64 = 16 << 20;
-/// Base permutations, each rotated through all members before the next: as in OpenZFS's larger maps.
+/// Number of base permutations. Each is rotated through all members before the next is used, as in OpenZFS's larger
+/// maps.
 const PERMUTATIONS: usize = 256;
 
 pub const fn rules(parity: u32, data: u32, spares: u32) -> Rules {
@@ -47,7 +48,7 @@ pub fn redundancy(members: u64, parity: u32, data: u32, spares: u32) -> Redundan
     Redundancy { groups: 1, members, survives, width, spares: u64::from(spares) }
 }
 
-/// Returns the members' worth of data, as numerator and denominator.
+/// Returns the data capacity in units of a member's capacity, as numerator and denominator.
 pub fn data_share(members: u64, parity: u32, data: u32, spares: u32) -> (u64, u64) {
     ((members - u64::from(spares)) * u64::from(data), u64::from(parity + data))
 }
@@ -56,19 +57,19 @@ pub fn data_share(members: u64, parity: u32, data: u32, spares: u32) -> (u64, u6
 #[derive(Clone, Debug)]
 struct Map {
     members: u64,
-    /// Members minus the spares' share.
+    /// Number of members minus the number of spares.
     columns: u64,
     parities: u64,
     data: u64,
     sector_bytes: u64,
     record_bytes: u64,
     row_bytes: u64,
-    /// Groups in a slice, and rows in a slice.
+    /// Number of groups in a slice, and of rows in a slice.
     slice_groups: u64,
     slice_rows: u64,
-    /// Groups in all.
+    /// Total number of groups.
     groups: u64,
-    /// Records of a group.
+    /// Number of records of a group.
     records_each: u64,
 }
 
@@ -97,7 +98,7 @@ impl Map {
         self.parities + self.data
     }
 
-    /// Returns the bytes of a record on each member of its group, padding included.
+    /// Returns the bytes of a record on each member of its group, including padding.
     fn height_bytes(&self) -> u64 {
         self.record_bytes.div_ceil(self.sector_bytes).div_ceil(self.data) * self.sector_bytes
     }
@@ -136,7 +137,7 @@ impl Orders {
     }
 }
 
-/// Xoroshiro128++, the generator with which OpenZFS shuffles.
+/// Xoroshiro128++, the generator that OpenZFS uses for shuffling.
 struct Xoroshiro([u64; 2]);
 
 impl Xoroshiro {
@@ -154,7 +155,7 @@ fn greatest_common(one: u64, other: u64) -> u64 {
 }
 
 impl Draid {
-    /// Creates the layout of a checked shape.
+    /// Creates the layout of a validated shape.
     pub fn new(shape: &Shape, parity: u32, data: u32, spares: u32) -> Draid {
         Draid::with_rows(shape, parity, data, spares, ROW_BYTES)
     }
@@ -164,12 +165,12 @@ impl Draid {
         Draid { orders: Arc::new(Orders::new(map.members as usize)), map }
     }
 
-    /// Returns the slice of a byte of a slot.
+    /// Returns the slice that contains a byte of a slot.
     fn slice(&self, at_bytes: u64) -> u64 {
         at_bytes / self.map.row_bytes / self.map.slice_rows
     }
 
-    /// Returns the slot at a position of a slice's order.
+    /// Returns the slot at a position in the order of a slice.
     fn slot(&self, slice: u64, index: u64) -> u32 {
         let members = self.map.members;
         let turn = slice % (PERMUTATIONS as u64 * members);
@@ -177,7 +178,7 @@ impl Draid {
         ((u64::from(self.orders.forward[(base + index) as usize]) + turn % members) % members) as u32
     }
 
-    /// Returns the position of a slot in a slice's order.
+    /// Returns the position of a slot in the order of a slice.
     fn index(&self, slice: u64, slot: u32) -> u64 {
         let members = self.map.members;
         let turn = slice % (PERMUTATIONS as u64 * members);
@@ -186,7 +187,7 @@ impl Draid {
         u64::from(self.orders.inverse[(base + turned_back) as usize])
     }
 
-    /// Returns where a column of a group begins.
+    /// Returns the slot and the first byte of a column of a group.
     fn column(&self, group: u64, column: u64) -> (u32, u64) {
         let map = &self.map;
         let slice = group / map.slice_groups;
@@ -262,7 +263,7 @@ impl Records for Draid {
 
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool {
         let map = &self.map;
-        // Orders repeat after so many slices, and with them the assignment of spare space.
+        // The orders, and with them the assignment of spare space, repeat after this many slices.
         let slices = PERMUTATIONS as u64 * map.members;
         (0..map.groups.min(slices * map.slice_groups)).all(|group| {
             let columns = (0..map.width()).map(|column| self.column(group, column));
@@ -287,7 +288,7 @@ mod tests {
         Draid::with_rows(&shape, parity, data, spares, ROW)
     }
 
-    /// The example of vdev_draid.c: 14 members, 2 spares, 8+1: 4 groups in 3 rows, so a slice holds 4 x 9 x 16 MiB.
+    /// The example in vdev_draid.c: 14 members, 2 spares, 8+1: 4 groups in 3 rows, so a slice holds 4 x 9 x 16 MiB.
     #[test]
     fn slices_are_those_of_the_source() {
         let layout = draid(14, 1, 8, 2, 32 * KIB, 30);
@@ -298,7 +299,7 @@ mod tests {
         let shape =
             Shape { members: 14, record_bytes: 128 * KIB, unit_bytes: 4096, member_bytes: 30 * ROW_BYTES, ..shape() };
         assert_eq!(capacity_bytes(&shape, 1, 8, 2), 12 * 30 * ROW_BYTES * 8 / 9);
-        assert_eq!(layout.record_bytes(), 32 * KIB, "eight sectors: the smallest that is not padded");
+        assert_eq!(layout.record_bytes(), 32 * KIB, "eight sectors is the smallest record without padding");
         // A record of one sector is padded to eight.
         let padded = Shape { record_bytes: 4 * KIB, ..shape };
         assert_eq!(capacity_bytes(&padded, 1, 8, 2), 12 * 30 * ROW_BYTES / 9);
@@ -319,7 +320,7 @@ mod tests {
                 let columns = layout.columns(record);
                 assert_eq!(columns.data().iter().map(|column| column.length_bytes).sum::<u64>(), kib * KIB);
                 let slots: HashSet<u32> = columns.columns.iter().map(|column| column.slot).collect();
-                assert_eq!(slots.len(), columns.columns.len(), "a member has one column of a record");
+                assert_eq!(slots.len(), columns.columns.len(), "a member holds one column of a record");
                 for column in &columns.columns {
                     assert!(column.end_bytes() <= rows * ROW, "{column:?}");
                     assert_eq!(layout.spare_at(column.slot, column.at_bytes), None);
@@ -333,7 +334,7 @@ mod tests {
         }
     }
 
-    /// The spare space of each row is as wide as there are spares, and each member has an equal share of it.
+    /// The spare space of a row is as wide as the number of spares, and each member has an equal share.
     #[test]
     fn spares_are_spread_over_all_members() {
         let layout = draid(14, 1, 8, 2, 32 * KIB, 3 * 14 * 20);
@@ -347,11 +348,11 @@ mod tests {
                 *shares.entry(slot).or_default() += 1;
             }
         }
-        // A base permutation is rotated through all members: each is a spare equally often.
+        // Each base permutation is rotated through all members, so every member is a spare equally often.
         assert!((0..14).all(|slot| shares[&slot] == 2 * 3 * 20), "{shares:?}");
     }
 
-    /// A member's contents are rebuilt from all others, which contribute about equally.
+    /// A rebuild of a member reads about equally from all other members.
     #[test]
     fn a_rebuild_reads_from_all_members() {
         let layout = draid(12, 1, 4, 1, 16 * KIB, 12 * 5 * 10);

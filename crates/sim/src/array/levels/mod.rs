@@ -1,10 +1,10 @@
-//! RAID levels ([`Layout`]): where a group's bytes are, what is redundant, and which accesses to its members a read, a
-//! write and a rebuild take. Each level has a file of its own; the files know only addresses, neither time nor members.
+//! RAID levels ([`Layout`]): where the bytes of a group are stored, what is redundant, and which member accesses a
+//! read, a write and a rebuild need. Each level has its own file, which knows only addresses, neither time nor members.
 //! See docs/design/raid-levels.md.
 //!
-//! A *slot* is a position in the group's layout; the group decides which member serves it. Levels of *copies* keep
-//! every byte once or several times; levels with *parity* keep it once, in a row whose other units and parities
-//! reconstruct it.
+//! A *slot* is a position in the layout of a group; the group decides which member serves the slot. Levels with
+//! *copies* store every byte once or several times; levels with *parity* store every byte once, in a row from whose
+//! other units and parities it can be reconstructed.
 
 mod concat;
 mod draid;
@@ -33,7 +33,7 @@ use raidz::Raidz;
 use rows::Rows;
 
 impl Level {
-    /// Returns its requirements on a group's description.
+    /// Returns the requirements of the level on a group.
     pub const fn rules(self) -> Rules {
         match self {
             Level::Concat => concat::RULES,
@@ -48,7 +48,7 @@ impl Level {
         }
     }
 
-    /// Returns how many failures a group survives, with as many members and spans as its rules allow.
+    /// Returns how many failures a group survives. Numbers of members and spans must satisfy the level's rules.
     pub fn redundancy(self, members: u64, spans: u64) -> Redundancy {
         match self {
             Level::Concat => concat::redundancy(members),
@@ -63,8 +63,8 @@ impl Level {
         }
     }
 
-    /// Returns the units of a full stripe over a span of `members` members; `None` where stripes vary in width or there
-    /// are none.
+    /// Returns the units of a full stripe over a span of `members` members; `None` if the level has no stripes or their
+    /// width varies.
     pub fn stripe(self, members: u64) -> Option<Stripe> {
         match self {
             Level::Raid0 => Some(raid0::stripe(members)),
@@ -77,7 +77,8 @@ impl Level {
         }
     }
 
-    /// Returns the members' worth of data in a group, as numerator and denominator, ignoring rounding to whole stripes.
+    /// Returns the data capacity of a group in units of a member's capacity, as numerator and denominator, ignoring
+    /// rounding to whole stripes.
     fn data_share(self, members: u64, spans: u64) -> (u64, u64) {
         match self {
             Level::Concat | Level::Raid0 => (members, 1),
@@ -91,14 +92,14 @@ impl Level {
         }
     }
 
-    /// Returns the bytes that a group exports, ignoring rounding to whole stripes, with as many members and spans as
-    /// its rules allow.
+    /// Returns the bytes that a group exports, ignoring rounding to whole stripes. Numbers of members and spans must
+    /// satisfy the level's rules.
     pub fn usable_bytes(self, members: u64, spans: u64, member_bytes: u64) -> u64 {
         let (data, of) = self.data_share(members, spans);
         u64::try_from(u128::from(data) * u128::from(member_bytes) / u128::from(of)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the members and spans of the groups that are usually built, up to `members_max` members.
+    /// Returns the usual combinations of members and spans, up to `members_max` members.
     pub fn usual_layouts(self, members_max: u32) -> impl Iterator<Item = (u32, u32)> {
         let rules = self.rules();
         let counts = rules.members_min..=members_max.min(rules.members_max);
@@ -109,8 +110,8 @@ impl Level {
         })
     }
 
-    /// Returns the bytes that a group of a shape exports: whole stripe units where the level is striped. Accepts any
-    /// shape, possible or not.
+    /// Returns the bytes that a group exports, in whole stripe units if the level is striped. Accepts any shape, even
+    /// an impossible one.
     pub fn capacity_bytes(self, shape: &Shape) -> u64 {
         match self {
             Level::Concat => concat::capacity_bytes(shape),
@@ -129,9 +130,9 @@ impl Level {
 /// Layout of a group.
 #[derive(Clone, Debug)]
 pub enum Layout {
-    /// Levels that keep every byte once or several times.
+    /// Levels that store every byte once or several times.
     Copies(Copies),
-    /// Levels that keep every byte once, in a row with parity.
+    /// Levels that store every byte once, in a row with parity.
     Parity(Parity),
 }
 
@@ -151,11 +152,11 @@ pub enum Copies {
 /// Layouts of the levels with parity.
 #[derive(Clone, Debug)]
 pub enum Parity {
-    /// RAID 5 and 6, and k+m: rows of stripe units whose parities rotate.
+    /// RAID 5, RAID 6 and k+m: rows of stripe units with rotating parities.
     Rows(Rows),
     /// RAIDZ: records in rows of variable width.
     Raidz(Raidz),
-    /// dRAID: records in groups whose place changes from slice to slice.
+    /// dRAID: records in groups whose members change from slice to slice.
     Draid(Draid),
 }
 
@@ -192,7 +193,7 @@ macro_rules! of_layout {
 }
 
 impl Layout {
-    /// Creates the layout of a checked level and shape.
+    /// Creates the layout of a validated level and shape.
     pub fn new(level: Level, shape: &Shape) -> Layout {
         match level {
             Level::Concat => Layout::Copies(Copies::Concat(Concat::new(shape))),
@@ -261,28 +262,28 @@ impl Placing for Layout {
 }
 
 impl Parity {
-    /// Returns the bytes of data in a row.
+    /// Returns the number of data bytes in a row.
     pub fn row_bytes(&self) -> u64 {
         of_parity!(self, level => level.row_bytes())
     }
 
-    /// Whether a read of part of a row reads more of it than that part.
+    /// Whether a read of part of a row must read more than this part.
     #[inline]
     pub fn reads_whole_rows(&self) -> bool {
         of_parity!(self, level => level.reads_whole_rows())
     }
 
-    /// Returns the bytes of parity that a write of part of a row computes.
+    /// Returns the number of parity bytes that a write of part of a row computes.
     pub fn parity_bytes(&self, part: &RowPart) -> u64 {
         of_parity!(self, level => level.parity_bytes(part))
     }
 
-    /// Calls `each` with the parts of stripes that a run of bytes touches.
+    /// Calls `each` with the row parts that a run of bytes touches.
     pub fn parts(&self, offset_bytes: u64, length_bytes: u64, each: impl FnMut(RowPart)) {
         of_parity!(self, level => level.parts(offset_bytes, length_bytes, each))
     }
 
-    /// Returns the reads and writes that a write of part of a row takes.
+    /// Returns the reads and writes that a write of part of a row requires.
     pub fn plan(
         &self,
         part: &RowPart,
@@ -292,8 +293,8 @@ impl Parity {
         of_parity!(self, level => level.plan(part, readable, writable))
     }
 
-    /// Appends the extents that a read of a run of bytes takes, with neighbours on a slot joined; returns how many of
-    /// their bytes replace unreadable ones.
+    /// Appends the extents that a read of a run of bytes requires, merging adjacent extents of a slot; returns the
+    /// number of bytes that are read to replace unreadable bytes.
     pub fn read(
         &self,
         offset_bytes: u64,
@@ -309,7 +310,7 @@ impl Parity {
         stand_ins
     }
 
-    /// Calls `each` with the parities that a write of an extent of data updates.
+    /// Calls `each` with the parity extents that a write of a data extent updates.
     pub fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent)) {
         of_parity!(self, level => level.parities_of(extent, each))
     }

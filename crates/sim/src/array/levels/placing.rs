@@ -1,11 +1,11 @@
-//! Interfaces of all RAID levels, such as [`Placing`] and [`Coding`]: shapes, places, plans, sources.
+//! Interfaces of all RAID levels, such as [`Placing`] and [`Coding`]: shapes, extents, plans, sources.
 
 use crate::description::level::{Rotation, SmallWrites};
 
 /// A run of bytes on one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its position in the layout.
+    /// Position in the layout.
     pub slot: u32,
     /// First byte on the slot.
     pub at_bytes: u64,
@@ -14,13 +14,13 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Returns the byte after its last one.
+    /// Returns the end of the extent (exclusive).
     pub fn end_bytes(&self) -> u64 {
         self.at_bytes + self.length_bytes
     }
 }
 
-/// Adds an extent, merging it with the last extent of its slot if it continues there.
+/// Adds an extent, merging it with the last extent of the same slot if the two are adjacent.
 #[inline]
 pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
     let last = extents.iter_mut().rev().find(|earlier| earlier.slot == extent.slot);
@@ -30,60 +30,60 @@ pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
     }
 }
 
-/// Requirements of a level on a group's description.
+/// Requirements of a level on a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Fewest members of a span.
+    /// Minimum number of members of a span.
     pub members_min: u32,
-    /// Most members of a span.
+    /// Maximum number of members of a span.
     pub members_max: u32,
-    /// Members come in multiples of this.
+    /// Divisor of the number of members.
     pub members_step: u32,
-    /// Whether it distributes stripe units over its members.
+    /// Whether the level distributes stripe units over the members.
     pub is_striped: bool,
-    /// Whether its rows can be distributed over several spans (RAID 50, 60).
+    /// Whether rows can be distributed over several spans (RAID 50 and 60).
     pub has_spans: bool,
-    /// Whether it keeps records, whose sectors are its stripe units.
+    /// Whether the level stores records; its stripe units are then sectors.
     pub has_records: bool,
-    /// Whether its stripes are narrower than the group and change place from slice to slice.
+    /// Whether stripes are narrower than the group and change members from slice to slice.
     pub is_declustered: bool,
     /// Usual numbers of members.
     pub usual: Usual,
-    /// Whether a choice of systems considers it.
+    /// Whether `choose` considers the level.
     pub choice: Choice,
 }
 
-/// Widest span of RAID 5 and 6 and of RAIDZ that is usually built: our convention, wider ones are rare.
+/// Usual maximum width of a span of RAID 5, RAID 6 and RAIDZ. This is our convention; wider spans are rare.
 pub const USUAL_WIDTH: u32 = 16;
 
-/// The numbers of members that are usually built, out of those that a level allows.
+/// Usual numbers of members, within the numbers that the level allows.
 #[derive(Clone, Copy, Debug)]
 pub struct Usual {
-    /// Most members of a span.
+    /// Maximum number of members of a span.
     pub members_max: u32,
-    /// Members come in multiples of this.
+    /// Divisor of the number of members.
     pub members_step: u32,
 }
 
-/// Whether a choice of systems considers a level.
+/// Whether `choose` considers a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// A candidate by default.
+    /// The level is a candidate by default.
     Default,
-    /// A candidate only if the user names it.
+    /// The level is a candidate only if the user names it.
     Named,
-    /// Like [`Self::Named`], but no message suggests it.
+    /// Like [`Self::Named`], but no message suggests the level.
     Unlisted,
 }
 
-/// The units of a full row, or stripe, of a span.
+/// Numbers of units in a full stripe of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
-    /// Units of data.
+    /// Number of data units.
     pub data: u64,
-    /// Units of parity.
+    /// Number of parity units.
     pub parity: u64,
-    /// Copies of each unit: 2 or more in a mirrored level.
+    /// Number of copies of each unit; 2 or more in a mirrored level.
     pub copies: u64,
 }
 
@@ -92,18 +92,18 @@ pub struct Stripe {
 pub struct Redundancy {
     /// Number of sets.
     pub groups: u64,
-    /// Members of each set.
+    /// Number of members of each set.
     pub members: u64,
-    /// How many failed members of one set it survives, in any combination.
+    /// Number of failed members that a set always survives.
     pub survives: u64,
-    /// Members that hold a stripe: fewer than the set has where stripes are declustered.
+    /// Number of members that hold a stripe; less than the size of the set if stripes are declustered.
     pub width: u64,
-    /// Members' worth of distributed spare space in the set.
+    /// Number of distributed spares in the set.
     pub spares: u64,
 }
 
 impl Redundancy {
-    /// Returns one set of all members, each of which holds a part of every stripe.
+    /// Returns one set of all members, each of which holds part of every stripe.
     pub const fn whole(members: u64, survives: u64) -> Redundancy {
         Redundancy { groups: 1, members, survives, width: members, spares: 0 }
     }
@@ -117,37 +117,38 @@ impl Redundancy {
 /// The shape of a group, which determines its layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Members of all spans.
+    /// Number of members, over all spans.
     pub members: u64,
-    /// Spans.
+    /// Number of spans.
     pub spans: u64,
-    /// Bytes on one member before the next is used.
+    /// Chunk size: bytes on one member before the next is used.
     pub unit_bytes: u64,
     /// Bytes used of each member.
     pub member_bytes: u64,
-    /// Bytes of a record, if the level has records.
+    /// Size of a record in bytes, if the level has records.
     pub record_bytes: u64,
     /// How parity rotates from row to row.
     pub rotation: Rotation,
     /// How a write smaller than a row updates parity.
     pub small_writes: SmallWrites,
-    /// Whether segments of a pool can be anywhere, so that any two neighbours may hold the copies of one.
+    /// Whether a pool may place segments anywhere, so that any two neighbouring members may hold the copies of a
+    /// segment.
     pub is_pooled: bool,
 }
 
 impl Shape {
-    /// Returns the number of whole stripe units of a member.
+    /// Returns the number of whole stripe units on a member.
     pub fn units(&self) -> u64 {
         self.member_bytes.checked_div(self.unit_bytes).unwrap_or(0)
     }
 }
 
-/// Place at which a power loss may cut a write short: a boundary within the group, or one of the member's own.
+/// Place at which a power loss may cut a write short: at a boundary within the group, or at a boundary of the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tear {
     /// At this byte of the group.
     At(u64),
-    /// At the next boundary of the member of `slot`, whose first byte is byte `base_bytes` of the group.
+    /// At the next internal boundary of the member of `slot`; the unit begins at byte `base_bytes` of the group.
     OfMember {
         /// The slot.
         slot: u32,
@@ -161,39 +162,38 @@ pub trait Placing {
     /// Returns the number of slots over all spans.
     fn slots(&self) -> u32;
 
-    /// Appends where a run of bytes is stored: its pieces in order of address, each with all copies.
+    /// Appends the extents that store a run of bytes: its pieces in order of address, each with all copies.
     fn places(&self, offset_bytes: u64, length_bytes: u64, into: &mut Vec<Extent>);
 
-    /// Whether all stored data can be reconstructed, where `whole` says whether a byte of a slot is valid.
+    /// Whether all stored data can be reconstructed; `whole` states whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
 
-    /// Appends the extents from which an extent can be reconstructed; returns true if they suffice. `readable` says
-    /// which can be read.
+    /// Appends the extents from which an extent can be reconstructed; returns true if they suffice. `readable` states
+    /// which extents can be read.
     fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool;
 
-    /// Returns the extents of `slot` that cannot be reconstructed when `bad`, one of their sources, cannot be read.
+    /// Returns the extents of `slot` that cannot be reconstructed if `bad`, one of their sources, cannot be read.
     fn damaged(&self, bad: &Extent, slot: u32) -> Vec<Extent>;
 
-    /// Returns where a power loss may cut a write of the byte at `offset_bytes` short.
+    /// Returns where a power loss may cut short a write that includes the byte at `offset_bytes`.
     fn tear(&self, offset_bytes: u64) -> Tear;
 
-    /// Returns the number of bytes that are best written together: what a destage joins.
+    /// Returns the number of bytes that one destage should write together.
     fn joint_bytes(&self) -> u64;
 }
 
-/// Layout of a level with spare space that is distributed over the members.
+/// Layout of a level with distributed spare space.
 pub trait Sparing {
-    /// Returns the members' worth of spare space.
+    /// Returns the number of distributed spares.
     fn spares(&self) -> u32;
 
-    /// Returns the slot that holds, at the same place, a distributed spare's copy of a byte of the slots that it
-    /// serves.
+    /// Returns the slot that holds the copy of a byte for a distributed spare, at the same address.
     fn spare_slot(&self, spare: u32, at_bytes: u64) -> u32;
 
-    /// Returns the distributed spare to which a byte of a slot belongs, if any.
+    /// Returns the distributed spare whose space includes a byte of a slot, if any.
     fn spare_at(&self, slot: u32, at_bytes: u64) -> Option<u32>;
 
-    /// Returns the end of the bytes of a slot for which one answer of these methods holds.
+    /// Returns the end of the range of a slot within which the answers of these methods stay the same.
     fn row_end(&self, at_bytes: u64) -> u64;
 }
 
@@ -203,19 +203,19 @@ pub trait Copying: Placing {
     fn copies(&self) -> usize;
 }
 
-/// The part of a stripe that a write touches, in bytes of the stripe's data.
+/// The part of a row that a write touches, in bytes of the row's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPart {
-    /// The row, counted over all spans.
+    /// Row number, over all spans.
     pub row: u64,
-    /// First byte of the row's data.
+    /// First byte, within the row's data.
     pub from_bytes: u64,
-    /// The byte after the last.
+    /// End of the part (exclusive).
     pub to_bytes: u64,
 }
 
 impl RowPart {
-    /// Returns the bytes of the row's data that it touches.
+    /// Returns the length of the part, in bytes.
     pub fn length_bytes(&self) -> u64 {
         self.to_bytes - self.from_bytes
     }
@@ -230,32 +230,33 @@ pub struct Plan {
     pub data: Vec<Extent>,
     /// Extents of parity to write.
     pub parity: Vec<Extent>,
-    /// Whether the parities are updated by the change of the data (read-modify-write); otherwise they are computed from
-    /// all the data.
+    /// Whether the parities are updated from the old data and parities (read-modify-write); otherwise they are computed
+    /// from all data of the row.
     pub modifies: bool,
 }
 
 /// Layout of a level with parity.
 pub trait Coding: Placing {
-    /// Returns the bytes of data in a row.
+    /// Returns the number of data bytes in a row.
     fn row_bytes(&self) -> u64;
 
-    /// Whether a read of part of a row reads more of it than that part.
+    /// Whether a read of part of a row must read more than this part.
     fn reads_whole_rows(&self) -> bool;
 
-    /// Returns the bytes of parity that a write of part of a row computes.
+    /// Returns the number of parity bytes that a write of part of a row computes.
     fn parity_bytes(&self, part: &RowPart) -> u64;
 
-    /// Returns the reads and writes that a write of part of a row takes; `readable` and `writable` are the usable slots.
+    /// Returns the reads and writes of a write of part of a row; `readable` and `writable` state the usable extents.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan;
 
-    /// Appends the extents that a read of part of a row takes; returns how many of their bytes replace unreadable ones.
+    /// Appends the extents that a read of part of a row requires; returns the number of bytes that replace unreadable
+    /// bytes.
     fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64;
 
-    /// Calls `each` with the parities that a write of an extent of data updates.
+    /// Calls `each` with the parity extents that a write of a data extent updates.
     fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent));
 
-    /// Calls `each` with the parts of stripes that a run of bytes touches.
+    /// Calls `each` with the row parts that a run of bytes touches.
     fn parts(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(RowPart)) {
         let row_bytes = self.row_bytes();
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
@@ -268,7 +269,7 @@ pub trait Coding: Placing {
     }
 }
 
-/// Calls `each` with (unit, first byte within it, length) for the units of `length_bytes` from `offset_bytes` on.
+/// Calls `each` with (unit, first byte within the unit, length) for each unit of `length_bytes` from `offset_bytes` on.
 #[inline]
 pub fn units(unit_bytes: u64, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
     let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
@@ -280,7 +281,7 @@ pub fn units(unit_bytes: u64, offset_bytes: u64, length_bytes: u64, mut each: im
     }
 }
 
-/// Returns the end of the unit that holds a byte.
+/// Returns the end of the unit that contains a byte.
 pub fn unit_end(offset_bytes: u64, unit_bytes: u64) -> u64 {
     (offset_bytes / unit_bytes + 1) * unit_bytes
 }
@@ -289,7 +290,7 @@ pub fn unit_end(offset_bytes: u64, unit_bytes: u64) -> u64 {
 pub mod tests {
     use super::*;
 
-    /// Returns a shape for tests to modify.
+    /// Returns a shape that tests modify.
     pub fn shape() -> Shape {
         Shape {
             members: 4,

@@ -1,5 +1,5 @@
-//! [`Raid1`]: every member holds everything, at the same place. A write goes to all of them, a read to one; all but one
-//! may fail, and a spare is filled from any other.
+//! [`Raid1`]: every member holds all data, at the same addresses. A write goes to all members, a read to one. All but
+//! one member may fail, and a spare is filled from any other member.
 
 use super::placing::{Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual};
 

@@ -1,6 +1,5 @@
-//! [`Raid10`]: two copies of each stripe unit on neighbouring members, distributed over all of them, also over odd
-//! counts (Linux md's `near`). A write goes to both copies, a read to one of them, and a spare is filled from its
-//! neighbours.
+//! [`Raid10`]: two copies of each stripe unit on neighbouring members, for even and odd numbers of members (Linux md's
+//! `near`). A write goes to both copies, a read to one, and a spare is filled from its neighbours.
 
 use super::placing::{
     Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual, join, unit_end, units,
@@ -22,8 +21,8 @@ pub fn capacity_bytes(shape: &Shape) -> u64 {
     (shape.members.saturating_mul(shape.units()) / 2).saturating_mul(shape.unit_bytes)
 }
 
-/// Returns the pairs. With an odd number of members, any two neighbours hold copies, the last and the first too: as
-/// many pairs as members, each with half as much.
+/// Returns the mirrored pairs. With an odd number of members, any two neighbours hold copies, including the last and
+/// the first: there are as many pairs as members, each with half as much data.
 pub const fn redundancy(members: u64) -> Redundancy {
     Redundancy::dealt(if members % 2 == 1 { members } else { members / 2 }, 2, 1)
 }
@@ -37,7 +36,7 @@ pub struct Raid10 {
     slots: u64,
     unit_bytes: u64,
     slot_bytes: u64,
-    /// Whether any two neighbours hold copies, the last and the first too; otherwise slots form pairs.
+    /// Whether any two neighbouring slots hold copies, including the last and the first; otherwise slots form pairs.
     all_round: bool,
 }
 
@@ -47,15 +46,15 @@ impl Raid10 {
         Raid10 { slots, unit_bytes, slot_bytes, all_round: is_pooled || slots % 2 == 1 }
     }
 
-    /// Returns the slot and first byte of a copy of a unit.
+    /// Returns the slot and the first byte of a copy of a unit.
     #[inline]
     fn copy(&self, unit: u64, copy: u64) -> (u32, u64) {
         let place = 2 * unit + copy;
         ((place % self.slots) as u32, place / self.slots * self.unit_bytes)
     }
 
-    /// Returns the other copy of a run within one unit of a slot. The last place of an odd layout may have none, and
-    /// holds nothing then.
+    /// Returns the other copy of a run within one unit of a slot; `None` if the unit is the last one of an odd layout,
+    /// which has no partner and holds no data.
     fn other_copy(&self, slot: u32, row: u64, within: u64, length_bytes: u64) -> Option<Extent> {
         let place = row * self.slots + u64::from(slot);
         let (slot, at) = self.copy(place / 2, 1 - place % 2);

@@ -1,4 +1,5 @@
-//! RAID 5: rows of stripe units with one parity, which rotates. A small write is four accesses; one member of a span may fail.
+//! RAID 5: rows of stripe units with one rotating parity. A small write is four accesses; one member of a span may
+//! fail.
 
 use super::placing::{Choice, Rules, USUAL_WIDTH, Usual};
 

@@ -1,10 +1,10 @@
 //! [`Raidz`]: RAIDZ 1, 2 and 3 of OpenZFS. A record takes as many rows as it needs, each with its parities, and is
-//! padded to a multiple of parities + 1 sectors, so that no gap is too short to be used. The space overhead of a record
-//! depends on its size and on the sector: with records of 8 KiB and sectors of 4 KiB, half is data on any RAIDZ1
+//! padded to a multiple of parities + 1 sectors, so that no gap is too small to use. The space overhead depends on the
+//! sizes of record and sector: with records of 8 KiB and sectors of 4 KiB, half the space is data on any RAIDZ1
 //! (psize_to_asize and vdev_raidz_map_alloc of vdev_raidz.c).
 //!
 //! A read reads all data columns of a record and no parity; a write writes all columns and reads none. As many members
-//! as there are parities may fail; a rebuild reads what is left of each record.
+//! as there are parities may fail; a rebuild reads the remaining columns of each record.
 
 use super::placing::{Choice, Extent, Redundancy, Rules, Shape, USUAL_WIDTH, Usual};
 use super::records::{Columns, Records};
@@ -35,13 +35,14 @@ pub fn redundancy(members: u64, parity: u32) -> Redundancy {
     Redundancy::whole(members, u64::from(parity))
 }
 
-/// Returns the members' worth of data for records of 128 KiB in sectors of 4 KiB, as numerator and denominator.
+/// Returns the data capacity in units of a member's capacity, as numerator and denominator, for records of 128 KiB in
+/// sectors of 4 KiB.
 pub fn data_share(members: u64, parity: u32) -> (u64, u64) {
     const SECTORS: u64 = 32;
     (members * SECTORS, allocated_sectors(SECTORS, members, u64::from(parity)))
 }
 
-/// Returns the sectors that a record of `data` sectors takes, with parities and padding.
+/// Returns the number of sectors that a record of `data` sectors takes, including parities and padding.
 pub fn allocated_sectors(data: u64, members: u64, parities: u64) -> u64 {
     (data + parities * data.div_ceil(members - parities)).next_multiple_of(parities + 1)
 }
@@ -52,9 +53,9 @@ pub struct Raidz {
     parities: u64,
     sector_bytes: u64,
     record_bytes: u64,
-    /// Sectors that a record takes.
+    /// Number of sectors that a record takes.
     allocated: u64,
-    /// Records that fit.
+    /// Number of records that fit.
     records: u64,
 }
 
@@ -81,8 +82,8 @@ impl Records for Raidz {
         self.record_bytes
     }
 
-    /// Returns the columns of a record. Its sectors are distributed over the members, beginning with its first. Each
-    /// column is one run of sectors of a member; the columns that a partial last row reaches are one sector longer.
+    /// Returns the columns of a record. The sectors of the record are distributed over the members. Each column is one
+    /// run of sectors on a member; if the last row is partial, the columns in it are one sector longer.
     fn columns(&self, record: u64) -> Columns {
         let first = record * self.allocated;
         let (slot, row) = (first % self.members, first / self.members);
@@ -96,7 +97,7 @@ impl Records for Raidz {
             length_bytes: (rows + u64::from(number < longer)) * self.sector_bytes,
         };
         let mut columns: Vec<Extent> = (0..count).map(column).collect();
-        // A single parity would stay on few members where records are aligned, so every other mebibyte swaps it with
+        // With aligned records, a single parity would be on few members only, so every other MiB swaps the parity with
         // the first data column.
         if self.parities == 1 && count > 1 && (first * self.sector_bytes) & (1 << 20) != 0 {
             columns.swap(0, 1);
@@ -131,7 +132,7 @@ mod tests {
         Raidz::new(&Shape { members, record_bytes, unit_bytes: 4 * KIB, member_bytes: 4 << 20, ..shape() }, parity)
     }
 
-    /// Data in percent of the allocated space, by the formula of OpenZFS for sectors of 4 KiB.
+    /// Data as a percentage of the allocated space, by OpenZFS's formula for sectors of 4 KiB.
     #[test]
     fn a_record_takes_the_allocation_of_openzfs() {
         let share = |parities: u64, members: u64, kib: u64| {
@@ -151,7 +152,7 @@ mod tests {
         ] {
             assert_eq!(sizes.map(|kib| share(parities, members, kib)), expected, "Z{parities} x {members}");
         }
-        // openzfs/zfs issue 8163: eleven drives, sectors of 64 KiB, records of 128 KiB: two of six are data.
+        // openzfs/zfs issue 8163: eleven drives, sectors of 64 KiB, records of 128 KiB: two of six sectors are data.
         assert_eq!(allocated_sectors(2, 11, 2), 6);
     }
 
@@ -178,15 +179,15 @@ mod tests {
                     assert!(found);
                 }
                 let slots: HashSet<u32> = columns.columns.iter().map(|column| column.slot).collect();
-                assert_eq!(slots.len(), columns.columns.len(), "a member has one column of a record");
+                assert_eq!(slots.len(), columns.columns.len(), "a member holds one column of a record");
             }
             let taken = layout.records * (data + u64::from(parity) * data.div_ceil(members - u64::from(parity)));
             assert_eq!(places.len() as u64, taken);
         }
     }
 
-    /// 128 KiB on RAIDZ1 of 4: rows of 3, 10 full ones and 2 sectors more; the first record's columns as the map draws
-    /// them.
+    /// 128 KiB on RAIDZ1 of 4: rows of 3 data sectors, that is 10 full rows and 2 more sectors; the expected columns
+    /// are those of OpenZFS's map for the first record.
     #[test]
     fn the_last_row_makes_columns_longer() {
         let columns = raidz(4, 1, 128 * KIB).columns(0);
@@ -207,12 +208,12 @@ mod tests {
         let mut reads = vec![];
         assert_eq!(layout.read(&part, &all, &mut reads), 0);
         assert_eq!(reads, layout.columns(3).data());
-        // Without one of its data columns it reads a parity instead.
+        // If one of its data columns is missing, the read uses a parity instead.
         let missing = layout.columns(3).data()[1].slot;
         reads.clear();
         assert_eq!(layout.read(&part, &|extent| extent.slot != missing, &mut reads), 1);
         assert_eq!((reads.len(), reads[3]), (4, layout.columns(3).parity()[0]));
-        // A record of two sectors touches two members of six, with its parities four.
+        // A record of two sectors touches two of six members, or four with its parities.
         let small = raidz(6, 2, 8 * KIB);
         assert_eq!((small.columns(0).data().len(), small.columns(0).columns.len()), (2, 4));
     }

@@ -1,10 +1,10 @@
-//! [`Records`]: levels whose *records* are read and written whole, as in OpenZFS. A checksum covers the record, so a
-//! read of any part of it reads all its data; a write of a part reads the record, and writes all of it with its
-//! parities. A record consists of columns, each one run on a slot. Any as many columns as it has data columns
-//! reconstruct the others.
+//! [`Records`]: levels that read and write whole *records*, as in OpenZFS. A checksum covers the record, so a read of
+//! any part reads all data of the record; a write of a part reads the record, and writes it completely with its
+//! parities. A record consists of columns, each a run on one slot. Any subset of columns as large as the number of data
+//! columns is enough to reconstruct the others.
 //!
-//! OpenZFS writes a record to a new place each time; here it has one place, as if the pool had been filled in order of
-//! address.
+//! OpenZFS writes a record to a new place each time; here a record has a fixed place, as if the pool had been filled in
+//! order of addresses.
 
 use super::placing::{Coding, Extent, Placing, Plan, RowPart, Tear, unit_end, units};
 
@@ -24,7 +24,7 @@ impl Columns {
         &self.columns[self.parities..]
     }
 
-    /// Returns data before parities: the order in which columns are read.
+    /// Returns the data columns, then the parities: the order in which columns are read.
     fn in_order(&self) -> impl Iterator<Item = &Extent> {
         self.data().iter().chain(self.parity())
     }
@@ -38,16 +38,16 @@ pub trait Records {
     /// Returns the number of parities of a record.
     fn parities(&self) -> u32;
 
-    /// Returns the bytes of a record.
+    /// Returns the size of a record, in bytes.
     fn record_bytes(&self) -> u64;
 
     /// Returns the columns of a record.
     fn columns(&self, record: u64) -> Columns;
 
-    /// Calls `each` with the records that may have bytes on an extent, ascending.
+    /// Calls `each` with the records that may have bytes on an extent, in ascending order.
     fn records_on(&self, extent: &Extent, each: impl FnMut(u64));
 
-    /// Whether no record lacks more columns than it has parities; `whole` says whether a byte of a slot is valid.
+    /// Whether no record lacks more columns than it has parities; `whole` states whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
 }
 
@@ -55,7 +55,7 @@ fn overlaps(one: &Extent, other: &Extent) -> bool {
     one.slot == other.slot && one.at_bytes < other.end_bytes() && other.at_bytes < one.end_bytes()
 }
 
-/// Widens the extent of the same slot so that it includes `other`.
+/// Widens the extent on the same slot so that it includes `other`.
 fn widen(extents: &mut Vec<Extent>, other: &Extent) {
     match extents.iter_mut().find(|extent| extent.slot == other.slot) {
         Some(extent) => {
@@ -91,8 +91,8 @@ impl<R: Records> Placing for R {
         Records::survives(self, whole)
     }
 
-    /// Appends one run of each slot: the extents of neighbouring records are adjacent except for what other records
-    /// hold.
+    /// Appends one run for each slot: the extents of neighbouring records are adjacent, except for the columns of other
+    /// records.
     fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool {
         let mut enough = true;
         self.records_on(extent, |record| {

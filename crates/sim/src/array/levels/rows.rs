@@ -1,27 +1,28 @@
-//! [`Rows`]: rows of stripe units, one on every slot of a span; some of them are parities, which rotate from row to
-//! row. Rows of several spans (RAID 50, 60) are distributed in turn.
+//! [`Rows`]: rows of stripe units, one on every slot of a span. Some units are parities, which rotate from row to row.
+//! Rows are distributed round-robin over several spans (RAID 50 and 60).
 //!
-//! Any as many units of a row as it has data units reconstruct the others: as many members of a span may fail as a row
-//! has parities. A write of part of a row reads old data and old parities (read-modify-write) or the rest of the row
-//! (reconstruct-write), and nothing if it writes the whole row; a read of missing data reads as many other units as a
-//! row has data units, and so does a rebuild for what it writes.
+//! Any subset of units as large as the number of data units is enough to reconstruct the rest of a row, so as many
+//! members of a span may fail as a row has parities. A write of part of a row reads old data and old parities
+//! (read-modify-write) or the rest of the row (reconstruct-write); a write of a whole row reads nothing. A read of
+//! missing data reads as many other units as a row has data units; a rebuild does the same for each unit that it
+//! writes.
 
 use super::placing::{Coding, Extent, Placing, Plan, Redundancy, RowPart, Shape, Stripe, Tear, unit_end, units};
 use crate::description::level::{Rotation, SmallWrites};
 
-/// Returns the bytes of data with `parities` parities a row.
+/// Returns the number of data bytes of a group with `parities` parities per row.
 pub fn capacity_bytes(shape: &Shape, parities: u32) -> u64 {
     let spans = shape.spans.max(1);
     let data = (shape.members / spans).saturating_sub(u64::from(parities));
     (data * spans).saturating_mul(shape.units() * shape.unit_bytes)
 }
 
-/// Returns the spans of a group with `parities` parities a row.
+/// Returns the redundancy of a group with `parities` parities per row.
 pub fn redundancy(members: u64, spans: u64, parities: u32) -> Redundancy {
     Redundancy::dealt(spans, members / spans, u64::from(parities))
 }
 
-/// Returns the row of a span.
+/// Returns the units of a full stripe of a span.
 pub fn stripe(members: u64, parities: u32) -> Stripe {
     let parity = u64::from(parities);
     Stripe { data: members.saturating_sub(parity), parity, copies: 1 }
@@ -30,7 +31,7 @@ pub fn stripe(members: u64, parities: u32) -> Stripe {
 /// The rows of a group.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// Slots of a span.
+    /// Number of slots of a span.
     slots: u64,
     spans: u64,
     data_units: u64,
@@ -41,10 +42,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Creates the rows of a checked shape, with `parities` parities each.
+    /// Creates the layout of a validated shape with `parities` parities per row.
     pub fn new(shape: &Shape, parities: u32) -> Rows {
         let (slots, parities) = (shape.members / shape.spans, u64::from(parities));
-        debug_assert!(slots > parities, "a row has data");
+        debug_assert!(slots > parities, "a row has at least one data unit");
         Rows {
             slots,
             spans: shape.spans,
@@ -62,7 +63,7 @@ impl Rows {
         row / self.spans * self.unit_bytes
     }
 
-    /// Returns the first slot of the span of a row.
+    /// Returns the first slot of the span that holds a row.
     #[inline]
     fn row_span_slot(&self, row: u64) -> u32 {
         (row % self.spans * self.slots) as u32
@@ -87,7 +88,7 @@ impl Rows {
         let slot = match self.rotation {
             Rotation::LeftSymmetric | Rotation::RightSymmetric => (parity + self.parities + unit) % n,
             Rotation::LeftAsymmetric | Rotation::RightAsymmetric => {
-                // A parity that wraps around leaves its last part on slot 0.
+                // If the parities wrap around, the last of them are on the first slots.
                 let wrapped = (parity + self.parities).saturating_sub(n);
                 let unit = unit + wrapped;
                 if unit < parity { unit } else { unit + self.parities - wrapped }
@@ -96,7 +97,7 @@ impl Rows {
         span + slot as u32
     }
 
-    /// Returns the bytes of data unit `unit` that `part` touches; empty if none.
+    /// Returns the bytes of data unit `unit` that `part` touches; an empty range if none.
     #[inline]
     fn touched(&self, part: &RowPart, unit: u64) -> (u64, u64) {
         let begin = unit * self.unit_bytes;
@@ -105,8 +106,8 @@ impl Rows {
         (from, to)
     }
 
-    /// Returns the bytes of a unit whose parity a write changes: the touched bytes if it touches one unit, all of it if
-    /// it touches several.
+    /// Returns the range of a unit in which a write changes the parities: the touched bytes if the write touches one
+    /// unit, the whole unit if it touches several.
     fn parity_range(&self, part: &RowPart) -> (u64, u64) {
         let unit = self.unit_bytes;
         let (first, last) = (part.from_bytes / unit, (part.to_bytes - 1) / unit);
@@ -183,8 +184,7 @@ impl Coding for Rows {
         self.parities * part.length_bytes()
     }
 
-    /// Reads everything that is left of the row where a missing member rules out both read-modify-write and
-    /// reconstruct-write.
+    /// Reads all remaining units of the row if a missing member rules out both read-modify-write and reconstruct-write.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan {
         let changed = self.parity_range(part);
         let mut plan = Plan::default();
@@ -222,7 +222,8 @@ impl Coding for Rows {
         plan
     }
 
-    /// Reads as many units of a degraded stripe as it has data units: they determine the missing ones.
+    /// For a degraded row, reads as many units as the row has data units, which are enough to reconstruct the missing
+    /// units.
     fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64 {
         let mut missing: Option<(u64, u64)> = None;
         let first = into.len();
@@ -266,8 +267,8 @@ impl Coding for Rows {
     }
 }
 
-/// Returns the bytes of `changed` in a unit that a write does not touch, where `touched` are those that it does; at
-/// most one run, since a write that touches several units touches the end of the first and the beginning of the last.
+/// Returns the bytes of `changed` in a unit that a write does not touch, where `touched` are the touched bytes. This is
+/// at most one run, because a write to several units touches the end of the first unit and the beginning of the last.
 fn untouched(touched: (u64, u64), changed: (u64, u64)) -> Option<(u64, u64)> {
     if touched.0 == touched.1 {
         return Some(changed);
@@ -290,7 +291,7 @@ mod tests {
         Rows { slots, spans, data_units: slots - parities, parities, unit_bytes: 4, rotation, small_writes }
     }
 
-    /// Returns a row as md's documentation draws it: the slot of each data unit, then those of the parities.
+    /// Returns a row as drawn in md's documentation: the slot of each data unit, then the slots of the parities.
     fn row(layout: &Rows, row: u64) -> Vec<u32> {
         layout.everything(row, (0, 1)).map(|extent| extent.slot).collect()
     }
@@ -328,13 +329,13 @@ mod tests {
                         assert!((from..from + layout.unit_bytes).all(|byte| places.insert((slot, byte))));
                     }
                 }
-                assert_eq!(places.len() as u64, SLOT_BYTES * slots * spans, "{parities}: all of it is used");
+                assert_eq!(places.len() as u64, SLOT_BYTES * slots * spans, "{parities}: every byte is used");
             }
         }
     }
 
-    /// A write of one block on 3+1 reads two blocks either way: md reads old data and parity there, the model the rest
-    /// of the row.
+    /// A write of one block on 3+1 reads two blocks either way: md reads old data and parity in this case, the model
+    /// reads the rest of the row.
     #[test]
     fn a_tie_is_resolved_by_reading_the_rest_of_the_row() {
         let layout = layout(1, 4, 1, Rotation::LeftSymmetric);
@@ -343,6 +344,6 @@ mod tests {
         assert_eq!(reads.iter().map(|extent| extent.slot).collect::<Vec<_>>(), [1, 2]);
         let five = self::layout(1, 5, 1, Rotation::LeftSymmetric);
         let reads = five.plan(&part, &|_| true, &|_| true).reads;
-        assert_eq!(reads.iter().map(|extent| extent.slot).collect::<Vec<_>>(), [0, 4], "two against three");
+        assert_eq!(reads.iter().map(|extent| extent.slot).collect::<Vec<_>>(), [0, 4], "two reads rather than three");
     }
 }

@@ -1,8 +1,8 @@
-//! Finds the mirrored segments that have not been written for longest.
+//! Finds the mirrored segments that were written longest ago.
 //!
 //! A write only stamps its segment. When victims are needed, one pass over all stamps collects the oldest 64th of the
-//! segments; these stay the oldest until they are written, which changes their stamp. A write thus costs one store, a
-//! victim 64 reads of a stamp, and the stamp is all that is kept for each segment.
+//! segments; a write to one of them changes its stamp and so removes it from the collection. A write thus costs one
+//! store, a victim costs 64 reads of a stamp, and only the stamp is kept for each segment.
 
 use std::collections::BinaryHeap;
 
@@ -11,13 +11,13 @@ use super::luns::{Entry, Luns};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coldest {
-    /// Stamp and owner number, latest first.
+    /// Stamps and owner numbers, latest first.
     found: Vec<(u32, u32)>,
 }
 
 impl Coldest {
-    /// Returns the `count` mirrored segments written longest ago, oldest first, with their owner numbers; `live`
-    /// segments have space in all.
+    /// Returns the `count` mirrored segments that were written longest ago, oldest first, with their owner numbers;
+    /// `live` is the number of segments with space.
     pub fn pop(&mut self, luns: &Luns, count: u32, live: u32) -> Vec<(u32, Entry)> {
         let popped = self.pop_coldest(luns, count as usize);
         if popped.len() == count as usize {
@@ -27,7 +27,7 @@ impl Coldest {
         self.pop_coldest(luns, count as usize)
     }
 
-    /// Forgets the collected segments.
+    /// Drops the collected segments.
     pub fn clear(&mut self) {
         self.found.clear();
     }

@@ -1,20 +1,20 @@
-//! The physical side of the map: which segment is in a slot, and which slots and groups are empty.
+//! The physical side of the map: the segment in each slot, and the empty slots and groups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::layout::{Class, DiskLayout, Slot};
 
-/// In place of an owner: the slot is empty.
+/// Owner of an empty slot.
 pub(super) const EMPTY: u32 = u32::MAX;
-/// In place of an owner: a migration in progress will put a segment here.
+/// Owner of a slot that is reserved for a migration in progress.
 pub(super) const RESERVED: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
-    /// `None` for a free group.
+    /// Class of the group; `None` for a free group.
     class: Option<Class>,
-    /// Slots that are not empty.
+    /// Number of slots that are not empty.
     taken: u16,
 }
 
@@ -22,20 +22,20 @@ struct Group {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     pub groups: u32,
-    /// Slots that are not empty.
+    /// Number of slots that are not empty.
     pub taken: u32,
-    /// The group that was last allocated from: it is filled before others are.
+    /// The group of the last allocation, which is filled before other groups.
     hand: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub layout: DiskLayout,
-    /// Owner of the segment in each data cell; those of second copies and parities are unused. Grows with the groups
-    /// that were ever used.
+    /// Owner of the segment in each data cell; entries for second copies and parities are unused. Grows with the number
+    /// of groups ever used.
     cells: Vec<u32>,
     groups: Vec<Group>,
-    /// Groups that were used and are free again; the lowest is used first, so that sequential writes stay sequential.
+    /// Groups that were used and are free again. The lowest is used first, so that sequential writes stay sequential.
     recycled: BinaryHeap<Reverse<u32>>,
     mirrored: Total,
     parity: Total,
@@ -72,14 +72,14 @@ impl Groups {
         self.layout.groups - self.groups.len() as u32 + self.recycled.len() as u32
     }
 
-    /// Returns the number of empty slots in the groups of a class. Those of the parity class are dead data, which still
-    /// count in the parities.
+    /// Returns the number of empty slots in the groups of a class. In the parity class, these hold dead data, which
+    /// still count in the parities.
     pub fn holes(&self, class: Class) -> u32 {
         let total = self.total(class);
         total.groups * self.layout.slots(class) - total.taken
     }
 
-    /// Returns the groups of a class, and the slots taken in each.
+    /// Returns the groups of a class, with the number of taken slots in each.
     pub fn of_class(&self, class: Class) -> impl Iterator<Item = (u32, u32)> {
         let groups = (0..).zip(&self.groups).filter(move |(_, group)| group.class == Some(class));
         groups.map(|(number, group)| (number, u32::from(group.taken)))
@@ -89,7 +89,7 @@ impl Groups {
         self.cells[slot.cell() as usize]
     }
 
-    /// Whether a segment is in this slot, and its group still has the slot's class.
+    /// Whether a slot holds a segment and its group still has the class of the slot.
     pub fn is_live(&self, slot: Slot) -> bool {
         let class = self.groups[self.layout.group_of(slot) as usize].class;
         class == Some(slot.class()) && !matches!(self.owner(slot), EMPTY | RESERVED)
@@ -100,7 +100,7 @@ impl Groups {
         self.cells[slot.cell() as usize] = owner;
     }
 
-    /// Makes a free group one of `class` and the next to be filled.
+    /// Opens a free group for `class`; the group is filled next.
     pub fn open(&mut self, class: Class) -> Option<u32> {
         let group = match self.recycled.pop() {
             Some(Reverse(group)) => group,
@@ -123,7 +123,7 @@ impl Groups {
         }
         let group_cells = self.layout.group_cells as usize;
         if self.groups.len() == self.groups.capacity() {
-            // Grows by 12.5 % each time: doubling would waste up to half of the largest allocation here.
+            // Grow by 12.5 % each time: doubling would waste up to half of the largest allocation here.
             let more = (group / 8 + 64).min(self.layout.groups as usize - group);
             self.groups.reserve_exact(more);
             self.cells.reserve_exact(more * group_cells);
@@ -138,7 +138,8 @@ impl Groups {
         self.has_hole(class, self.total(class).hand)
     }
 
-    /// Takes the first empty slot of the current group, or else of the next that has one and is not `except`.
+    /// Takes the first empty slot of the current group, or else of the next group that has one, except for group
+    /// `except`.
     pub fn take_hole(&mut self, class: Class, owner: u32, except: Option<u32>) -> Option<Slot> {
         let hand = self.total(class).hand;
         let groups = self.groups.len() as u32;
@@ -153,7 +154,7 @@ impl Groups {
         found.is_some_and(|found| found.class == Some(class) && u32::from(found.taken) < self.layout.slots(class))
     }
 
-    /// Takes the first empty slot of a group that has one.
+    /// Takes the first empty slot of a group, which must have one.
     pub fn take(&mut self, class: Class, group: u32, owner: u32) -> Slot {
         let mut slots = self.layout.slots_of(class, group);
         let slot = slots.find(|&slot| self.owner(slot) == EMPTY).expect("the group has an empty slot");
@@ -163,7 +164,7 @@ impl Groups {
         slot
     }
 
-    /// Empties a slot; a group without any taken slot becomes free.
+    /// Empties a slot. A group without taken slots becomes free.
     pub fn release(&mut self, slot: Slot) {
         let (class, group) = (slot.class(), self.layout.group_of(slot));
         self.set_owner(slot, EMPTY);
@@ -177,7 +178,7 @@ impl Groups {
         }
     }
 
-    /// Recounts the contents of the groups; returns how many slots are reserved.
+    /// Recounts the contents of all groups; returns the number of reserved slots.
     pub fn verify(&self) -> Result<u32, String> {
         let mut reserved = 0;
         for class in [Class::Mirrored, Class::Parity] {
@@ -186,18 +187,18 @@ impl Groups {
                 let owners = || self.layout.slots_of(class, group).map(|slot| self.owner(slot));
                 let counted = owners().filter(|&owner| owner != EMPTY).count() as u32;
                 if counted != taken || taken == 0 {
-                    return Err(format!("group {group} has {counted} slots taken, and counts {taken}"));
+                    return Err(format!("group {group} has {counted} taken slots, but its count is {taken}"));
                 }
                 reserved += owners().filter(|&owner| owner == RESERVED).count() as u32;
                 total.groups += 1;
                 total.taken += taken;
             }
             if total != self.total(class) {
-                return Err(format!("{class:?}: {total:?} in all, and counts {:?}", self.total(class)));
+                return Err(format!("{class:?}: the total is {total:?}, but the count is {:?}", self.total(class)));
             }
         }
         if self.free() + self.mirrored.groups + self.parity.groups != self.layout.groups {
-            return Err(format!("{} of {} groups are free", self.free(), self.layout.groups));
+            return Err(format!("the count of free groups is wrong: {} of {} groups", self.free(), self.layout.groups));
         }
         Ok(reserved)
     }

@@ -1,4 +1,4 @@
-//! Address arithmetic of a pool: numbers of places to members and offsets.
+//! Address arithmetic of a pool: converts slot numbers to members and offsets.
 //!
 //! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` is on member `c %
 //! members` in row `c / members`, so that any `members` consecutive cells are on different members. A *group* (PEG in
@@ -7,10 +7,10 @@
 
 use crate::description::pool::{Classes, PoolDescription};
 
-/// A segment's place on one member.
+/// Place of a segment on one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
-    /// Its member.
+    /// Number of the member.
     pub member: u32,
     /// First byte on the member.
     pub offset_bytes: u64,
@@ -21,7 +21,7 @@ fn extent(cell: u32, members: u32, segment_shift: u8) -> Extent {
     Extent { member: cell % members, offset_bytes: u64::from(cell / members) << segment_shift }
 }
 
-/// Place of a segment.
+/// Place of a segment on the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Two copies on adjacent members.
@@ -30,18 +30,18 @@ pub enum Placement {
     Parity {
         /// The segment itself.
         data: Extent,
-        /// The stripe that protects it.
+        /// The stripe that contains the segment.
         stripe: Stripe,
     },
 }
 
-/// A stripe of double parity.
+/// A stripe with double parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
     first_cell: u32,
     members: u8,
     width: u8,
-    /// Position of the first parity; the second one is next, wrapping around.
+    /// Position of the first parity; the second parity follows, wrapping around.
     parity_position: u8,
     segment_shift: u8,
 }
@@ -52,18 +52,18 @@ impl Stripe {
         [0, 1].map(|number| self.extent(number))
     }
 
-    /// Returns every data segment, live or not: dead ones still count in the parities until they are overwritten.
+    /// Returns every data segment, live or dead: dead segments still count in the parities until they are overwritten.
     pub fn data(&self) -> impl Iterator<Item = Extent> + use<> {
         let stripe = *self;
         (2..u32::from(stripe.width)).map(move |number| stripe.extent(number))
     }
 
-    /// Returns the other data segments: what a degraded read or a reconstruct-write reads.
+    /// Returns the other data segments, which a degraded read or a reconstruct-write reads.
     pub fn others(&self, data: Extent) -> impl Iterator<Item = Extent> + use<> {
         self.data().filter(move |&other| other != data)
     }
 
-    /// Returns an extent, counted from the first parity.
+    /// Returns an extent by its number, counted from the first parity.
     fn extent(&self, number: u32) -> Extent {
         extent(self.cell(number), u32::from(self.members), self.segment_shift)
     }
@@ -80,14 +80,14 @@ pub(super) enum Class {
     Parity,
 }
 
-/// A place for a segment, in 32 bits: the cell of its data (the first copy), and the class.
+/// A slot for a segment, in 32 bits: the cell of its data (the first copy), and the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
 const PARITY_BIT: u32 = 1 << 31;
 
 impl Slot {
-    /// No slot; its bits do not read as mirrored.
+    /// No slot. The bits of this value do not read as mirrored.
     pub const NONE: Slot = Slot(u32::MAX);
 
     pub fn new(class: Class, cell: u32) -> Slot {
@@ -114,10 +114,10 @@ pub(super) struct DiskLayout {
     pub members: u32,
     /// log2 of a segment's bytes.
     segment_shift: u8,
-    /// Cells of a group, a multiple of both pairs and stripes.
+    /// Number of cells of a group, a multiple of pairs and of stripes.
     pub group_cells: u32,
     pub groups: u32,
-    /// 0 in a pool that only mirrors.
+    /// Width of a stripe in disks; 0 in a pool that only mirrors.
     pub parity_width: u32,
 }
 
@@ -201,7 +201,7 @@ impl DiskLayout {
         let data = self.extent(slot.cell());
         match slot.class() {
             Class::Mirrored => {
-                // The next cell: on the next member, or first in the next row.
+                // The next cell is on the next member, or first in the next row.
                 let copy = if data.member + 1 < self.members {
                     Extent { member: data.member + 1, ..data }
                 } else {
@@ -213,8 +213,8 @@ impl DiskLayout {
         }
     }
 
-    /// Returns the stripe of a cell. The parities move down one place from stripe to stripe, so that all members carry
-    /// equally many even where a stripe spans all members.
+    /// Returns the stripe of a cell. The parities move by one position from stripe to stripe, so that all members hold
+    /// equally many even if a stripe spans all members.
     #[inline]
     fn stripe(&self, cell: u32) -> Stripe {
         let (width, number) = (self.parity_width, cell / self.parity_width);

@@ -1,19 +1,19 @@
-//! The logical side of the map: the slot of each segment of a LUN, and its last write.
+//! The logical side of the map: the slot of each segment of a LUN, and the time of its last write.
 
 use super::layout::Slot;
 
 /// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// `Slot::NONE` before its first write.
+    /// Slot of the segment; `Slot::NONE` before the first write.
     pub slot: Slot,
-    /// The pool's clock when it was last written.
+    /// The pool's clock at the last write.
     pub stamp: u32,
 }
 
 const UNWRITTEN: Entry = Entry { slot: Slot::NONE, stamp: 0 };
 
-/// Segments of a page; a page exists once one of them was written.
+/// Number of segments of a page. A page is created when one of its segments is first written.
 const PAGE: usize = 1024;
 
 /// All LUNs. Each segment also has an *owner* number, unique among all LUNs, which identifies it on the physical side.
@@ -24,7 +24,7 @@ pub(super) struct Luns {
 
 #[derive(Clone, Debug)]
 struct Lun {
-    /// Owner of its first segment.
+    /// Owner number of the first segment.
     owner: u32,
     segments: u32,
     written: u32,
@@ -48,7 +48,7 @@ impl Luns {
         self.luns[lun as usize].owner + segment
     }
 
-    /// Returns the segments written of one LUN.
+    /// Returns the number of segments of a LUN that have been written.
     pub fn written(&self, lun: u32) -> u32 {
         self.luns[lun as usize].written
     }
@@ -68,14 +68,14 @@ impl Luns {
         self.get(lun, segment)
     }
 
-    /// Returns the entry of a segment that was written.
+    /// Returns the entry of a segment that has been written.
     #[inline]
     pub fn get_mut(&mut self, lun: u32, segment: u32) -> &mut Entry {
         let page = &mut self.luns[lun as usize].pages[segment as usize / PAGE];
         &mut page.as_mut().expect("the segment was written")[segment as usize % PAGE]
     }
 
-    /// Stores a segment's first slot.
+    /// Stores the first slot of a segment.
     pub fn insert(&mut self, lun: u32, segment: u32, entry: Entry) {
         let lun = &mut self.luns[lun as usize];
         let page = lun.pages[segment as usize / PAGE].get_or_insert_with(|| Box::new([UNWRITTEN; PAGE]));
@@ -89,7 +89,7 @@ impl Luns {
         self.get_mut(lun, segment).slot = slot;
     }
 
-    /// Forgets a LUN's segments; calls `freed` with each of their slots.
+    /// Removes all segments of a LUN; calls `freed` with each of their slots.
     pub fn clear(&mut self, lun: u32, mut freed: impl FnMut(Slot)) {
         let lun = &mut self.luns[lun as usize];
         lun.written = 0;
@@ -98,7 +98,7 @@ impl Luns {
         }
     }
 
-    /// Halves every stamp when 32 bits have run out; this keeps their order except between neighbours.
+    /// Halves every stamp when the 32 bits of the clock run out; the order is kept, except between neighbours.
     pub fn halve_stamps(&mut self) {
         let pages = self.luns.iter_mut().flat_map(|lun| lun.pages.iter_mut().flatten());
         pages.flat_map(|page| page.iter_mut()).for_each(|entry| entry.stamp /= 2);

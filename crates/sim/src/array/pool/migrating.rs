@@ -1,24 +1,24 @@
 //! Moves segments between the classes: demotion, promotion, and compaction that frees groups.
 //!
-//! Room is reserved when a migration is proposed; segments change place when it is complete. Every rule requires more
-//! room than it leaves behind, so that proposals end: demotion stops at the high mark, promotion never goes below it,
-//! compaction turns a group's worth of holes into a free group.
+//! Room is reserved when a migration is proposed; segments move when the migration is complete. Every rule requires
+//! more room than it uses up, so the proposals end eventually: demotion stops at the high mark, promotion never goes
+//! below this mark, and compaction turns a group's worth of holes into a free group.
 
 use super::layout::{Class, Extent, Placement, Slot};
 use super::luns::Entry;
 use super::migration::{Migration, MigrationKind, Move, UnderWay};
 use super::{Classes, EMPTY, Pool, RESERVED};
 
-/// While more than 1/8 of the data in stripes is dead, stripes are compacted before more is demoted. AutoRAID's own
-/// bound is not published. Without one, dead data would crowd out hot segments: a pool where some are always being
-/// promoted would never stop demoting.
+/// If more than 1/8 of the data in stripes are dead, stripes are compacted before more segments are demoted. AutoRAID's
+/// own limit is not published. Without a limit, dead data would crowd out hot segments, and a pool in which segments
+/// are continually promoted would never stop demoting.
 const DEAD_PART_MAX: u32 = 8;
 
 type Plan = (MigrationKind, Vec<Move>);
 
 impl Pool {
-    /// Returns work for idle time, if there is any. Only one migration is in progress at a time: none is proposed until
-    /// it is complete.
+    /// Returns the next migration to perform in idle time, if there is any. While a migration is in progress, returns
+    /// `None`.
     pub fn next_migration(&mut self) -> Option<Migration> {
         if self.under_way.is_some() {
             return None;
@@ -27,9 +27,9 @@ impl Pool {
         Some(self.begin(plan))
     }
 
-    /// Completes a migration whose accesses are done: its segments change place, except those that were written or
-    /// deleted meanwhile. Returns how many moved; 0 also for a migration that a write cancelled because it needed room
-    /// at once.
+    /// Completes a migration whose accesses are done: moves its segments, except segments that were written or deleted
+    /// meanwhile. Returns the number of moved segments, which is also 0 for a migration that was cancelled by a write
+    /// that needed room at once.
     pub fn complete(&mut self, migration: &Migration) -> u32 {
         match &self.under_way {
             Some(under_way) if under_way.number == migration.number => self.commit(),
@@ -37,7 +37,7 @@ impl Pool {
         }
     }
 
-    /// Makes room for a write that waits for it.
+    /// Makes room for a waiting write.
     pub(super) fn make_room(&mut self) -> Option<Migration> {
         if !self.groups.layout.migrates() {
             return None;
@@ -96,7 +96,8 @@ impl Pool {
         Some((MigrationKind::Demotion, moves.collect()))
     }
 
-    /// Plans to empty the sparsest group of a class, if its segments fit into the holes of the others.
+    /// Plans a compaction that empties the sparsest group of a class, if its segments fit into holes of the other
+    /// groups.
     fn plan_compaction(&mut self, class: Class) -> Option<Plan> {
         if self.groups.holes(class) < self.groups.layout.slots(class) {
             return None;
@@ -150,7 +151,7 @@ impl Pool {
             }
             match layout.placement(step.to) {
                 Placement::Mirrored(copies) => writes.extend(copies),
-                // A whole group is written: its parities are computed from the data that were read.
+                // A whole group is written: its parities are computed from the data just read.
                 Placement::Parity { .. } if kind == MigrationKind::Demotion => {}
                 Placement::Parity { data, stripe } => {
                     let updated = [data, stripe.parity()[0], stripe.parity()[1]];
@@ -189,8 +190,9 @@ impl Pool {
         unchanged
     }
 
-    /// Whether another demotion is possible after one that frees `slots`, now or after compaction. It may not be when most
-    /// of its segments were written meanwhile: then the stripes are not worth the group that they take.
+    /// Whether another demotion will be possible after a demotion that frees `slots` slots, directly or after
+    /// compaction. It may not be if most of the demoted segments were written meanwhile: the stripes are then not worth
+    /// the group that they take.
     fn can_demote_after(&self, slots: u32) -> bool {
         self.groups.free() > 0
             || self.groups.holes(Class::Mirrored) + slots >= self.groups.layout.slots(Class::Mirrored)
@@ -203,7 +205,7 @@ impl Pool {
     fn cancel(&mut self) {
         let Some(under_way) = self.under_way.take() else { return };
         under_way.moves.iter().for_each(|step| self.groups.release(step.to));
-        // The victims are as cold as before.
+        // Collect the victims again: they are as cold as before.
         self.coldest.clear();
     }
 }

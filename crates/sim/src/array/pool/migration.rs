@@ -1,4 +1,4 @@
-//! [`Migration`]: segments that move between the classes, and the accesses of the move.
+//! [`Migration`]: segments that move between the classes, and the necessary accesses.
 
 use super::layout::{Extent, Slot};
 
@@ -9,18 +9,18 @@ pub enum MigrationKind {
     Demotion,
     /// Mirrors the segments of a group of stripes again, because space is plentiful.
     Promotion,
-    /// Moves the segments of a sparse group into holes of others (hole plugging), which frees the group.
+    /// Moves the segments of a sparse group into holes of other groups (hole plugging), which frees the group.
     Compaction,
 }
 
-/// Work that moves segments: all reads, then all writes, each as long as one segment. Both are sorted by member.
+/// A move of segments: first all reads, then all writes, each of one segment. Both lists are sorted by member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
-    /// Reason for moving.
+    /// Reason for the move.
     pub kind: MigrationKind,
     /// Extents to read.
     pub reads: Vec<Extent>,
-    /// Extents to write, parities included.
+    /// Extents to write, including parities.
     pub writes: Vec<Extent>,
     pub(super) number: u64,
 }
@@ -44,6 +44,6 @@ pub(super) struct Move {
     pub owner: u32,
     pub from: Slot,
     pub to: Slot,
-    /// Time of the segment's last write, by the pool's clock.
+    /// Time of the segment's last write, on the pool's clock.
     pub stamp: u32,
 }

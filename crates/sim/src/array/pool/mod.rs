@@ -1,12 +1,12 @@
 //! [`Pool`]: the map of a virtual array, from each segment of each LUN to its place on the disks.
 //!
 //! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order,
-//! regardless of its address: random writes to a new LUN are stored in sequence, and reading them in sequence is random
-//! afterwards. Only deleting the LUN frees space. In a migrating pool ([`Classes::Migrating`]) segments that have not
-//! been written for long move from mirrored slots into stripes of double parity, and back when they are written, after
+//! regardless of its address: random writes to a new LUN are stored sequentially, and later sequential reads become
+//! random. Only deleting the LUN frees space. In a migrating pool ([`Classes::Migrating`]), segments that have not been
+//! written for long move from mirrored slots into stripes with double parity, and back when they are written, as in
 //! AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1), 1996).
 //!
-//! The map has no time: its caller performs the accesses that it returns, and accounts for their time.
+//! The map takes no time: its caller performs the returned accesses and accounts for their time.
 
 mod check;
 mod coldest;
@@ -29,65 +29,66 @@ use migration::UnderWay;
 
 use crate::error::InvalidDescription;
 
-/// A write with its place.
+/// The result of a write to a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Place of the data.
     pub placement: Placement,
-    /// Additional work of the write.
+    /// Additional work for the write.
     pub effect: Effect,
 }
 
-/// A change of the map by a write.
+/// Change to the map made by a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// None: the segment stays where it was.
+    /// None: the segment stayed where it was.
     Overwritten,
-    /// The first write of the segment: the controller takes [`PoolDescription::allocation_ns`] more.
+    /// The first write to the segment: the controller takes [`PoolDescription::allocation_ns`] more.
     Allocated {
-        /// Migrations that had to make room first, each already committed: their accesses precede the write's.
+        /// Migrations that first had to make room, each already committed. Their accesses precede the accesses of the
+        /// write.
         moves: Vec<Migration>,
     },
-    /// The segment was in a stripe until now: bytes that the write does not cover must be read from there.
+    /// The segment was in a stripe until now: bytes that the write does not cover must be read from the stripe.
     Promoted {
-        /// Its place in the stripe.
+        /// Previous place of the segment, in the stripe.
         from: Placement,
     },
 }
 
-/// A write found no room, and no migration could make any.
+/// Error: a write found no room, and no migration could make any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "pool is full: {live_bytes} bytes of LUNs on {usable_bytes} usable raw bytes, with no segment left to demote or compact"
 )]
 pub struct PoolFull {
-    /// Data in the pool, each segment once.
+    /// Bytes of data in the pool; each segment counts once.
     pub live_bytes: u64,
-    /// Raw bytes less the spare.
+    /// Raw bytes minus the spare space.
     pub usable_bytes: u64,
 }
 
-/// Use of the raw bytes. All fields but `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
+/// Use of the raw bytes. All fields except `dead_bytes`, which is a part of `parity_bytes`, add up to `raw_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Bytes of all members.
+    /// Bytes on all members.
     pub raw_bytes: u64,
-    /// Spare space, and the remainder that is less than a group.
+    /// Spare space, and the remainder that is smaller than a group.
     pub reserved_bytes: u64,
-    /// Both copies of mirrored segments.
+    /// Bytes of both copies of mirrored segments.
     pub mirrored_bytes: u64,
-    /// Stripes: data, dead data and parities.
+    /// Bytes of stripes: data, dead data and parities.
     pub parity_bytes: u64,
-    /// Data in stripes that were since written elsewhere or deleted.
+    /// Bytes in stripes whose data have since been written elsewhere or deleted.
     pub dead_bytes: u64,
-    /// Empty pairs in mirrored groups.
+    /// Bytes of empty pairs in mirrored groups.
     pub hole_bytes: u64,
     /// Bytes of free groups.
     pub free_bytes: u64,
 }
 
 impl Space {
-    /// Returns the room for mirrored segments, which is compared with the marks.
+    /// Returns the bytes available for mirrored segments, which are compared with the low and high marks.
     pub fn available_bytes(&self) -> u64 {
         self.hole_bytes + self.free_bytes
     }
@@ -99,7 +100,7 @@ pub struct Pool {
     description: PoolDescription,
     groups: Groups,
     luns: Luns,
-    /// Writes so far, halved when 32 bits run out.
+    /// Number of writes so far, halved when the 32 bits run out.
     clock: u32,
     coldest: Coldest,
     /// Whether free space fell below the low mark and has not reached the high one since.
@@ -109,10 +110,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates an empty pool that exports LUNs of these lengths in bytes; they are numbered from 0.
+    /// Creates an empty pool that exports LUNs of these lengths, in bytes. LUNs are numbered from 0.
     ///
     /// # Errors
-    /// The first impossible value in the description.
+    /// If the description has an impossible value; the error names the first.
     pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, InvalidDescription> {
         check(description)?;
         check_luns(description, lun_lengths)?;
@@ -128,23 +129,23 @@ impl Pool {
         })
     }
 
-    /// Returns its description.
+    /// Returns the description of the pool.
     pub fn description(&self) -> &PoolDescription {
         &self.description
     }
 
-    /// Returns the place of a segment; `None` if it was never written. Reads change nothing.
+    /// Returns the place of a segment; `None` if the segment was never written. Reads change nothing.
     #[inline]
     pub fn place(&self, lun: u32, segment: u32) -> Option<Placement> {
         let slot = self.luns.get(lun, segment).slot;
         (slot != Slot::NONE).then(|| self.groups.layout.placement(slot))
     }
 
-    /// Writes to a segment: allocates or promotes it where needed. A segment in a stripe stays there if no mirrored
-    /// slot is available, and is updated in place (data and both parities read and written).
+    /// Writes to a segment, allocating or promoting the segment if needed. A segment in a stripe stays there if no
+    /// mirrored slot is available, and is updated in place (data and both parities are read and written).
     ///
     /// # Errors
-    /// When the segment has no space yet and there is none.
+    /// If the segment has no space yet and the pool is full.
     #[inline]
     pub fn write(&mut self, lun: u32, segment: u32) -> Result<Written, PoolFull> {
         let stamp = self.tick();
@@ -185,9 +186,9 @@ impl Pool {
         Written { effect: Effect::Promoted { from }, ..self.written(slot) }
     }
 
-    /// Returns the next mirrored slot in physical order: in the group being filled, else in a free one, else in any
-    /// hole. A migrating pool keeps a free group, or holes from which compaction can make one: otherwise nothing could
-    /// be demoted any more.
+    /// Returns the next mirrored slot in physical order: in the group being filled, else in a free group, else in any
+    /// hole. A migrating pool keeps one free group, or holes from which compaction can make one; without these, no
+    /// further demotion would be possible.
     fn take_mirrored(&mut self, owner: u32) -> Option<Slot> {
         let groups = &mut self.groups;
         let kept_groups = u32::from(groups.layout.migrates());
@@ -216,8 +217,8 @@ impl Pool {
         self.clock
     }
 
-    /// Deletes a LUN and creates it again, empty and as long as before: the only operation that frees space. Returns
-    /// the bytes of its data.
+    /// Deletes a LUN and creates it again, empty and with the same length. This is the only operation that frees space.
+    /// Returns the number of data bytes of the deleted LUN.
     pub fn recreate_lun(&mut self, lun: u32) -> u64 {
         let freed_bytes = self.allocated_bytes(lun);
         let groups = &mut self.groups;
@@ -225,7 +226,7 @@ impl Pool {
         freed_bytes
     }
 
-    /// Returns the bytes of a LUN that have space, in whole segments, each counted once.
+    /// Returns the number of allocated bytes of a LUN, in whole segments, each counted once.
     pub fn allocated_bytes(&self, lun: u32) -> u64 {
         u64::from(self.luns.written(lun)) * self.description.segment_bytes
     }
@@ -246,7 +247,7 @@ impl Pool {
         }
     }
 
-    /// Returns the slots taken, whether used or reserved.
+    /// Returns the number of taken slots, whether used or reserved.
     fn live(&self) -> u32 {
         self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken
     }
@@ -256,10 +257,10 @@ impl Pool {
         PoolFull { live_bytes, usable_bytes: self.groups.layout.usable_bytes() }
     }
 
-    /// Recounts everything, to check a run for consistency.
+    /// Recounts everything to check the consistency of the pool.
     ///
     /// # Errors
-    /// The first inconsistency.
+    /// If the pool is inconsistent; the text describes the first inconsistency.
     pub fn verify(&self) -> Result<(), String> {
         let mut live = 0;
         for (owner, Entry { slot, .. }) in self.luns.all() {

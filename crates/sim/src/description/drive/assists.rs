@@ -1,68 +1,68 @@
-//! [`FlashCache`], [`MediaCache`] and [`Shingles`]: memories and media between the host and the arm of some drives.
+//! [`FlashCache`], [`MediaCache`] and [`Shingles`]: additional memories and media of some drives.
 
 use serde::{Deserialize, Serialize};
 
-/// A read cache of NAND flash within the drive (Seagate's TurboBoost).
+/// A NAND flash read cache within the drive (Seagate's TurboBoost).
 ///
-/// It admits blocks that random reads request again. The disk's copy stays, so a write only has to drop the copy in
-/// flash, and the data of a fill are those that the read has brought anyway: filling needs no arm.
+/// The cache admits blocks that random reads request again. The disk keeps its copy, so a write only has to drop the
+/// copy in flash. A fill uses data that a read has just delivered, so it needs no arm movement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashCache {
     /// Capacity in bytes.
     pub size_bytes: u64,
-    /// Unit of admission and eviction; a smaller read brings the rest of its block in the same pass.
+    /// Unit of admission and eviction; a smaller read brings in the rest of its block in the same pass.
     pub block_bytes: u32,
-    /// Latency from the firmware's decision to the first byte; reads overlap in it.
+    /// Latency from the firmware's decision to the first byte; several reads may overlap in this time.
     pub latency_ns: u64,
-    /// Time of one byte read from the flash, or written to it.
+    /// Time per byte read from or written to the flash.
     pub ns_per_byte: f64,
-    /// Most bytes that are admitted a second, to limit wear.
+    /// Maximum rate of admission in bytes per second, which limits wear.
     pub fill_bytes_per_s: f64,
-    /// Blocks whose last read is remembered.
+    /// Number of blocks whose last read is remembered.
     pub history_blocks: u64,
-    /// Whether a block is admitted on its first read, rather than on the second.
+    /// Whether a block is admitted on its first read rather than on its second.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_first_read: bool,
-    /// Whether a write updates the copy; otherwise it drops it.
+    /// Whether a write updates the cached copy; otherwise it drops the copy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_written: bool,
-    /// A run of reads this long counts as sequential, and is not admitted.
+    /// Length in bytes from which a run of reads counts as sequential and is not admitted.
     pub sequential_bytes: u64,
 }
 
-/// A part of the media at the outer rim that takes writes in order of their arrival, one after the other, until they
-/// are moved home (Seagate's Advanced Write Cache; the persistent cache of drive-managed shingled drives).
+/// A part of the media at the outer rim that stores writes in order of arrival until they are moved to their home
+/// location (Seagate's Advanced Write Cache; the persistent cache of drive-managed shingled drives).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaCache {
-    /// Capacity in bytes, in addition to the drive's own.
+    /// Capacity in bytes, in addition to the exported capacity of the drive.
     pub size_bytes: u64,
-    /// Most extents whose place the drive can remember.
+    /// Maximum number of extents that the cache maps.
     pub extents_max: u32,
-    /// Bytes of writes that may be complete while they are only in the buffer; 0 where a write is complete once it is
-    /// on the media.
+    /// Maximum number of bytes of completed writes that are only in the buffer; 0 if a write completes when it is on
+    /// the media.
     pub dram_bytes: u64,
-    /// Whether that part of the buffer survives a power loss: it is used whether or not the volatile write cache is on,
-    /// and a flush does not wait for it.
+    /// Whether this part of the buffer survives a power loss. If so, it is used even when the volatile write cache is
+    /// off, and a flush does not wait for it.
     pub dram_is_protected: bool,
-    /// A run of writes this long counts as sequential and goes home directly.
+    /// Length in bytes from which a run of writes counts as sequential and goes directly to its home location.
     pub sequential_bytes: u64,
     /// Idle time of the host before the cache is cleaned.
     pub idle_ns: u64,
-    /// Above this share of its size or of its extents the cache is cleaned while the host waits.
+    /// Share of used bytes or of used extents above which the cache is cleaned while the host waits.
     pub busy_share: f64,
-    /// How much of the cache one sweep over the drive moves home; a shingled drive rewrites a band instead.
+    /// Bytes of the cache that one sweep over the drive moves home; a shingled drive rewrites a band instead.
     pub sweep_bytes: u64,
-    /// Accesses of a sweep that are queued at once, in ascending order; 2 preserves that order, more lets the queue
-    /// choose.
+    /// Number of accesses of a sweep that are queued at once, in ascending order. 2 preserves this order; with more,
+    /// the queue may reorder them.
     pub sweep_window: u32,
 }
 
-/// Overlapping tracks: only whole bands can be written home (drive-managed shingled recording). Requires a media cache.
+/// Overlapping tracks: the drive can only write whole bands (drive-managed shingled recording). Requires a media cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shingles {
-    /// Bytes that must be written in one piece.
+    /// Size of a band, which must be written as a whole, in bytes.
     pub band_bytes: u64,
 }

@@ -1,8 +1,9 @@
-//! [`DriveDescription`]: a disk drive, fully resolved: every number that the model needs, so that it guesses none. See
+//! [`DriveDescription`]: the full description of a disk drive, with every value that the model needs. See
 //! docs/design/disks.md.
 //!
-//! The catalogue (from TOML, with derivation rules for values that a data sheet leaves out) and the importer of DiskSim
-//! parameters create descriptions. Times are nanoseconds, lengths are physical sectors unless a name says otherwise.
+//! The catalogue (from TOML, with rules that derive values missing from a data sheet) and the importer of DiskSim
+//! parameters create descriptions. Times are in nanoseconds; lengths are in physical sectors unless the name states
+//! another unit.
 
 mod assists;
 mod slow;
@@ -20,24 +21,24 @@ pub use slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};
 pub struct DriveDescription {
     /// Product name, for display.
     pub name: String,
-    /// Place of each sector.
+    /// Geometry: the location of each sector.
     pub geometry: Geometry,
-    /// Motion of arm and spindle.
+    /// Mechanics of arm and spindle.
     pub mechanics: Mechanics,
-    /// Command queue and its scheduling.
+    /// Command queue and scheduling.
     pub queue: Queue,
-    /// Segments, read-ahead, write cache.
+    /// Buffer: segments, read-ahead, write cache.
     pub buffer: Buffer,
-    /// Fixed costs of a command.
+    /// Fixed overheads of a command.
     pub overheads: Overheads,
     /// Connection to the host.
     pub interface: Interface,
-    /// Slow processes that form the far tail; all off by default.
+    /// Slow processes that cause tail latency; all are off by default.
     pub slow: SlowProcesses,
-    /// Flash that serves reads.
+    /// Flash that caches reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash_cache: Option<FlashCache>,
-    /// Media that take random writes in order of arrival.
+    /// Part of the media that stores random writes in order of arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_cache: Option<MediaCache>,
     /// Overlapping tracks.
@@ -46,8 +47,8 @@ pub struct DriveDescription {
     /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
-    /// Independent arms, each with its share of the heads and of the blocks, in order; all behind one port and one
-    /// queue.
+    /// Number of independent actuators. Each has an equal share of the heads and of the blocks, in order; all share one
+    /// port and one queue.
     #[serde(default = "default_one", skip_serializing_if = "is_one")]
     pub actuators: u32,
 }
@@ -64,44 +65,44 @@ fn is_one(actuators: &u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
-    /// Bytes of a logical block: 512, or 4096 for 4Kn.
+    /// Logical block size in bytes: 512, or 4096 for 4Kn.
     pub logical_block_bytes: u32,
-    /// Bytes of a physical sector: 512, or 4096 for 512e and 4Kn.
+    /// Physical sector size in bytes: 512, or 4096 for 512e and 4Kn.
     pub physical_sector_bytes: u32,
-    /// Logical blocks that the drive exports, not more than the zones hold.
+    /// Number of exported logical blocks, at most the capacity of the zones.
     pub logical_blocks: u64,
-    /// Recording surfaces.
+    /// Number of recording surfaces.
     pub heads: u32,
-    /// Cylinders, spare and unused ones included.
+    /// Number of cylinders, including spare and unused cylinders.
     pub cylinders: u32,
     /// Order of logical blocks over heads and cylinders.
     pub order: BlockOrder,
-    /// Place of spare sectors.
+    /// Location of spare sectors.
     pub sparing: Sparing,
-    /// Zones from the outer rim inwards, ascending and without overlap.
+    /// Zones from the outer rim inwards, in ascending order and without overlap.
     pub zones: Vec<Zone>,
 }
 
-/// Order in which logical blocks run over the tracks of a zone.
+/// Order of logical blocks over the tracks of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BlockOrder {
     /// All heads of a cylinder, then the next cylinder.
     CylinderMajor,
-    /// Like `CylinderMajor`, odd cylinders (counted from the zone's first) in reversed head order.
+    /// Like `CylinderMajor`, but with reversed head order on odd cylinders, counted from the first of the zone.
     SerpentineInZone,
-    /// Like `CylinderMajor`, odd cylinders (absolute) in reversed head order.
+    /// Like `CylinderMajor`, but with reversed head order on odd cylinders of the disk.
     Serpentine,
-    /// A single head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the
-    /// opposite direction (Fujitsu MAN/MAS/MAP "cells"; most drives since about 2005).
+    /// One head over all cylinders of a band, then the next head over the same band in the opposite direction (Fujitsu
+    /// MAN/MAS/MAP "cells"; most drives since about 2005).
     SurfaceSerpentine {
-        /// Cylinders of a band.
+        /// Number of cylinders of a band.
         band_cylinders: u32,
     },
 }
 
 impl BlockOrder {
-    /// Every kind, with a usual band.
+    /// All kinds, with a usual band width.
     pub const ALL: [BlockOrder; 4] = [
         BlockOrder::CylinderMajor,
         BlockOrder::SerpentineInZone,
@@ -110,34 +111,34 @@ impl BlockOrder {
     ];
 }
 
-/// Place of spare sectors and handling of slipped defects: the eleven schemes of DiskSim 4.0's layout g1.
+/// Location of spare sectors and treatment of slipped defects: the eleven schemes of DiskSim 4.0's layout g1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sparing {
     /// No spares (scheme 0).
     None,
-    /// Whole spare tracks at the end of each zone; slips and remaps name tracks (1).
+    /// Whole spare tracks at the end of each zone; slips and remaps count tracks (1).
     TracksAtZoneEnd,
     /// At the end of each cylinder (2).
     CylinderEnd,
     /// At the end of each track (3).
     TrackEnd,
-    /// At the end of each cylinder; slips do not use them (4).
+    /// At the end of each cylinder; not used by slips (4).
     CylinderEndSlipsApart,
     /// At the front of each cylinder (5).
     CylinderFront,
-    /// At the front of each cylinder; slips do not use them (6).
+    /// At the front of each cylinder; not used by slips (6).
     CylinderFrontSlipsApart,
     /// At the end of the disk (7).
     DiskEnd,
     /// At the end of each range of cylinders (8).
     RangeEnd {
-        /// Cylinders of a range.
+        /// Number of cylinders of a range.
         cylinders: u32,
     },
     /// At the end of each zone (9).
     ZoneEnd,
-    /// At the end of each zone; slips do not use them (10).
+    /// At the end of each zone; not used by slips (10).
     ZoneEndSlipsApart,
 }
 
@@ -149,22 +150,22 @@ pub struct Zone {
     pub first_cylinder: u32,
     /// Last cylinder, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors of a track, spares included.
+    /// Physical sectors per track, including spares.
     pub sectors_per_track: u32,
-    /// Angle of the zone's first sector, in turns.
+    /// Angle of the first sector of the zone, in turns.
     pub offset_turns: f64,
-    /// Skew added at each change of head, in turns.
+    /// Skew added at each head switch, in turns.
     pub track_skew_turns: f64,
-    /// Skew added at each change of cylinder, in turns.
+    /// Skew added at each cylinder switch, in turns.
     pub cylinder_skew_turns: f64,
-    /// Sectors at the zone's front that hold no logical block.
+    /// Number of sectors at the start of the zone that hold no logical blocks.
     pub reserved_sectors: u64,
-    /// Spares of a region (track, cylinder, range or zone by the sparing scheme): sectors, or tracks for
-    /// `TracksAtZoneEnd`.
+    /// Number of spares of a region (track, cylinder, range or zone, depending on the sparing scheme), in sectors, or
+    /// in tracks for `TracksAtZoneEnd`.
     pub spares: u32,
-    /// Places skipped by the map, ascending: sectors (or tracks) counted from the zone's start.
+    /// Slipped locations, ascending: sectors (or tracks) counted from the start of the zone.
     pub slips: Vec<u64>,
-    /// (Defective, replacement), numbered as the slips.
+    /// Pairs of (defective, replacement), numbered like `slips`.
     pub remaps: Vec<(u64, u64)>,
 }
 
@@ -172,20 +173,20 @@ pub struct Zone {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mechanics {
-    /// Spindle speed.
+    /// Spindle speed, in revolutions per minute.
     pub rpm: f64,
-    /// Seek time for reads over the distance in cylinders, read settle included.
+    /// Seek time of reads as a function of the distance in cylinders, including the read settle time.
     pub seek: SeekCurve,
-    /// Added to a read whenever the arm or the head moved (0 where the curve includes it).
+    /// Time added to a read after an arm movement or head switch; 0 if the curve includes this time.
     pub read_settle_ns: i64,
-    /// Added to a write whenever the arm or the head moved; may be negative (DEC RZ26).
+    /// Time added to a write after an arm movement or head switch; may be negative (DEC RZ26).
     pub write_settle_ns: i64,
-    /// Time to change to another surface.
+    /// Time to switch to another surface.
     pub head_switch_ns: u64,
-    /// Whether reads start with the first wanted sector that passes rather than with the first of the request (zero
-    /// latency).
+    /// Whether reads start with the first requested sector that passes the head, rather than with the first sector of
+    /// the request (zero latency).
     pub read_on_arrival: bool,
-    /// Whether writes start with the first wanted sector that passes.
+    /// Whether writes start with the first requested sector that passes the head.
     pub write_on_arrival: bool,
 }
 
@@ -193,62 +194,62 @@ pub struct Mechanics {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SeekCurve {
-    /// Measured points (cylinders, ns) by ascending distance: linear in between, from (0, 0) below the first, along the
-    /// last two above the last. Need not be monotonic.
+    /// Measured points (cylinders, ns) by ascending distance, interpolated linearly. Below the first point, the line
+    /// starts at (0, 0); above the last, it continues through the last two points. Need not be monotonic.
     Points(Vec<(u32, u64)>),
-    /// Ruemmler and Wilkes 1994: `short_ns + short_ns_per_sqrt * sqrt(d)` below `boundary_cylinders`, else
-    /// `long_ns + long_ns_per_cylinder * d`; `first_ns` overrides the distances 1, 2, ...
+    /// Ruemmler and Wilkes 1994: `short_ns + short_ns_per_sqrt * sqrt(d)` below `boundary_cylinders`, else `long_ns +
+    /// long_ns_per_cylinder * d`. Values in `first_ns` replace the formula for distances 1, 2, ...
     TwoPiece {
         /// Distance at which the second piece begins.
         boundary_cylinders: u32,
-        /// Constant of the short piece.
+        /// Constant term of the short piece.
         short_ns: f64,
         /// Factor of the square root.
         short_ns_per_sqrt: f64,
-        /// Constant of the long piece.
+        /// Constant term of the long piece.
         long_ns: f64,
         /// Slope of the long piece.
         long_ns_per_cylinder: f64,
-        /// Tabulated times of the distances 1, 2, ...
+        /// Seek times for distances 1, 2, ...
         first_ns: Vec<u64>,
     },
-    /// Lee and Katz 1993: `a sqrt(d - 1) + b (d - 1) + c` from minimum, mean and maximum. It overstates the gain of
-    /// short-stroking; prefer a measured shape where there is one.
+    /// Lee and Katz 1993: `a sqrt(d - 1) + b (d - 1) + c` from minimum, mean and maximum. This curve overstates the
+    /// benefit of short-stroking; prefer a measured curve if there is one.
     ThreeParameter {
-        /// Single-cylinder seek.
+        /// Single-cylinder seek time.
         minimum_ns: u64,
-        /// Mean seek over uniform random pairs.
+        /// Mean seek time over uniform random pairs.
         average_ns: u64,
-        /// Full stroke.
+        /// Full-stroke seek time.
         maximum_ns: u64,
     },
-    /// Constant time for every distance above 0.
+    /// The same time for every distance above 0.
     Constant(u64),
 }
 
-/// The drive's command queue.
+/// The command queue of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
-    /// Commands the drive holds at once: 1 without queueing, TCQ 2 to 256, NCQ 32.
+    /// Maximum number of commands in the drive: 1 without queueing, 2 to 256 with TCQ, 32 with NCQ.
     pub depth: u32,
-    /// Which queued command is served next.
+    /// Policy that selects the next command.
     pub policy: Policy,
-    /// A command older than this is served before any younger one; `None` for no such limit.
+    /// Age from which a command is served before any younger command; `None` for no limit.
     pub ageing_ns: Option<u64>,
-    /// Share of the open commands that the policy may choose from, 0 to 1: of `n` commands the oldest `1 + strength *
-    /// (n - 1)`, on average where that is not whole. 0 is FCFS, 1 the ideal policy.
+    /// Share of the queued commands that the policy may choose from, 0 to 1: of `n` commands, the oldest `1 + strength
+    /// * (n - 1)`, on average if this is not a whole number. 0 is FCFS, 1 is the ideal policy.
     pub reordering_strength: f64,
-    /// Number of commands after the one in service to which the firmware has committed itself: they keep their order,
-    /// and the policy chooses among the rest for where the arm will be then. An average where it is not whole; 0 is a
-    /// choice at each completion among all that wait.
+    /// Number of commands after the current one whose order the firmware has already fixed. The policy chooses among
+    /// the other commands, for the position of the arm after the fixed ones. May be fractional (an average). With 0,
+    /// the firmware chooses among all waiting commands at each completion.
     #[serde(default)]
     pub committed: f64,
-    /// The firmware adds a turn for a sector that would pass within this time of the end of the seek, because its
-    /// estimate of the seek is no more precise.
+    /// Margin of the firmware's seek estimate: if a sector would pass within this time after the end of the seek, the
+    /// firmware expects to miss it and adds a turn.
     #[serde(default)]
     pub rotation_margin_ns: u64,
-    /// Positioning time that one unit of waiting time makes up for in the choice.
+    /// Positioning time that one unit of waiting time compensates for in the choice.
     #[serde(default)]
     pub age_weight: f64,
 }
@@ -261,7 +262,7 @@ pub enum Policy {
     Fcfs,
     /// Shortest seek (distance in cylinders) first.
     Sstf,
-    /// Sweep in both directions, turning at the last request.
+    /// Sweep in both directions, reversing at the last request.
     Look,
     /// Sweep in ascending order, then jump back to the lowest.
     CLook,
@@ -270,7 +271,7 @@ pub enum Policy {
 }
 
 impl Queue {
-    /// No queueing: a single command at a time, in order of arrival.
+    /// No queueing: one command at a time, in order of arrival.
     pub const NONE: Queue = Queue {
         depth: 1,
         policy: Policy::Fcfs,
@@ -288,8 +289,8 @@ impl Policy {
 }
 
 impl ExtraDisconnect {
-    /// Returns how many sectors of a write of `sectors` must be in the buffer before the media are written: 10, or 15
-    /// of a long write (45 sectors), as in DiskSim's model of these drives.
+    /// Returns how many sectors of a write of `sectors` must be in the buffer before the media write starts: 10, or 15
+    /// for a write of 45 sectors or more, as in DiskSim's model of these drives.
     pub fn prefill_sectors(&self, sectors: u32) -> u32 {
         if sectors < 45 { sectors.min(10) } else { 15 }
     }
@@ -299,42 +300,43 @@ impl ExtraDisconnect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
-    /// Number of segments; 0 for no caching at all.
+    /// Number of segments; 0 for no caching.
     pub segments: u32,
-    /// Physical sectors of a segment.
+    /// Size of a segment, in physical sectors.
     pub segment_sectors: u32,
-    /// How far reads are continued after the request.
+    /// How far the drive reads ahead after a request.
     pub read_ahead: ReadAhead,
-    /// Most sectors read ahead of the request's end.
+    /// Maximum number of sectors read ahead after the end of the request.
     pub read_ahead_max_sectors: u32,
-    /// Fewest sectors read ahead before another command is served.
+    /// Minimum number of sectors read ahead before another command is served.
     pub read_ahead_min_sectors: u32,
-    /// Whether read-ahead continues after a command that was served from the buffer.
+    /// Whether read-ahead continues after a buffer hit.
     pub read_ahead_on_hit: bool,
-    /// Whether sectors that pass before the first wanted one are kept (needs `read_on_arrival`).
+    /// Whether sectors that pass before the first requested sector are kept (needs `read_on_arrival`).
     pub keep_passing_sectors: bool,
-    /// Whether a read joins read-ahead that is just reading its first sector (DiskSim's "almost read hit").
+    /// Whether a read counts as a hit if read-ahead is currently reading its first sector (DiskSim's "almost read
+    /// hit").
     pub read_hits_on_arriving: bool,
     /// Whether reads of data that a write left in the buffer are hits.
     pub read_hits_on_writes: bool,
     /// When a write is complete for the host.
     pub write_cache: WriteCache,
-    /// Most extents that may be dirty at once. Few in SCSI drives of the 1990s (1 to 3), hundreds in later ones.
+    /// Maximum number of dirty extents: few in SCSI drives of the 1990s (1 to 3), hundreds in later drives.
     pub dirty_extents_max: u32,
-    /// Most physical sectors that may be dirty at once.
+    /// Maximum number of dirty physical sectors.
     pub dirty_sectors_max: u32,
-    /// Whether writes have a segment of their own, separate from those of reads.
+    /// Whether writes use a separate segment.
     pub separate_write_segment: bool,
-    /// Share of a read (0 to 1) that must be in the buffer before it goes to the host.
+    /// Share of a read (0 to 1) that must be in the buffer before the transfer to the host starts.
     pub read_watermark: f64,
-    /// Share of a write (0 to 1) that must be in the buffer before the media are written; the rest arrives while they
-    /// turn, never later than it is needed.
+    /// Share of a write (0 to 1) that must be in the buffer before the media write starts. The rest arrives while the
+    /// media turn, always in time.
     #[serde(default = "Buffer::whole_write")]
     pub write_watermark: f64,
 }
 
 impl Buffer {
-    /// Returns the default watermark: the media wait for all of a write.
+    /// Returns the default watermark: the media write waits for all data.
     pub fn whole_write() -> f64 {
         1.0
     }
@@ -344,7 +346,7 @@ impl Buffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReadAhead {
-    /// Not at all.
+    /// No read-ahead.
     None,
     /// To the end of the track.
     Track,
@@ -352,7 +354,7 @@ pub enum ReadAhead {
     Cylinder,
     /// Until the segment is full.
     Segment,
-    /// To the end of the next track once a sequential stream has been seen, else to the end of this one.
+    /// To the end of the next track after a sequential stream was detected, else to the end of the current track.
     TrackAfterSequential,
 }
 
@@ -366,14 +368,14 @@ impl ReadAhead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WriteCache {
-    /// Once it is on the media.
+    /// When the data are on the media.
     Off,
-    /// Early for a write that finds the drive without another command or that appends to a dirty extent.
+    /// Early if the drive has no other command, or if the write appends to a dirty extent.
     Appending,
-    /// Once it is in the buffer.
+    /// When the data are in the buffer.
     On,
-    /// Like [`Self::On`], but the buffer survives a power loss: a flush or a forced write does not wait for the media,
-    /// and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).
+    /// Like [`Self::On`], but the buffer survives a power loss: flushes and forced writes do not wait for the media,
+    /// and the cache cannot be switched off (nearline drives since about 2013, which save the buffer to flash).
     Protected,
 }
 
@@ -382,44 +384,44 @@ impl WriteCache {
     pub const ALL: [WriteCache; 4] = [WriteCache::Off, WriteCache::Appending, WriteCache::On, WriteCache::Protected];
 }
 
-/// Fixed costs of a command, each of which depends on the previous command.
+/// Fixed overheads of a command, in ns. Most depend on the previous command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overheads {
-    /// Before a read that hits the buffer, after a read / after a write.
+    /// Overhead before a read that hits the buffer.
     pub read_hit_ns: AfterReadWrite,
-    /// Before a read that goes to the media.
+    /// Overhead before a read that goes to the media.
     pub read_miss_ns: AfterReadWrite,
-    /// Before a write that appends to data in the buffer.
+    /// Overhead before a write that appends to data in the buffer.
     pub write_hit_ns: AfterReadWrite,
-    /// Before any other write.
+    /// Overhead before any other write.
     pub write_miss_ns: AfterReadWrite,
-    /// After the last byte of a read, before the host sees its completion.
+    /// Time from the last byte of a read to its completion on the host.
     pub read_completion_ns: u64,
-    /// After the last byte of a write.
+    /// Time from the last byte of a write to its completion on the host.
     pub write_completion_ns: u64,
-    /// Before a transfer of data to the host, once its sectors are there.
+    /// Overhead before a data transfer to the host, once the sectors are in the buffer.
     pub data_preparation_ns: u64,
-    /// Earliest end of a write's arm movement, counted from the decoding of its command.
+    /// Minimum time from the decoding of a write command to the end of the arm movement.
     pub minimum_seek_delay_ns: u64,
-    /// Earliest arrival of a read at its track, counted from the command. It matters where the arm need not move: a
-    /// seek curve that was measured through the interface includes the firmware's time in its seeks, so that the read
-    /// overheads extracted with it are too short for an access without a seek.
+    /// Minimum time from the decoding of a read command to the arrival of the arm at the track. Only matters if the arm
+    /// need not move: a seek curve measured through the interface includes firmware time in its seeks, so the read
+    /// overheads extracted with this curve are too short for an access without a seek.
     pub read_settled_min_ns: AfterReadWrite,
 }
 
-/// A cost that depends on the kind of the previous command.
+/// An overhead that depends on the kind of the previous command, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfterReadWrite {
-    /// After a read.
+    /// Overhead after a read.
     pub after_read: u64,
-    /// After a write.
+    /// Overhead after a write.
     pub after_write: u64,
 }
 
 impl AfterReadWrite {
-    /// Returns the cost after a read, or after a write.
+    /// Returns the overhead after a read or after a write.
     #[inline]
     pub fn after(&self, read: bool) -> u64 {
         if read { self.after_read } else { self.after_write }
@@ -432,18 +434,18 @@ impl AfterReadWrite {
 pub struct Interface {
     /// Kind of interface.
     pub kind: InterfaceKind,
-    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
+    /// Transfer time per byte to the host; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: f64,
-    /// Time of one byte towards the drive.
+    /// Transfer time per byte to the drive.
     pub write_ns_per_byte: f64,
-    /// Most commands that the host keeps in the drive (the tags of its driver or adapter).
+    /// Maximum number of commands that the host keeps in the drive (tags of its driver or adapter).
     pub host_tags: u32,
-    /// Order in which the host submits commands that exceed these.
+    /// Order in which the host submits the commands that wait for a tag.
     pub host_elevator: Policy,
-    /// Driver and host adapter of a drive that is a system of its own; `None` adds no time.
+    /// Host adapter and driver if the drive is a complete system; `None` adds no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<AdapterDescription>,
-    /// Costs of releasing and reacquiring the bus within a command; `None` where the drive stays connected.
+    /// Overheads of releasing and reacquiring the bus within a command; `None` if the drive stays connected.
     pub disconnect: Option<Disconnect>,
 }
 
@@ -469,34 +471,34 @@ impl InterfaceKind {
         [InterfaceKind::Scsi, InterfaceKind::Ata, InterfaceKind::Sata, InterfaceKind::Sas, InterfaceKind::Fc];
 }
 
-/// Disconnection costs of a parallel bus.
+/// Disconnection overheads of a parallel bus, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disconnect {
-    /// Time to release the bus after a read command that follows a read / a write.
+    /// Time to release the bus after a read command, depending on the previous command.
     pub read_ns: AfterReadWrite,
     /// Time to release the bus after a write's data.
     pub write_ns: u64,
-    /// Time to reacquire the bus, first time in a command.
+    /// Time of the first reacquisition of the bus within a command.
     pub first_reselect_ns: u64,
-    /// Time to reacquire the bus, later times.
+    /// Time of each further reacquisition of the bus.
     pub other_reselect_ns: u64,
-    /// A second disconnection within a write, for drives that do one.
+    /// Second disconnection within a write; `None` for drives without it.
     pub extra: Option<ExtraDisconnect>,
 }
 
-/// A write with a second disconnection, between command and data (HP C2247A).
+/// A second disconnection within a write, between command and data (HP C2247A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtraDisconnect {
-    /// Command overhead in place of the usual one.
+    /// Command overhead, which replaces the usual value.
     pub command_ns: u64,
-    /// First disconnection.
+    /// Time of the first disconnection.
     pub disconnect_ns: u64,
-    /// Time off the bus.
+    /// Time off the bus, between the two disconnections.
     pub between_ns: u64,
-    /// Second disconnection.
+    /// Time of the second disconnection.
     pub second_disconnect_ns: u64,
-    /// Added to the seek of such a write.
+    /// Time added to the seek of such a write.
     pub seek_delta_ns: u64,
 }

@@ -1,4 +1,4 @@
-//! [`Injector`]: starts and ends faults, and logs them. [`requests`] applies them to requests.
+//! [`Injector`]: starts, ends and logs faults. [`requests`] applies them to requests.
 
 mod requests;
 
@@ -21,7 +21,7 @@ use crate::pending_requests::Outcome;
 use crate::power_cut::{PowerCut, PowerLoss};
 use crate::system::System;
 
-/// A fault that has not started.
+/// A fault of the schedule that has not started.
 #[derive(Debug)]
 struct Planned {
     at_ns: u64,
@@ -30,7 +30,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// Returns the latest end, and how long it lasts once a request has triggered it.
+    /// Returns the latest end of the fault, and its duration from the request that triggers it, if one does.
     fn ends(&self) -> (u64, Option<u64>) {
         let Timed { trigger, lasts, .. } = &self.timed;
         match lasts {
@@ -48,55 +48,55 @@ struct Active {
     effect: Effect,
     random: Random,
     choice: Choice,
-    /// Requests that it has selected, if it holds only some.
+    /// IDs of the requests that the fault has selected, if it holds only some requests.
     chosen: Vec<u32>,
-    /// The device's counters when the fault started.
+    /// Counters of the device when the fault started.
     before: Counters,
 }
 
 /// A lasting defect of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastingDefect {
-    /// A member is gone from its place: group and slot.
+    /// A member no longer serves its slot: group and slot.
     Member((u32, u32)),
-    /// The battery of the cache is down.
+    /// The battery of the cache has failed.
     Battery,
 }
 
 /// Effects of faults on a request on its way to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestEffects {
-    /// Delay before it reaches the system, or ends.
+    /// Delay before the request reaches the system or ends, in ns.
     pub wait_ns: u64,
-    /// Delay of its answer after the system's.
+    /// Delay of the answer after the system has answered, in ns.
     pub later_ns: u64,
-    /// Its outcome if it never reaches the system.
+    /// Outcome of a request that never reaches the system.
     pub end: Option<Outcome>,
-    /// Number of the fault by which data that were not flushed are lost.
+    /// Number of the fault that drops unflushed data.
     pub drops_unflushed: Option<u32>,
 }
 
-/// Consequences of a change for the timeline.
+/// Consequences of starting or ending faults for the timeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
-    /// Whether a hang is over, so that held requests are released.
+    /// Whether a hang has ended, so that held requests are released.
     pub releases: bool,
-    /// Whether the device is gone, so that requests in flight are lost.
+    /// Whether the device is absent, so that requests in flight are lost.
     pub drops: bool,
     /// Whether power is back.
     pub restores_power: bool,
-    /// Power is cut: the fault's number, its parameters, and its random numbers.
+    /// Parameters of a power cut: the number of the fault, the cut, and its random numbers.
     pub cuts_power: Option<(u32, PowerCut, Random)>,
 }
 
-/// Selection of faults to end.
+/// The faults to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultsToEnd {
     /// All hangs.
     Hangs,
     /// All faults.
     All,
-    /// The fault of this number.
+    /// The fault with this number.
     One(u32),
 }
 
@@ -104,35 +104,35 @@ pub enum FaultsToEnd {
 pub(crate) struct Injector {
     pub(super) subject: Subject,
     seed: u64,
-    /// Source of a seed for each fault.
+    /// Source of the seed of each fault.
     pub(super) seeds: Random,
     planned: VecDeque<Planned>,
     active: Vec<Active>,
     pub(super) waiting: Vec<Waiting>,
-    /// Requests that each fault selects before it takes effect.
+    /// Selection of requests for each fault, kept before the fault takes effect.
     pub(super) choices: HashMap<u32, Choice>,
-    /// Faults whose triggering request was answered: when, and which.
+    /// Faults whose triggering request was answered: time of the answer, and number of the fault.
     pub(super) due: VecDeque<(u64, u32)>,
-    /// Patterns to find in contents, by the bits of a sight.
+    /// Patterns to find in contents; the index is the bit in [`RequestView::holds`].
     pub(super) patterns: Vec<Box<[u8]>>,
-    /// Whether some trigger depends on the health of groups.
+    /// Whether any trigger depends on the health of groups.
     pub(super) looks_at_health: bool,
-    /// State of the schedule.
+    /// Current state of the schedule.
     pub(super) state: u32,
-    /// Number of changes, if the caller does not number them.
+    /// Number of changes so far, used if the caller does not number them.
     changes: u64,
-    /// Defects of the array, by the number of the fault.
+    /// Defects of the array, with the number of the fault that caused them.
     standing: Vec<(u32, LastingDefect)>,
     pub(super) log: Vec<Injection>,
-    /// Injections that each request in flight has met.
+    /// Faults that each request in flight has met.
     watched: HashMap<u32, Vec<u32>>,
     /// Damages to apply to the contents.
     damages: Vec<Damage>,
     /// Wrong data that the last request returns.
     spoils: Vec<ReadCorruption>,
-    /// Commands that met a bad checksum on the link.
+    /// Number of commands that met a bad checksum on the link.
     pub resent: u64,
-    /// Time of the next change.
+    /// Time of the next change, in ns.
     pub next_ns: u64,
 }
 
@@ -165,21 +165,22 @@ impl Injector {
     /// Plans the faults of a schedule.
     ///
     /// # Errors
-    /// A fault that cannot be injected: its number in the schedule, the key and the allowed values.
+    /// If a fault cannot be injected. The error names the number of the fault in the schedule, the key and the allowed
+    /// values.
     pub fn follow(&mut self, schedule: &Schedule, model: &Model) -> Result<(), SimError> {
         if schedule.seed > i64::MAX as u64 {
-            return Err(SimError::Fault(format!("seed: {} is too large; up to 2^63 - 1 are allowed", schedule.seed)));
+            return Err(SimError::Fault(format!("seed: {} is too large; the maximum is 2^63 - 1", schedule.seed)));
         }
         schedule
             .check(model)
             .map_err(|(index, (key, message))| SimError::Fault(format!("fault[{index}].{key}: {message}")))?;
         let planned = |timed: &Timed| {
-            let (at_ns, until_ns) = timed.span_ns().expect("checked before");
+            let (at_ns, until_ns) = timed.span_ns().expect("the schedule was checked above");
             Planned { at_ns, until_ns, timed: timed.clone() }
         };
         self.planned = schedule.faults.iter().map(planned).collect();
         self.planned.make_contiguous().sort_by_key(|planned| planned.at_ns);
-        // The component that keeps contents looks for all of them from the start.
+        // The component that keeps contents looks for all patterns from the start.
         for timed in &schedule.faults {
             self.bit_of_pattern(timed)?;
         }
@@ -188,7 +189,7 @@ impl Injector {
         Ok(())
     }
 
-    /// Whether requests meet no fault.
+    /// Whether no fault can affect requests now.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.active.is_empty() && self.standing.is_empty() && self.waiting.is_empty()
@@ -202,7 +203,7 @@ impl Injector {
         self.next_ns = ends.chain(waits).chain(starts).chain(due).min().unwrap_or(u64::MAX);
     }
 
-    /// Performs the next change that is due at `now_ns`: first ends, then starts, one by one.
+    /// Performs the next change that is due at `now_ns`. Ends come before starts, and each call performs one change.
     pub fn turn(&mut self, now_ns: u64, system: Option<&mut System>) -> Change {
         let change = if self.active.iter().any(|active| active.until_ns <= now_ns) {
             self.end(now_ns, |active| active.until_ns <= now_ns, system)
@@ -212,14 +213,14 @@ impl Injector {
             self.due.pop_front();
             self.begin(now_ns, number, system)
         } else {
-            let planned = self.planned.pop_front().expect("something is due");
+            let planned = self.planned.pop_front().expect("a planned fault is due");
             self.arm(now_ns, planned.ends(), planned.timed, system).1
         };
         self.look_ahead();
         change
     }
 
-    /// Starts a fault, or lets it wait for its trigger from now on.
+    /// Starts a fault, or lets the fault wait for its trigger.
     fn arm(
         &mut self,
         now_ns: u64,
@@ -233,10 +234,10 @@ impl Injector {
         (number, change)
     }
 
-    /// Injects a fault by command, at once or on its trigger. Returns its number.
+    /// Injects a fault on command, at once or when it is triggered. Returns the number of the fault.
     ///
     /// # Errors
-    /// A fault that cannot be injected: the key and the allowed values.
+    /// If the fault cannot be injected. The error names the key and the allowed values.
     pub fn inject(
         &mut self,
         now_ns: u64,
@@ -247,7 +248,8 @@ impl Injector {
         if let Some(StrikeTime::Time(_)) = timed.trigger.at {
             return Err(wrong((
                 "at",
-                "an injected fault strikes immediately; a request such as { flush = 7 } is allowed".to_owned(),
+                "an injected fault takes effect at once; omit this key or use a request such as { flush = 7 }"
+                    .to_owned(),
             )));
         }
         let devices = named_devices(&devices_of(system.as_deref()));
@@ -269,7 +271,7 @@ impl Injector {
         }
     }
 
-    /// Returns the log entry of a fault that has not taken effect.
+    /// Returns a log entry for a fault that has not taken effect yet.
     pub(super) fn entry(&self, number: u32, at_ns: u64, until_ns: u64, timed: Timed) -> Injection {
         let is_timed = timed.trigger.is_timed();
         Injection {
@@ -291,7 +293,7 @@ impl Injector {
         }
     }
 
-    /// Whether the fault of this number is active.
+    /// Whether the fault with this number is active.
     pub(super) fn is_active(&self, number: u32) -> bool {
         self.active.iter().any(|active| active.number == number)
     }
@@ -312,7 +314,7 @@ impl Injector {
         let done = match (effect, &mut system) {
             (Err((key, message)), _) => Err(format!("{key}: {message}")),
             (Ok(Effect::Incident(what)), Some(system)) => {
-                // A failed member no longer serves a place.
+                // A failed member no longer serves a slot, so look up the slot first.
                 let place = if let IncidentKind::MemberFails { member } = what { system.slot_of(member) } else { None };
                 let struck = system.strike(now_ns, what).map_err(|error| error.to_string());
                 struck.map(|()| self.record_defect(number, what, place))
@@ -320,7 +322,7 @@ impl Injector {
             (Ok(Effect::PowerOn), system) => {
                 let is_cut = |active: &Active| matches!(active.effect, Effect::PowerCut(_));
                 change = self.end(now_ns, is_cut, system.as_deref_mut());
-                if change.restores_power { Ok(()) } else { Err("power is on".to_owned()) }
+                if change.restores_power { Ok(()) } else { Err("the power is already on".to_owned()) }
             }
             (Ok(Effect::Rot { member, spans, corruptor }), system) => {
                 let refused = member.zip(system.as_deref()).and_then(|(member, system)| system.holds_nothing(member));
@@ -338,7 +340,7 @@ impl Injector {
                 self.state = to;
                 Ok(())
             }
-            (Ok(Effect::PowerCut(_)), _) if self.is_powerless() => Err("power is off already".to_owned()),
+            (Ok(Effect::PowerCut(_)), _) if self.is_powerless() => Err("the power is already off".to_owned()),
             (Ok(effect), system) => {
                 change.drops = matches!(effect, Effect::DropOut);
                 let choice = self.choices.get(&number).cloned().unwrap_or_else(Choice::all);
@@ -384,7 +386,7 @@ impl Injector {
         change
     }
 
-    /// Corrupts stored data in one of these ranges, of the system or of a member.
+    /// Corrupts stored data in one of the spans, of the system or of a member.
     fn rot(
         &mut self,
         at_ns: u64,
@@ -400,7 +402,7 @@ impl Injector {
             at_bytes = at_bytes.saturating_sub(span.length_bytes);
             is_here
         });
-        let drawn = corruptor.draw(*chosen.expect("it lies in one of them"), &mut random);
+        let drawn = corruptor.draw(*chosen.expect("the drawn byte is in one of the spans"), &mut random);
         for (how, what) in drawn {
             self.damages.push(match member {
                 None => Damage::Altered { change: None, how },
@@ -418,7 +420,7 @@ impl Injector {
         }
     }
 
-    /// Records the lasting defect that an incident causes or removes.
+    /// Records the lasting defect that an incident causes, or removes the defect that it ends.
     fn record_defect(&mut self, number: u32, what: IncidentKind, place: Option<(u32, u32)>) {
         match what {
             IncidentKind::MemberFails { .. } => {
@@ -426,7 +428,7 @@ impl Injector {
             }
             IncidentKind::BatteryFails => self.standing.push((number, LastingDefect::Battery)),
             IncidentKind::BatteryReturns => self.put_right(|standing| standing == LastingDefect::Battery),
-            // It is still to be filled: until then its place does not hold all its data.
+            // The member is not filled yet: until then, its slot does not hold all its data.
             IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
             IncidentKind::Scrub { .. } => {}
         }
@@ -436,7 +438,7 @@ impl Injector {
         self.standing.retain(|(_, standing)| !is_right(*standing));
     }
 
-    /// Ends faults by command; returns how many, and the consequences.
+    /// Ends faults on command; returns their number and the consequences.
     pub fn end_some(&mut self, now_ns: u64, which: FaultsToEnd, system: Option<&mut System>) -> (usize, Change) {
         let before = self.active.len();
         let ends = |active: &Active| match which {
@@ -476,12 +478,12 @@ impl Injector {
             }
             let (Effect::Media { member, .. }, Some(system)) = (over.effect, system.as_deref_mut()) else { continue };
             injection.counters = Some(since(counted(&devices, member), over.before));
-            self.set_media(member, system).expect("what was allowed still is");
+            self.set_media(member, system).expect("the same defects were accepted before");
         }
         change
     }
 
-    /// Sets all media defects of a device in the system.
+    /// Passes all media defects of a device to the system.
     fn set_media(&mut self, wanted: Option<u32>, system: &mut System) -> Result<(), String> {
         let (mut all, mut seed) = (Vec::<MediaDefect>::new(), 0);
         for active in &mut self.active {
@@ -494,12 +496,12 @@ impl Injector {
         system.set_media_defects(wanted, all, seed).map_err(|error| error.to_string())
     }
 
-    /// Moves the damages that are still to be applied to the contents.
+    /// Moves the damages that must still be applied to the contents.
     pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
         into.append(&mut self.damages);
     }
 
-    /// Returns the wrong data that the last request returns.
+    /// Takes the wrong data that the last request returns.
     pub fn take_spoils(&mut self) -> Vec<ReadCorruption> {
         std::mem::take(&mut self.spoils)
     }
@@ -518,12 +520,12 @@ impl Injector {
         self.active.iter().any(|active| matches!(active.effect, Effect::PowerCut(_)))
     }
 
-    /// Records what the power cut of this number lost.
+    /// Records the data lost in the power cut with this number.
     pub fn note_loss(&mut self, number: u32, loss: PowerLoss) {
         self.log[number as usize].loss = Some(loss);
     }
 
-    /// Returns a recorded loss, to add what is found later.
+    /// Returns a recorded loss, so that later findings can be added.
     pub fn loss_mut(&mut self, number: u32) -> Option<&mut PowerLoss> {
         self.log.get_mut(number as usize)?.loss.as_mut()
     }
@@ -533,7 +535,7 @@ impl Injector {
         self.log.get(number as usize)?.loss.as_ref()
     }
 
-    /// Returns the log of what was injected so far.
+    /// Returns the log of all faults injected so far.
     pub fn log(&self, system: Option<&System>) -> Log {
         let devices = devices_of(system);
         let mut injections = self.log.clone();
@@ -553,7 +555,7 @@ impl std::fmt::Debug for Injector {
     }
 }
 
-/// Returns the devices of a system and their health.
+/// Returns the devices of a system with their health.
 pub(crate) fn devices_of(system: Option<&System>) -> Vec<DeviceHealth> {
     let mut devices = Vec::new();
     if let Some(system) = system {

@@ -1,4 +1,4 @@
-//! Applies active faults to requests: on arrival, on the link, and when they are answered.
+//! Applies active faults to requests: on arrival, on the link, and when requests are answered.
 
 use headstack_workload::{Kind, Request};
 
@@ -11,11 +11,11 @@ use crate::faults::{Distribution, FaultEffect, FaultHit};
 use crate::pending_requests::Outcome;
 use crate::system::System;
 
-/// Most times that a command is sent: once, and five times again (`SD_MAX_RETRIES` of Linux's drivers/scsi/sd.h).
+/// Maximum number of transmissions of a command: one, and five retries (`SD_MAX_RETRIES` in Linux's drivers/scsi/sd.h).
 const SENDINGS_MAX: u64 = 6;
 
 impl Injector {
-    /// Applies faults to an arriving request, which is the change of this number if contents are kept.
+    /// Applies faults to an arriving request. `change` is its number in the undo log, if contents are kept.
     pub fn arrives(
         &mut self,
         at_ns: u64,
@@ -44,7 +44,7 @@ impl Injector {
                     if !choice.takes(sight) {
                         continue;
                     }
-                    // The fault may be over when the command is sent again: that attempt succeeds.
+                    // If the fault is over when the command is sent again, this attempt succeeds.
                     let fails = |sending: u64| at_ns.saturating_add(sending * *time_out_ns) < *until_ns;
                     let sent = (0..SENDINGS_MAX).take_while(|&n| fails(n) && random.fraction() < *share).count() as u64;
                     if sent == 0 {
@@ -74,11 +74,11 @@ impl Injector {
                         choice.spend();
                         self.watched.entry(id).or_default();
                     }
-                    // It is held when its answer is ready.
+                    // The request is held when its answer is ready.
                     continue;
                 }
                 Effect::Damaging(damaging) => {
-                    // A request that something else answers has done nothing that could go wrong.
+                    // A request that another fault answers has done nothing that could go wrong.
                     is_wronged |= way.end.is_some();
                     let coming = ArrivingRequest { at_ns, request, sight, change, is_wronged };
                     let FaultOutcome { deed, refused, drops_unflushed, damages, spoils, harms: done } =
@@ -99,7 +99,7 @@ impl Injector {
                     notes.push((*number, deed));
                     continue;
                 }
-                // This request does not meet it, or it does not concern single requests.
+                // The request does not meet this fault, or the fault does not concern single requests.
                 Effect::Spike { .. } | Effect::Media { .. } | Effect::Hang(_) | Effect::LyingCache => continue,
                 Effect::Incident(_) | Effect::LinkResets { .. } | Effect::PowerOn => continue,
                 Effect::Rot { .. } | Effect::SetState(_) => continue,
@@ -118,22 +118,23 @@ impl Injector {
             return RequestEffects { wait_ns: 0, later_ns: 0, ..way };
         }
         let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
-        // A fault that has met its one request is over; its effect on that request remains.
+        // A fault for a single request is over; its effect on this request remains.
         spent.into_iter().for_each(|number| self.end_spent(at_ns, number));
         RequestEffects { wait_ns: reaches_ns - at_ns, ..way }
     }
 
-    /// Ends a fault that only one request could meet: it holds nothing and does not affect the system.
+    /// Ends a fault that only a single request could meet. Such a fault holds no request and does not affect the
+    /// system.
     fn end_spent(&mut self, now_ns: u64, number: u32) {
         self.active.retain(|active| active.number != number);
         self.log[number as usize].until_ns = Some(now_ns);
         self.look_ahead();
     }
 
-    /// Returns the defects of an array that a request meets.
+    /// Returns the defects of an array that affect a request.
     fn met_of_array(&mut self, request: &Request, system: Option<&System>) -> Vec<(u32, FaultEffect)> {
         let Some(system) = system.filter(|_| !self.standing.is_empty()) else { return Vec::new() };
-        // A place that holds all its data again is no defect any more.
+        // A slot that holds all its data again is no longer a defect.
         self.put_right(|standing| matches!(standing, LastingDefect::Member(place) if system.is_whole(place)));
         let meets = |&(number, standing): &(u32, LastingDefect)| match standing {
             LastingDefect::Member(place) => system.misses(place, request).then_some((number, FaultEffect::Degraded)),
@@ -153,7 +154,7 @@ impl Injector {
         true
     }
 
-    /// Returns when something that is at the link at `at_ns` passes it.
+    /// Returns the time at which a message that reaches the link at `at_ns` passes the link.
     pub fn passes_ns(&mut self, at_ns: u64, id: u32, came_ns: u64, request: &Request) -> u64 {
         let mut passes_ns = at_ns;
         let mut waits = None;
@@ -201,7 +202,7 @@ impl Injector {
         }
     }
 
-    /// Counts an answered request that carried these patterns: a fault may have waited for it.
+    /// Counts an answered request that contained these patterns, because a fault may wait for such a request.
     #[inline]
     pub fn counts(&mut self, request: &Request, holds: u64, at_ns: u64, outcome: Outcome, system: Option<&System>) {
         if !self.waiting.is_empty() && outcome != Outcome::Vanished {
@@ -222,11 +223,11 @@ impl Injector {
                 _ => false,
             };
             let injection = &mut self.log[number as usize];
-            // The fault may be over by now.
+            // The fault may have ended already.
             let failed = failed || injection.fault.fails_requests_by(outcome);
             let was_refused = matches!(outcome, Outcome::Refused(_));
             injection.failed += u64::from(failed);
-            // Requests of one kind to one place that arrive together have the same outcome.
+            // Requests of the same kind at the same offset that arrive together have the same outcome.
             let is_this = |meeting: &FaultHit| {
                 (meeting.arrival_ns, meeting.offset_bytes, meeting.kind)
                     == (came_ns, request.offset_bytes, request.kind.into())
