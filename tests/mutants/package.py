@@ -201,7 +201,10 @@ def outcomes(folder: str, sample: int | None, seed: int, place: Path) -> list[tu
         own = free.pop()
         (own / "headstack" / relative).write_text(text_of(mutant), encoding="utf-8")
         try:
-            return pytest(tests, own / "headstack", own / "tmp", max(LEAST_S, TIMES_AS_LONG * all_s), {}) != 0
+            code = pytest(tests, own / "headstack", own / "tmp", max(LEAST_S, TIMES_AS_LONG * all_s), {})
+            if code == 0:
+                print(f"survives: {mutant.name}", flush=True)
+            return code != 0
         finally:
             shutil.copy2(mutant.file, own / "headstack" / relative)
             free.append(own)

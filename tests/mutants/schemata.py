@@ -109,10 +109,15 @@ def outcomes(
         run_without_mutant(trial, programs)
         print(f"{len(trial.took_s)} tests pass without a mutant", flush=True)
         reached_s = time.monotonic()
+
+        def noticed_or_printed(number: int) -> str | None:
+            noticed = noticed_by(trial, number)
+            if noticed is None:
+                print(f"survives: {found[number].name}", flush=True)
+            return noticed
+
         with ThreadPoolExecutor(WORKERS) as threads:
-            noticed = dict(
-                zip(trial.mutants, threads.map(lambda number: noticed_by(trial, number), trial.mutants), strict=True)
-            )
+            noticed = dict(zip(trial.mutants, threads.map(noticed_or_printed, trial.mutants), strict=True))
     finally:
         # Programs that were ended leave mounts and loop devices.
         leftovers.end_mounts_and_loops(place)

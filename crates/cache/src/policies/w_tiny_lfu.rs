@@ -150,3 +150,19 @@ impl Policy for WTinyLfu {
         self.nodes.forget(id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of ids is not known before: a cache measured in bytes holds as many as are small enough.
+    #[test]
+    fn counts_stay_precise_however_many_ids_are_cached() {
+        let ids = 1 << 18;
+        let mut policy = WTinyLfu::new(Nodes::new(false), 1 << 20);
+        policy.nodes().reach(ids as usize);
+        (0..ids).for_each(|id| policy.admit(id, 1, u64::from(id)));
+        let unused = (1 << 40..(1 << 40) + 10_000).filter(|&key| policy.sketch.estimate(key) > 0).count();
+        assert!(unused <= 50, "{unused} of 10,000 unused keys have a count");
+    }
+}
