@@ -256,9 +256,10 @@ def run_without_mutant(trial: Trial, programs: Sequence[tuple[Path, Path]]) -> N
         return f"{test.program.name}: {test.name}: {failure}" if failure else None
 
     with ThreadPoolExecutor(WORKERS) as threads:
-        failures = [failure for failure in threads.map(run, tests) if failure]
-    if failures:
-        sys.exit("\n".join(["tests fail as the code is:", *failures]))
+        for failure in threads.map(run, tests):
+            if failure:
+                threads.shutdown(wait=False, cancel_futures=True)
+                sys.exit(f"a test fails as the code is: {failure}")
 
 
 def noticed_by(trial: Trial, number: int) -> str | None:
