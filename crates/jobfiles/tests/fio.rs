@@ -2,7 +2,7 @@
 
 use crate::job_files::{phases, read};
 use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Part, Sync, Verify, Zoning};
-use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, Sequence, Think};
+use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, RunLength, Sequence, Think};
 
 /// The only job of `[j]` with these lines.
 fn job(lines: &str) -> Job {
@@ -502,4 +502,23 @@ fn what_is_not_done_is_remarked_once_and_in_place() {
     );
     let remarked: Vec<_> = file.remarks.iter().map(|remark| (remark.line, remark.option.as_str())).collect();
     assert_eq!(remarked, [(2, "write_hist_log"), (7, "verify_fatal"), (9, "latency_target")]);
+}
+
+#[test]
+fn zones_without_a_length_share_the_rest_and_percentages_of_the_span() {
+    let bands = |setting: &str| {
+        let job = job(&format!("rw=randread\nsize=1m\nrandom_distribution={setting}\n"));
+        let Addresses::HotBands(bands) = job.workload.addresses else { panic!() };
+        bands.iter().map(|band| (band.from_percent, band.to_percent, band.share_percent)).collect::<Vec<_>>()
+    };
+    assert_eq!(bands("zoned:50/20:25:25"), [(0.0, 20.0, 50.0), (20.0, 60.0, 25.0), (60.0, 100.0, 25.0)]);
+    assert_eq!(bands("zoned:60/10:40/30"), [(0.0, 10.0, 60.0), (10.0, 40.0, 40.0)]);
+    assert_eq!(bands("zoned_abs:50/256k:50"), [(0.0, 25.0, 50.0), (25.0, 100.0, 50.0)]);
+}
+
+#[test]
+fn a_size_is_as_many_requests_of_the_mean_size() {
+    let length = |lines: &str| job(&format!("filename=/dev/sdb\n{lines}\n")).workload.run_length;
+    assert_eq!(length("bs=4k\nsize=1m"), RunLength::Requests(256));
+    assert_eq!(length("rw=randread\nbssplit=4k/50:12k/50\nsize=1m"), RunLength::Requests(128));
 }

@@ -370,6 +370,9 @@ mod tests {
             assert_eq!((result.depth.mean, result.depth.max), (mean, depth.max(1) as u32));
             assert_eq!(result.depth.time_at_depth_ns.len(), depth.max(1) + 1);
         }
+        let mut brief = Measuring::new(100, 0, u64::MAX);
+        brief.count_depth(101, 7);
+        assert_eq!(ended(brief, 160, 1).depth.time_at_depth_ns, [0, 59, 0, 0, 0, 0, 0, 1]);
         let idle = ended(Measuring::new(100, 0, u64::MAX), 100, 3);
         assert_eq!((idle.depth.time_at_depth_ns, idle.duration_ns), (vec![0], 0));
         // The end may be before the last completion that was counted.
