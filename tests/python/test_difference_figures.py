@@ -115,3 +115,13 @@ def test_a_single_load_needs_no_name_and_runs_without_times_keep_their_order() -
     assert isinstance(runs, Lines)
     assert (runs.title, runs.x.label, runs.y.label) == ("Mean of each run", "Run, in the order of files", "Mean (ms)")
     assert [list(one.x) for one in runs.series] == [[1, 2, 3], [1, 2, 3]]
+
+
+@pytest.mark.parametrize(("runs", "design"), [(1, "none"), (2, "unpaired"), (3, "paired")])
+def test_three_runs_of_each_in_turn_are_pairs(runs: int, design: str) -> None:
+    values = [110.0, 112.0, 111.0][:runs]
+    ours, theirs = side("new", {"": values}, 0.0), side("old", {"": [0.9 * one for one in values]}, 1.0)
+    [cell] = of_sides(ours, theirs, 0.01, 0.03, "throughput").cells
+    assert (cell.estimate.design, cell.estimate.counts) == (design, (runs, runs))
+    assert (cell.ours, cell.theirs / cell.ours) == (pytest.approx(math.prod(values) ** (1 / runs)), pytest.approx(0.9))
+    assert cell.estimate.log == pytest.approx(-math.log(0.9))
