@@ -36,8 +36,8 @@ TESTED_BY = {
 WORKERS = 2
 TESTS_MAX = 40
 """A line that more tests run is tried on so many of them, drawn by the seed."""
-TIMES_AS_LONG, LEAST_S = 4, 60
-"""A mutant whose tests take so many times as long as before hangs, which counts as noticed."""
+TIMES_AS_LONG, LEAST_S = 1.5, 60
+"""A mutant whose tests take so many times as long as all tests of its folder hangs, which counts as noticed."""
 
 Change = Callable[[Any], object]
 COMPARED = {

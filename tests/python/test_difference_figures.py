@@ -92,10 +92,8 @@ def test_the_report_shows_each_run_of_each_load_at_its_place_in_time() -> None:
     table = report.sections[0].figures[1]
     assert isinstance(table, Table)
     rows = {row[0]: row for row in table.rows}
-    assert rows["a"][2:4] == (
-        pytest.approx(math.prod(fast["a"]) ** (1 / 3)),
-        pytest.approx(math.prod(slow["a"]) ** (1 / 3)),
-    )
+    assert rows["a"][2] == pytest.approx(math.prod(fast["a"]) ** (1 / 3))
+    assert rows["a"][3] == pytest.approx(math.prod(slow["a"]) ** (1 / 3))
     difference = 100 * (math.prod(fast["a"]) / math.prod(slow["a"])) ** (1 / 3) - 100
     assert rows["a"][4] == pytest.approx(difference)
     assert rows["a"][5] < difference < rows["a"][6]
@@ -123,5 +121,6 @@ def test_three_runs_of_each_in_turn_are_pairs(runs: int, design: str) -> None:
     ours, theirs = side("new", {"": values}, 0.0), side("old", {"": [0.9 * one for one in values]}, 1.0)
     [cell] = of_sides(ours, theirs, 0.01, 0.03, "throughput").cells
     assert (cell.estimate.design, cell.estimate.counts) == (design, (runs, runs))
-    assert (cell.ours, cell.theirs / cell.ours) == (pytest.approx(math.prod(values) ** (1 / runs)), pytest.approx(0.9))
+    assert cell.ours == pytest.approx(math.prod(values) ** (1 / runs))
+    assert cell.theirs / cell.ours == pytest.approx(0.9)
     assert cell.estimate.log == pytest.approx(-math.log(0.9))

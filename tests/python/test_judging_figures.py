@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -18,10 +19,10 @@ NAN = math.nan
 def test_the_deviation_of_levels_is_that_of_disks_that_vary_alike() -> None:
     # Two disks with a variance of 2: a new level differs from a mean of two by 1.5 times as much.
     for levels in ([[0.0, 2.0], [1.0, 3.0]], [[0.0, 2.0, NAN], [1.0, NAN, 3.0]]):
-        assert Slow.of(np.array(levels)) == Slow(pytest.approx(math.sqrt(3.0)), 2.0)
+        assert astuple(Slow.of(np.array(levels))) == pytest.approx((math.sqrt(3.0), 2.0))
     # A third one with 9 times the median variance counts, one with more does not.
     alike = Slow.of(np.array([[0.0, 2.0], [1.0, 3.0], [0.0, 6.0]]))
-    assert alike == Slow(pytest.approx(math.sqrt(1.5 * 22.0 / 3.0)), 3.0)
+    assert astuple(alike) == pytest.approx((math.sqrt(1.5 * 22.0 / 3.0), 3.0))
     assert Slow.of(np.array([[0.0, 2.0], [1.0, 3.0], [0.0, 6.1]])).freedom == 2.0
     assert Slow.of(np.array([[1.0, NAN], [NAN, NAN]])) == Slow(0.0, 0.0)
 
@@ -60,7 +61,7 @@ def test_the_usual_change_is_the_median_of_windows_of_eight() -> None:
 def test_levels_are_means_of_two_hours_of_which_half_are_there() -> None:
     steps = np.arange(16)
     residuals = np.array([[0.0] * 8 + [2.0] * 8, [1.0] * 8 + [3.0] * 8])
-    assert of_hours(residuals, steps) == Slow(pytest.approx(math.sqrt(3.0)), 2.0)
+    assert astuple(of_hours(residuals, steps)) == pytest.approx((math.sqrt(3.0), 2.0))
     residuals[1, :4] = NAN
     assert of_hours(residuals, steps).freedom == 2.0
     residuals[1, :5] = NAN
@@ -71,7 +72,7 @@ def test_days_are_means_of_their_first_twelve_quarters() -> None:
     steps = np.concatenate([np.arange(13), 96 + np.arange(13)])
     day = [0.0] * 12 + [500.0]
     residuals = np.array([day + [2.0] * 13, [1.0] * 13 + [3.0] * 13])
-    assert of_days(residuals, steps) == Slow(pytest.approx(math.sqrt(3.0)), 2.0)
+    assert astuple(of_days(residuals, steps)) == pytest.approx((math.sqrt(3.0), 2.0))
     # A day lasts 96 quarters from its first one: eleven are left to the second.
     assert of_days(residuals, np.concatenate([np.arange(13), 94 + np.arange(13)])).freedom == 0.0
     residuals[0, :2] = NAN
@@ -93,14 +94,14 @@ def test_thresholds_rise_with_the_run_and_fall_with_the_reference() -> None:
         assert (math.expm1(b) - b) / (2 * reference**2) == pytest.approx(mean_run, rel=1e-4)
 
 
-def row(start_s: float, disk: str = "sda", **more: float) -> dict[str, object]:
+def row(start_s: float, disk: str = "sda", /, **more: float) -> dict[str, object]:
     told = {"reads": 40.0, "read_bytes": 40 * 4096.0, "read_latency_s": 0.01, "busy": 0.5, "length_s": 60.0}
     return {"host": "h", "disk": disk, "start_s": start_s, "writes": 0.0, "write_bytes": 0.0, **told, **more}
 
 
 def test_all_requests_together_follow_from_reads_and_writes() -> None:
-    writes = {"writes": 10.0, "write_bytes": 10 * 8192.0, "write_latency_s": 0.02}
-    frame = observed([row(900.0, **writes), row(960.0, write_latency_s=0.5)], "test").frame
+    mixed = row(900.0, writes=10.0, write_bytes=10 * 8192.0, write_latency_s=0.02)
+    frame = observed([mixed, row(960.0, write_latency_s=0.5)], "test").frame
     both, alone = frame.rows(named=True)
     assert (both["requests"], both["bytes"]) == (50.0, 40 * 4096.0 + 10 * 8192.0)
     assert both["latency_s"] == pytest.approx((40 * 0.01 + 10 * 0.02) / 50)

@@ -136,6 +136,8 @@ fn requests_follow_one_another_as_in_fio() {
 fn zones_are_tended_as_asked() {
     assert_eq!(job("zonesize=1m\nmax_open_zones=3\n").zones, None);
     assert_eq!(job("zonemode=zbd\n").zones, Some(Zoning::default()));
+    // 0 is no limit.
+    assert_eq!(job("zonemode=zbd\nmax_open_zones=0\njob_max_open_zones=0\n").zones, Some(Zoning::default()));
     let lines = "zonemode=zbd\nzonesize=1m\nzonecapacity=768k\nzoneskip=2z\nmax_open_zones=3\njob_max_open_zones=2\n\
                  ignore_zone_limits=1\nread_beyond_wp=1\nzone_reset_threshold=0.5\nzone_reset_frequency=0.25\n\
                  write_zone_remainder=1\nsize=8z\nio_size=16z\noffset=2z\n";

@@ -296,7 +296,10 @@ mod tests {
         assert_eq!(batches.shares_beyond(1, bin_of(3)).len(), 63);
         // What follows a pairing starts from nothing.
         let mut more = batches.clone();
-        (0..2).for_each(|_| _ = (more.outstanding(7.0), more.record(7)));
+        for _ in 0..2 {
+            more.outstanding(7.0);
+            more.record(7);
+        }
         assert_eq!((more.complete(), more.means_ns()[64]), (65, 7.0));
         assert_eq!(more.shares_beyond(64, bin_of(6)), [1.0]);
         assert_eq!(more.shares_beyond(64, bin_of(7)), [0.0]);
