@@ -1,6 +1,6 @@
 //! fio's job files: what becomes of them.
 
-use crate::job_files::{phases, read};
+use crate::job_files::{phases, read, try_read};
 use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Part, Sync, Verify, Zoning};
 use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, RunLength, Sequence, Think};
 
@@ -523,4 +523,37 @@ fn a_size_is_as_many_requests_of_the_mean_size() {
     let length = |lines: &str| job(&format!("filename=/dev/sdb\n{lines}\n")).workload.run_length;
     assert_eq!(length("bs=4k\nsize=1m"), RunLength::Requests(256));
     assert_eq!(length("rw=randread\nbssplit=4k/50:12k/50\nsize=1m"), RunLength::Requests(128));
+}
+
+#[test]
+fn parameters_of_distributions_have_bounds() {
+    let error = |distribution: &str| {
+        let text = format!("[j]\nsize=1m\nrw=randread\nrandom_distribution={distribution}\n");
+        try_read(&text).err().map(|error| error.to_string())
+    };
+    for good in ["zipf:10", "zipf:0.1", "pareto:0.99", "normal:100", "normal:5:1", "normal:5:0"] {
+        assert_eq!(error(good), None, "{good}");
+    }
+    for bad in ["zipf:0", "zipf:10.1", "pareto:0", "pareto:1", "normal:0", "normal:101", "normal:5:1.1"] {
+        assert!(error(bad).is_some_and(|error| error.contains("is out of range")), "{bad}");
+    }
+}
+
+#[test]
+fn an_offset_in_percent_is_not_aligned_further() {
+    let options = |lines: &str| {
+        let file = read(&format!("[j]\nsize=1m\n{lines}\n"));
+        file.remarks.iter().map(|remark| remark.option.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(options("offset=10%\noffset_align=4k"), ["offset_align"]);
+    assert_eq!(options("offset=10%\noffset_align=0"), Vec::<String>::new());
+    assert_eq!(options("offset=64k\noffset_align=4k"), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_size_is_of_sequential_requests_and_the_second_of_random_ones() {
+    let lines = job("size=1m\nrw=randread\npercentage_random=30\nbs=64k,4k\nbs_is_seq_rand=1\n");
+    let lines = &lines.workload.specification.lines;
+    let found: Vec<_> = lines.iter().map(|one| (one.size_bytes, one.share_percent, one.random_percent)).collect();
+    assert_eq!(found, [(65_536, 70.0, 0.0), (4_096, 30.0, 100.0)]);
 }

@@ -464,3 +464,12 @@ fn ranges_double_or_halve_up_to_their_end() {
     assert_eq!(threads("(1-7,3)"), [1, 4, 7]);
     assert_eq!(threads("(0)"), [1], "no threads are one");
 }
+
+#[test]
+fn a_size_may_be_a_share_of_another() {
+    let part = |size: &str| {
+        only(&format!("sd=sd1,lun=/dev/sdb,size={size}\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n")).part.length
+    };
+    assert_eq!(part("100m"), Some(Extent::Bytes(100 << 20)));
+    assert_eq!(part("(100m,4)"), Some(Extent::Bytes(25 << 20)));
+}

@@ -539,6 +539,9 @@ mod tests {
             let cuts = 0..series.len() - 5;
             let least = cuts.min_by(|&a, &b| error(&series[a..]).total_cmp(&error(&series[b..]))).unwrap();
             assert_eq!(mser(&series), least, "{begin} at the beginning");
+            // The cut does not depend on the unit.
+            let small: Vec<f64> = series.iter().map(|value| value / 1_024.0).collect();
+            assert_eq!(mser(&small), least, "{begin} at the beginning");
         }
     }
 

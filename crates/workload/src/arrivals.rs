@@ -372,4 +372,12 @@ mod tests {
             assert_eq!(refused(confidence(percent, 1)).as_deref(), Some("run_length.confidence.percent"));
         }
     }
+
+    #[test]
+    fn a_warm_up_ends_when_both_limits_have_passed() {
+        let warm_up = WarmUp { requests: 5, time_ns: 100 };
+        let is_over = [(5, 100), (4, 100), (5, 99), (9, 900)].map(|(completed, ns)| warm_up.is_over(completed, ns));
+        assert_eq!(is_over, [true, false, false, true]);
+        assert!(WarmUp { requests: 0, time_ns: 0 }.is_over(0, 0));
+    }
 }

@@ -48,6 +48,7 @@ fn every_kind_keeps_its_place_and_its_number_and_loses_nothing() {
         for Done { request, .. } in done {
             let end_bytes = request.offset_bytes + u64::from(request.length_bytes);
             assert!(request.length_bytes > 0 && request.offset_bytes.is_multiple_of(512));
+            assert!(!request.force_unit_access && !request.ordered, "only a file system or a database needs that");
             assert!(request.offset_bytes + 512 > edge(from) && end_bytes <= edge(to), "{}: {request:?}", stream.name);
         }
     }

@@ -166,4 +166,21 @@ mod tests {
         let unused = (1 << 40..(1 << 40) + 10_000).filter(|&key| policy.sketch.estimate(key) > 0).count();
         assert!(unused <= 1_000, "{unused} of 10,000 unused keys have a count");
     }
+
+    #[test]
+    fn counts_are_halved_after_32_uses_of_each_id_that_the_main_part_can_hold() {
+        let capacity = 10;
+        let mut policy = WTinyLfu::new(Nodes::new(false), capacity);
+        policy.nodes().reach(16);
+        (0..10).for_each(|id| policy.admit(id, 1, u64::from(id)));
+        // Ids leave the window for the main part when there is no room.
+        let gone = policy.replace();
+        let used = (0..10).find(|&id| id != gone && policy.nodes.mark(id) & MAIN != 0).expect("the main part has ids");
+        let before = policy.estimate(used);
+        let uses = SAMPLE * policy.main_max;
+        (1..uses).for_each(|_| policy.hit(used));
+        assert_eq!(u64::from(policy.estimate(used)), u64::from(before) + uses - 1);
+        policy.hit(used);
+        assert_eq!(u64::from(policy.estimate(used)), (u64::from(before) + uses) / 2);
+    }
 }
