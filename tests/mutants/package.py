@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,11 +25,19 @@ import coverage
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "python/headstack"
 TESTS = REPOSITORY / "tests/python"
+DURATIONS = TESTS / "durations.txt"
+TESTED_BY = {
+    "choice": ("test_choice_*.py", "test_choose*.py", "test_choosing_*.py"),
+    "comparison": ("test_compare.py",),
+    "diagnosis/judging": ("test_judge_*.py", "test_judging*.py"),
+    "twin": ("test_twin*.py",),
+}
+"""Tests of a folder by its commands, next to those that name the folder."""
 WORKERS = 2
 TESTS_MAX = 40
 """A line that more tests run is tried on so many of them, drawn by the seed."""
-TIMES_AS_LONG, LEAST_S = 4, 60
-"""A mutant whose tests take so many times as long as before hangs, which counts as noticed."""
+TIMES_AS_LONG, LEAST_S = 1.5, 60
+"""A mutant whose tests take so many times as long as all tests of its folder hangs, which counts as noticed."""
 
 Change = Callable[[Any], object]
 COMPARED = {
@@ -123,7 +132,18 @@ def text_of(mutant: Mutant) -> str:
 def tests_that_name(folder: str) -> list[str]:
     """The files of tests that import from a folder of the package, or call what the root has of it."""
     word = f"headstack.{folder.replace('/', '.')}"
-    return sorted(str(path) for path in TESTS.glob("test_*.py") if word in path.read_text(encoding="utf-8"))
+    naming = {path for path in TESTS.glob("test_*.py") if word in path.read_text(encoding="utf-8")}
+    patterns = [pattern for known, some in TESTED_BY.items() if folder.startswith(known) for pattern in some]
+    return sorted(str(path) for path in naming.union(*(TESTS.glob(pattern) for pattern in patterns)))
+
+
+def durations_s() -> dict[str, float]:
+    """Seconds that each of the longer tests takes, over all of its parameters."""
+    found: dict[str, float] = defaultdict(float)
+    for line in DURATIONS.read_text(encoding="utf-8").splitlines():
+        seconds, _, test = line.partition(" ")
+        found[str(REPOSITORY / test.partition("[")[0])] += float(seconds)
+    return found
 
 
 def pytest(tests: Sequence[str], package: Path, output: Path, limit_s: float, more: Mapping[str, str]) -> int | None:
@@ -187,6 +207,7 @@ def outcomes(folder: str, sample: int | None, seed: int, place: Path) -> list[tu
     if sample is not None:
         drawn = random.Random(seed).sample(drawn, min(sample, len(drawn)))
     lines, all_s = ran(folder, place)
+    took_s = durations_s()
     copies = [place / f"copy-{worker}" for worker in range(WORKERS)]
     for one in copies:
         shutil.rmtree(one, ignore_errors=True)
@@ -197,11 +218,15 @@ def outcomes(folder: str, sample: int | None, seed: int, place: Path) -> list[tu
         relative = mutant.file.relative_to(PACKAGE)
         contexts = lines.get((str(relative), mutant.line), [])
         some = random.Random(seed).sample(contexts, min(TESTS_MAX, len(contexts)))
-        tests = [node_id(context) for context in some] or tests_that_name(folder)
+        # The quick ones first: pytest ends at the first that fails.
+        tests = sorted(map(node_id, some), key=lambda test: took_s.get(test, 0.0)) or tests_that_name(folder)
         own = free.pop()
         (own / "headstack" / relative).write_text(text_of(mutant), encoding="utf-8")
         try:
-            return pytest(tests, own / "headstack", own / "tmp", max(LEAST_S, TIMES_AS_LONG * all_s), {}) != 0
+            code = pytest(tests, own / "headstack", own / "tmp", max(LEAST_S, TIMES_AS_LONG * all_s), {})
+            if code == 0:
+                print(f"survives: {mutant.name}", flush=True)
+            return code != 0
         finally:
             shutil.copy2(mutant.file, own / "headstack" / relative)
             free.append(own)

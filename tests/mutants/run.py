@@ -91,7 +91,9 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", default=[*CRATES, *PACKAGES], metavar="FOLDER")
     parser.add_argument("--sample", type=int, metavar="COUNT", help="Mutants of each folder; all by default.")
     parser.add_argument("--seed", type=int, default=1, help="Chooses the mutants; 1 by default.")
+    parser.add_argument("--jobs", type=int, default=2, help="Mutants that are tried at once; 2 by default.")
     asked = parser.parse_args()
+    package.WORKERS = schemata.WORKERS = asked.jobs
     unknown = [
         folder
         for folder in asked.folders

@@ -34,19 +34,30 @@ TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\(\w+\))? )?mod (\w+);")
 SWITCH = """
 pub(crate) mod mutants {{
     use std::sync::LazyLock;
-    use std::sync::atomic::{{AtomicBool, Ordering}};
-    static CHOSEN: LazyLock<usize> =
-        LazyLock::new(|| std::env::var("HEADSTACK_MUTANT").ok().and_then(|number| number.parse().ok()).unwrap_or(0));
+    use std::sync::atomic::{{AtomicBool, AtomicUsize, Ordering}};
+    const UNREAD: usize = usize::MAX;
+    static CHOSEN: AtomicUsize = AtomicUsize::new(UNREAD);
     static REACHED: LazyLock<Option<std::ffi::OsString>> =
         LazyLock::new(|| std::env::var_os("HEADSTACK_MUTANTS_REACHED"));
     static SEEN: [AtomicBool; {count}] = [const {{ AtomicBool::new(false) }}; {count}];
+    #[inline(always)]
     pub(crate) fn is(number: usize) -> bool {{
+        match CHOSEN.load(Ordering::Relaxed) {{
+            UNREAD => is_at_first(number),
+            chosen => chosen == number,
+        }}
+    }}
+    #[cold]
+    fn is_at_first(number: usize) -> bool {{
         if let Some(folder) = &*REACHED {{
-            if !SEEN[number].swap(true, Ordering::Relaxed) {{
+            if !SEEN[number].load(Ordering::Relaxed) && !SEEN[number].swap(true, Ordering::Relaxed) {{
                 let _ = std::fs::write(std::path::Path::new(folder).join(number.to_string()), "");
             }}
+            return false;
         }}
-        *CHOSEN == number
+        let chosen = std::env::var("HEADSTACK_MUTANT").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+        CHOSEN.store(chosen, Ordering::Relaxed);
+        chosen == number
     }}
 }}
 """

@@ -109,10 +109,15 @@ def outcomes(
         run_without_mutant(trial, programs)
         print(f"{len(trial.took_s)} tests pass without a mutant", flush=True)
         reached_s = time.monotonic()
+
+        def noticed_or_printed(number: int) -> str | None:
+            noticed = noticed_by(trial, number)
+            if noticed is None:
+                print(f"survives: {found[number].name}", flush=True)
+            return noticed
+
         with ThreadPoolExecutor(WORKERS) as threads:
-            noticed = dict(
-                zip(trial.mutants, threads.map(lambda number: noticed_by(trial, number), trial.mutants), strict=True)
-            )
+            noticed = dict(zip(trial.mutants, threads.map(noticed_or_printed, trial.mutants), strict=True))
     finally:
         # Programs that were ended leave mounts and loop devices.
         leftovers.end_mounts_and_loops(place)
@@ -251,9 +256,10 @@ def run_without_mutant(trial: Trial, programs: Sequence[tuple[Path, Path]]) -> N
         return f"{test.program.name}: {test.name}: {failure}" if failure else None
 
     with ThreadPoolExecutor(WORKERS) as threads:
-        failures = [failure for failure in threads.map(run, tests) if failure]
-    if failures:
-        sys.exit("\n".join(["tests fail as the code is:", *failures]))
+        for failure in threads.map(run, tests):
+            if failure:
+                threads.shutdown(wait=False, cancel_futures=True)
+                sys.exit(f"a test fails as the code is: {failure}")
 
 
 def noticed_by(trial: Trial, number: int) -> str | None:

@@ -66,3 +66,53 @@ fn mix(value: u64) -> u64 {
     mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     mixed ^ mixed >> 33
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns how many of 10,000 keys that were never added have a count.
+    fn false_positives(sketch: &Sketch) -> usize {
+        (1 << 40..(1 << 40) + 10_000).filter(|&key| sketch.estimate(key) > 0).count()
+    }
+
+    #[test]
+    fn keys_that_were_not_used_have_no_count_but_for_one_in_a_thousand() {
+        let mut sketch = Sketch::new(10_000);
+        (0..10_000).for_each(|key| sketch.add(key));
+        assert!((0..10_000).all(|key| sketch.estimate(key) >= 1));
+        let exact = (0..10_000).filter(|&key| sketch.estimate(key) == 1).count();
+        assert!(exact >= 9_950, "{exact} of 10,000 are counted exactly");
+        assert!(false_positives(&sketch) <= 50, "{} of 10,000", false_positives(&sketch));
+    }
+
+    #[test]
+    fn a_filter_that_grows_keeps_its_counts_and_its_precision() {
+        let most = 4 * KEYS_AT_FIRST;
+        let mut sketch = Sketch::new(most);
+        assert!(sketch.counters.len() < 1_000_000, "2 MB at first");
+        (0..1_000).for_each(|key| sketch.add(key));
+        let (before, counters) =
+            ((0..2_000).map(|key| sketch.estimate(key)).collect::<Vec<_>>(), sketch.counters.len());
+        sketch.reach(KEYS_AT_FIRST);
+        assert_eq!(sketch.counters.len(), counters, "there is room");
+        sketch.reach(most);
+        assert_eq!(sketch.counters.len(), 4 * counters);
+        assert_eq!((0..2_000).map(|key| sketch.estimate(key)).collect::<Vec<_>>(), before);
+        (0..most).for_each(|key| sketch.add(key));
+        assert!(false_positives(&sketch) <= 50, "{} of 10,000", false_positives(&sketch));
+    }
+
+    #[test]
+    fn uses_add_up_and_age_by_halves() {
+        let mut sketch = Sketch::new(100);
+        (0..5).for_each(|_| sketch.add(7));
+        assert_eq!((sketch.estimate(7), sketch.estimate(8)), (5, 0));
+        sketch.halve();
+        assert_eq!(sketch.estimate(7), 2);
+        (0..u32::from(u16::MAX) + 9).for_each(|_| sketch.add(7));
+        assert_eq!(sketch.estimate(7), u16::MAX);
+        // Even a filter for no key has counters.
+        assert_eq!(Sketch::new(0).counters.len(), 20);
+    }
+}

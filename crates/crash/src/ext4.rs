@@ -152,3 +152,32 @@ fn has_unwritten(bytes: &[u8]) -> bool {
         (1..=usize::from(number(at + 2))).any(|entry| number(at + entry * ENTRY_BYTES + 4) > WRITTEN_BLOCKS_MAX)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a node of an extent tree: its depth, and the lengths of its entries, of which `most` fit.
+    fn node(depth: u16, most: u16, lengths: &[u16]) -> Vec<u8> {
+        let header = [NODE_MAGIC, lengths.len() as u16, most, depth, 0, 0];
+        let entries = lengths.iter().flat_map(|&length| [7, 0, length, 0, 9, 0]);
+        header.into_iter().chain(entries).flat_map(u16::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn extents_that_were_never_written_are_found_in_leaves() {
+        let blocks = |node: &[u8]| [&[0; 1024][..], node, &[0; 512][..]].concat();
+        let found = |depth, most, lengths: &[u16]| has_unwritten(&blocks(&node(depth, most, lengths)));
+        assert!(!found(0, 4, &[1, 32_768]), "the longest extent that was written");
+        assert!(found(0, 4, &[1, 32_769]) && found(0, 4, &[32_769, 1]));
+        assert!(!found(1, 4, &[32_769]), "an index has no lengths");
+        assert!(!found(0, 1, &[1, 32_769]), "no node has more entries than there is room for");
+        assert!(found(0, 2, &[1, 32_769]));
+        assert!(!found(0, 4, &[]) && !has_unwritten(&[]));
+        // Entries beyond the end of the bytes are none.
+        let cut = node(0, 4, &[1, 40_000]);
+        assert!(!has_unwritten(&cut[..cut.len() - 8]));
+        // Nodes begin at multiples of four bytes.
+        assert!(has_unwritten(&[&[0; 4][..], &cut].concat()) && !has_unwritten(&[&[0; 2][..], &cut].concat()));
+    }
+}

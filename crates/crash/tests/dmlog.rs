@@ -82,6 +82,7 @@ fn log_bytes_match_the_kernels_format() {
     assert!(recording.changes[1].is_metadata && recording.changes[3].is_forced);
     assert_eq!(recording.marks, ["one"], "the kernel's own mark is none of the application's");
     assert_eq!((recording.ending, recording.device.capacity_bytes), (Ending::Whole, 557_056));
+    assert!(recording.device.has_volatile_cache, "a log has flushes, so that data may be lost without");
     let mut data = [0; 1024];
     recording.read(0, 0, &mut data).unwrap();
     assert_eq!(data, [3; 1024]);

@@ -381,3 +381,42 @@ fn too_many_subsets_to_count_are_a_number_all_the_same() {
         assert!(search.moments().iter().all(|moment| moment.possible.is_finite()));
     }
 }
+
+/// Contents are copied and compared 256 KiB at a time.
+#[test]
+fn contents_of_several_parts_are_written_and_put_back() {
+    let folder = Folder::new();
+    let size = 1_000 * BLOCK;
+    let device = Device { capacity_bytes: size, ..crate::support::device() };
+    let journal = JournalWriter::create(&folder.file("journal"), &device).unwrap();
+    let data: Vec<u8> = (0..800 * BLOCK as u32).map(|at| (at / 512 % 251) as u8 + 1).collect();
+    let number = journal.write(1, 100 * BLOCK, &data, false).unwrap();
+    journal.answered(2, number, Fate::Acknowledged).unwrap();
+    journal.finish().unwrap();
+    let recording = Arc::new(Recording::open(&folder.file("journal")).unwrap());
+    let base = Base::open(&folder.with("base", &vec![9; size as usize - 1_000])).unwrap();
+    let mut image = Image::create(folder.as_ref(), Arc::clone(&recording), &base, &Rules::default()).unwrap();
+    image.take(&CrashState { events: recording.events.len(), ..CrashState::default() }).unwrap();
+    let mut expected = vec![9; size as usize];
+    expected[size as usize - 1_000..].fill(0);
+    expected[100 * BLOCK as usize..900 * BLOCK as usize].copy_from_slice(&data);
+    assert!(std::fs::read(image.path()).unwrap() == expected);
+    for damaged in [0..size as usize, 300_000..300_001, 511_999..512_000] {
+        let mut other = expected.clone();
+        other[damaged].fill(0xEE);
+        std::fs::write(image.path(), &other).unwrap();
+        assert!(image.restore().unwrap() && !image.restore().unwrap());
+        assert!(std::fs::read(image.path()).unwrap() == expected);
+    }
+}
+
+#[test]
+fn images_are_in_memory_where_there_is_room_for_them_and_for_others() {
+    let folder = Folder::new();
+    journal(&folder.file("journal"), &[Step::Write { at: 0, blocks: 2, forced: false }], true, 0);
+    let recording = Recording::open(&folder.file("journal")).unwrap();
+    let few = headstack_crash::folder_for(&recording, &Base::zeros(), 1).unwrap();
+    assert_eq!(few, Path::new("/dev/shm"));
+    let many = headstack_crash::folder_for(&recording, &Base::zeros(), 1 << 40).unwrap();
+    assert_eq!(many, std::env::temp_dir());
+}

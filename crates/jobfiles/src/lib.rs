@@ -345,3 +345,26 @@ pub enum Verify {
     /// Reads check the pattern that an earlier run left.
     Check,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_whole_blocks_within_the_whole() {
+        let within = |start, length: Option<Extent>| {
+            let found = Part { start, length }.within(10_300, 512);
+            found.map(|(span, is_cut)| (span.start_bytes, span.length_bytes, is_cut))
+        };
+        use Extent::{Bytes, Percent};
+        // The end of the whole need not be that of a block.
+        assert_eq!(within(Bytes(0), None), Ok((0, 10_300, false)));
+        assert_eq!(within(Percent(50.0), Some(Percent(25.0))), Ok((5_120, 2_560, false)));
+        assert_eq!(within(Bytes(8_192), Some(Bytes(2_108))), Ok((8_192, 2_108, false)));
+        assert_eq!(within(Bytes(8_192), Some(Bytes(2_109))), Ok((8_192, 2_108, true)));
+        let nothing = within(Bytes(10_300), Some(Bytes(512)));
+        assert_eq!(nothing, Err("it begins at 10.3KB and holds 512B; there are 10.3KB".to_owned()));
+        assert!(within(Bytes(0), Some(Bytes(0))).unwrap_err().contains("holds 0B"));
+        assert_eq!(within(Bytes(512), Some(Bytes(511))), Err("it is smaller than a sector".to_owned()));
+    }
+}

@@ -371,6 +371,9 @@ fn every_copy_has_a_seed_of_its_own_and_the_same_again() {
     assert_eq!(jobs[3].seed_of(0, 1), jobs[3].seed_of(0, 9));
     assert_eq!(jobs[0].seed_of(2, 1), jobs[2].seed_of(0, 1));
     assert_ne!(jobs[0].seed_of(0, 1), jobs[0].seed_of(0, 9));
+    // A later version repeats the random choices of this one: FNV-1a and SplitMix64, computed independently.
+    let log = job("log");
+    assert_eq!((log.seed_of(0, 7), log.seed_of(3, 9)), (652_332_215_798_342_924, 12_037_798_414_981_585_770));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! fio's job files: what becomes of them.
 
-use crate::job_files::{phases, read};
+use crate::job_files::{phases, read, try_read};
 use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Part, Sync, Verify, Zoning};
-use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, Sequence, Think};
+use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, RunLength, Sequence, Think};
 
 /// The only job of `[j]` with these lines.
 fn job(lines: &str) -> Job {
@@ -136,6 +136,8 @@ fn requests_follow_one_another_as_in_fio() {
 fn zone_options_are_applied() {
     assert_eq!(job("zonesize=1m\nmax_open_zones=3\n").zones, None);
     assert_eq!(job("zonemode=zbd\n").zones, Some(Zoning::default()));
+    // 0 is no limit.
+    assert_eq!(job("zonemode=zbd\nmax_open_zones=0\njob_max_open_zones=0\n").zones, Some(Zoning::default()));
     let lines = "zonemode=zbd\nzonesize=1m\nzonecapacity=768k\nzoneskip=2z\nmax_open_zones=3\njob_max_open_zones=2\n\
                  ignore_zone_limits=1\nread_beyond_wp=1\nzone_reset_threshold=0.5\nzone_reset_frequency=0.25\n\
                  write_zone_remainder=1\nsize=8z\nio_size=16z\noffset=2z\n";
@@ -502,4 +504,56 @@ fn what_is_not_done_is_remarked_once_and_in_place() {
     );
     let remarked: Vec<_> = file.remarks.iter().map(|remark| (remark.line, remark.option.as_str())).collect();
     assert_eq!(remarked, [(2, "write_hist_log"), (7, "verify_fatal"), (9, "latency_target")]);
+}
+
+#[test]
+fn zones_without_a_length_share_the_rest_and_percentages_of_the_span() {
+    let bands = |setting: &str| {
+        let job = job(&format!("rw=randread\nsize=1m\nrandom_distribution={setting}\n"));
+        let Addresses::HotBands(bands) = job.workload.addresses else { panic!() };
+        bands.iter().map(|band| (band.from_percent, band.to_percent, band.share_percent)).collect::<Vec<_>>()
+    };
+    assert_eq!(bands("zoned:50/20:25:25"), [(0.0, 20.0, 50.0), (20.0, 60.0, 25.0), (60.0, 100.0, 25.0)]);
+    assert_eq!(bands("zoned:60/10:40/30"), [(0.0, 10.0, 60.0), (10.0, 40.0, 40.0)]);
+    assert_eq!(bands("zoned_abs:50/256k:50"), [(0.0, 25.0, 50.0), (25.0, 100.0, 50.0)]);
+}
+
+#[test]
+fn a_size_is_as_many_requests_of_the_mean_size() {
+    let length = |lines: &str| job(&format!("filename=/dev/sdb\n{lines}\n")).workload.run_length;
+    assert_eq!(length("bs=4k\nsize=1m"), RunLength::Requests(256));
+    assert_eq!(length("rw=randread\nbssplit=4k/50:12k/50\nsize=1m"), RunLength::Requests(128));
+}
+
+#[test]
+fn parameters_of_distributions_have_bounds() {
+    let error = |distribution: &str| {
+        let text = format!("[j]\nsize=1m\nrw=randread\nrandom_distribution={distribution}\n");
+        try_read(&text).err().map(|error| error.to_string())
+    };
+    for good in ["zipf:10", "zipf:0.1", "pareto:0.99", "normal:100", "normal:5:1", "normal:5:0"] {
+        assert_eq!(error(good), None, "{good}");
+    }
+    for bad in ["zipf:0", "zipf:10.1", "pareto:0", "pareto:1", "normal:0", "normal:101", "normal:5:1.1"] {
+        assert!(error(bad).is_some_and(|error| error.contains("is out of range")), "{bad}");
+    }
+}
+
+#[test]
+fn an_offset_in_percent_is_not_aligned_further() {
+    let options = |lines: &str| {
+        let file = read(&format!("[j]\nsize=1m\n{lines}\n"));
+        file.remarks.iter().map(|remark| remark.option.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(options("offset=10%\noffset_align=4k"), ["offset_align"]);
+    assert_eq!(options("offset=10%\noffset_align=0"), Vec::<String>::new());
+    assert_eq!(options("offset=64k\noffset_align=4k"), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_size_is_of_sequential_requests_and_the_second_of_random_ones() {
+    let lines = job("size=1m\nrw=randread\npercentage_random=30\nbs=64k,4k\nbs_is_seq_rand=1\n");
+    let lines = &lines.workload.specification.lines;
+    let found: Vec<_> = lines.iter().map(|one| (one.size_bytes, one.share_percent, one.random_percent)).collect();
+    assert_eq!(found, [(65_536, 70.0, 0.0), (4_096, 30.0, 100.0)]);
 }

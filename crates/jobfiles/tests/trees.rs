@@ -102,6 +102,12 @@ fn invalid_values_are_refused_with_the_allowed_ones() {
         ),
         (with(",fileselect=poisson"), "p.txt:2: fileselect: random, sequential or once is allowed"),
         (with(",skew=50"), "p.txt:3: rd: the skew of its loads sums to 50"),
+        (
+            with(",skew=60")
+                .replace("rd=", "fwd=w2,fsd=f,skew=40.5\nfwd=w3,fsd=f\nrd=")
+                .replace("fwd=w,fwdrate", "fwd=w*,fwdrate"),
+            "p.txt:5: rd: the skew of its loads sums to 100.5",
+        ),
         (with("x"), "p.txt:2: fwd: there is no fsd=fx; allowed: f"),
         (with("").replace("anchor=/mnt/f,", ""), "p.txt:1: fsd: it has no anchor"),
         (with("").replace("width=3,", ""), "p.txt:1: fsd: it has a depth and no width"),

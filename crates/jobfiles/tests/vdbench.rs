@@ -432,3 +432,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_longest_name_of_a_variable_is_replaced_first() {
+    let given = [("size".to_owned(), "8k".to_owned()), ("size2".to_owned(), "16k".to_owned())];
+    let text = "sd=sd1,lun=/dev/sdb\nwd=wd1,sd=sd1,xfersize=$size2\nrd=rd1,wd=wd1,iorate=max\n";
+    for given in [given.clone(), [given[1].clone(), given[0].clone()]] {
+        let read = vdbench::read("p.txt", text, &given, &no_include).unwrap();
+        assert_eq!(sizes(&read.phases[0].jobs[0]), [(16_384, 100.0)]);
+    }
+}
+
+#[test]
+fn ranges_double_or_halve_up_to_their_end() {
+    let threads = |range: &str| {
+        let text = format!("sd=sd1,lun=/dev/sdb\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max,forthreads={range}\n");
+        read(&text).phases.iter().map(|phase| phase.jobs[0].slots).collect::<Vec<_>>()
+    };
+    assert_eq!(threads("(1-8,d)"), [1, 2, 4, 8]);
+    assert_eq!(threads("(1-7,d)"), [1, 2, 4]);
+    assert_eq!(threads("(8-2,d)"), [8, 4, 2]);
+    assert_eq!(threads("(4-4,d)"), [4]);
+    assert_eq!(threads("(1-7,3)"), [1, 4, 7]);
+    assert_eq!(threads("(0)"), [1], "no threads are one");
+}
+
+#[test]
+fn a_size_may_be_a_share_of_another() {
+    let part = |size: &str| {
+        only(&format!("sd=sd1,lun=/dev/sdb,size={size}\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n")).part.length
+    };
+    assert_eq!(part("100m"), Some(Extent::Bytes(100 << 20)));
+    assert_eq!(part("(100m,4)"), Some(Extent::Bytes(25 << 20)));
+}

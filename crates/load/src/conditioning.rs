@@ -481,6 +481,18 @@ mod tests {
     }
 
     #[test]
+    fn coarse_bins_of_short_times_are_exact_and_later_ones_16_to_an_octave() {
+        let bins = |values_ns: &[u64]| {
+            let mut histogram = LatencyHistogram::new();
+            values_ns.iter().for_each(|&ns| histogram.record(ns));
+            coarse(&histogram)
+        };
+        assert_eq!(bins(&[0, 1, 2, 3, 30, 31]), [(0, 1), (1, 1), (2, 1), (3, 1), (30, 1), (31, 1)]);
+        assert_eq!(bins(&[32, 33, 34, 63]), [(33, 2), (35, 1), (63, 1)]);
+        assert_eq!(bins(&[64, 67, 68, 1_024, 1_087, 1_088]), [(66, 2), (70, 1), (1_056, 2), (1_120, 1)]);
+    }
+
+    #[test]
     fn a_response_of_a_limit_is_of_the_class_above() {
         let mut lane = Lane::default();
         [0, 1_124_999, 1_125_000, 71_999_999, 72_000_000, u64::MAX / 2].into_iter().for_each(|ns| lane.record(ns));

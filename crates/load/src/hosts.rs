@@ -439,4 +439,36 @@ mod tests {
         let starts: Vec<_> = joined.intervals.iter().map(|interval| interval.start_ns).collect();
         assert_eq!((starts[0], starts.len()), (100_000_000, 13));
     }
+
+    #[test]
+    fn the_system_of_all_hosts_lists_that_of_each() {
+        let mut both = all(vec![host("a", 1000, 1, 1000), host("b", 1000, 1, 1000)]);
+        both.notes = vec!["c did not start".to_owned()];
+        let (joined, _) = both.joined().unwrap();
+        let one =
+            |name| json!({ "host": name, "name": "/dev/sdb", "kind": "block device", "description": { "host": name } });
+        assert_eq!(*joined.system.description, json!({ "hosts": [one("a"), one("b")] }));
+        assert_eq!((joined.system.name.as_str(), joined.system.kind.as_str()), ("a, b, c", "hosts"));
+        assert_eq!((joined.notes[0].as_str(), joined.notes.len()), ("c did not start", 2));
+    }
+
+    #[test]
+    fn hosts_without_a_common_time_or_without_intervals_have_no_common_rate() {
+        // b begins to measure at the moment at which a ends.
+        let (joined, _) = all(vec![host("a", 1000, 2, 1000), host("b", 1200, 2, 1000)]).joined().unwrap();
+        assert_eq!((joined.counters.len(), joined.notes.len()), (0, 1));
+        let mut unknown = host("b", 1000, 2, 1000);
+        unknown.result.intervals.clear();
+        let (joined, _) = all(vec![host("a", 1000, 2, 1000), unknown]).joined().unwrap();
+        assert_eq!((joined.counters.len(), joined.notes.len()), (0, 1));
+    }
+
+    #[test]
+    fn the_measurement_ends_early_for_its_own_reason_first() {
+        let mut a = host("a", 1000, 1, 1000);
+        a.result.ended_early = Some("no space".to_owned());
+        let mut hosts = all(vec![a]);
+        hosts.ended_early = Some("stopped by hand".to_owned());
+        assert_eq!(hosts.joined().unwrap().0.ended_early.as_deref(), Some("stopped by hand"));
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use headstack_jobfiles::Sync;
 use headstack_load::{DeviceShare, EngineKind, Pass, Passed, Permission, Stretch, Target, Time, stream};
@@ -121,6 +122,33 @@ fn one_block_of_each_device_may_be_under_way() {
     let (whole, kept) = passed(&Pass { ahead: 1, ..nulls(&[MS; 2], MIB) }, |_| true);
     assert!(whole.is_whole);
     assert_eq!(kept.iter().map(|one| one.duration_ns).sum::<u64>(), 16 * MS, "16 blocks of each, 1 ms each");
+    for lane in [0, 1] {
+        assert_eq!(kept.iter().map(|one| one.devices[lane].busy_ns).sum::<u64>(), 16 * MS, "busy all along");
+        assert_eq!(kept.iter().map(|one| one.devices[lane].sum_ns).sum::<u64>(), 16 * MS);
+        assert!(kept.iter().all(|one| one.devices[lane].max_ns == MS));
+    }
+}
+
+#[test]
+fn stretches_are_as_long_as_the_interval_and_none_is_empty() {
+    let pass = Pass { ahead: 1, interval_ns: 4 * MS, ..nulls(&[MS; 2], MIB) };
+    let (_, kept) = passed(&pass, |_| true);
+    assert_eq!(kept.iter().map(|one| (one.duration_ns, one.bytes)).collect::<Vec<_>>(), [(4 * MS, 8 * 64 * KIB); 4]);
+    // A pass that begins at the end of the module has nothing left to do.
+    let (whole, kept) = passed(&Pass { start_bytes: 2 * MIB, ..pass }, |_| true);
+    assert!(whole.is_whole && whole.end_bytes == 2 * MIB && kept.is_empty(), "{whole:?}");
+}
+
+#[test]
+fn a_stopped_pass_waits_for_the_blocks_under_way() {
+    // Looks are 100 ms apart: the second block of 80 ms is under way at the second look, which says stop.
+    let mut looks = 0;
+    let (stopped, kept) = passed(&Pass { ahead: 1, ..nulls(&[80 * MS], MIB) }, |_| {
+        looks += 1;
+        looks < 2
+    });
+    assert_eq!(stopped.end_bytes, 2 * 64 * KIB);
+    assert_eq!(kept.iter().map(|one| one.duration_ns).sum::<u64>(), 160 * MS);
 }
 
 #[test]
@@ -161,9 +189,11 @@ fn files_are_written_to_the_last_stripe_of_the_smallest_and_then_read() {
             let targets = paths.iter().map(|path| open(path, kind == Kind::Write)).collect();
             let pass = files(targets, kind, engine);
             assert_eq!(pass.module_bytes(), 9 * 64 * KIB);
+            let begin = Instant::now();
             let (whole, _) = passed(&pass, |_| true);
             assert!(whole.is_whole && whole.failures.is_empty(), "{whole:?}");
             assert_eq!(whole.flush_ns.is_some(), kind == Kind::Write);
+            assert!(whole.flush_ns.is_none_or(|ns| u128::from(ns) <= begin.elapsed().as_nanos()));
         }
     }
     for (path, bytes) in paths.iter().zip(sizes) {
@@ -212,4 +242,14 @@ fn what_cannot_be_streamed_is_refused_in_words() {
         let told = refused(change);
         assert!(told.contains(words), "{told}");
     }
+}
+
+#[test]
+fn a_write_pass_needs_devices_that_are_open_for_writing() {
+    let folder = Folder::new("reading");
+    let paths = [folder.file("a", MIB), folder.file("b", MIB)];
+    let pass = files(vec![open(&paths[0], true), open(&paths[1], false)], Kind::Write, EngineKind::Auto);
+    let refused = stream(&pass, &mut |_| {}, &mut |_| true).unwrap_err().to_string();
+    assert!(refused.contains(&paths[1]) && refused.contains("is open for reading"), "{refused}");
+    assert!(passed(&Pass { kind: Kind::Read, ..pass }, |_| true).0.is_whole);
 }

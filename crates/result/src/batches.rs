@@ -237,3 +237,86 @@ impl Default for Batches {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_have_32_steps_for_each_doubling() {
+        assert_eq!([0, 1, 63, 64, 65, 66].map(bin_of), [0, 1, 63, 64, 64, 65]);
+        assert_eq!([127, 128, 131, 132].map(bin_of), [95, 96, 96, 97]);
+        assert_eq!([0, 63, 64, 65, 96].map(bin_begins_ns), [0, 63, 64, 66, 128]);
+    }
+
+    /// Returns batches of these latencies, each outstanding for as long.
+    fn of(responses_ns: impl IntoIterator<Item = u64>) -> Batches {
+        let mut batches = Batches::new();
+        for ns in responses_ns {
+            batches.outstanding(ns as f64);
+            batches.record(ns);
+        }
+        batches
+    }
+
+    #[test]
+    fn the_distribution_counts_complete_batches_in_any_order_of_bins() {
+        let shares = |batches: &Batches, first: usize| {
+            let binned = batches.distribution(first);
+            binned.iter().map(|bin| (bin.begins_ns, bin.ends_ns, bin.share)).collect::<Vec<_>>()
+        };
+        let falling = of([128, 63, 62, 60]);
+        let expected = [(60, 61, 0.25), (61, 62, 0.25), (62, 63, 0.5), (63, 64, 0.75)];
+        assert_eq!(shares(&falling, 0)[..4], expected);
+        assert_eq!(shares(&falling, 0).last(), Some(&(128, 132, 1.0)));
+        assert_eq!(shares(&falling, 2)[..3], [(60, 61, 0.5), (61, 62, 0.5), (62, 63, 1.0)]);
+        // Latencies far apart, and one above the last bin, which it is counted in.
+        let wide = of([5, 40_000, 1, 1 << 50]);
+        let found = shares(&wide, 0);
+        assert_eq!((found[0], found[4]), ((1, 2, 0.25), (5, 6, 0.5)));
+        let (begins_ns, ends_ns, share) = *found.last().unwrap();
+        assert_eq!((ends_ns, share), (1 << 42, 1.0));
+        assert!(begins_ns < ends_ns);
+        // The request in the open batch is not counted, but its bin is in use.
+        let mut open = of((0..129).map(|at| if at == 128 { 3 } else { 2 }));
+        assert_eq!((open.complete(), open.batch_len()), (64, 2));
+        assert_eq!(shares(&open, 0), [(2, 3, 1.0), (3, 4, 1.0)]);
+        open.record(3);
+        assert_eq!(shares(&open, 0), [(2, 3, 128.0 / 130.0), (3, 4, 1.0)]);
+    }
+
+    #[test]
+    fn pairs_of_batches_add_up_their_time_and_latencies() {
+        let batches = of(1..=128);
+        assert_eq!((batches.complete(), batches.batch_len()), (64, 2));
+        assert_eq!(batches.means_ns()[..3], [1.5, 3.5, 5.5]);
+        assert_eq!(batches.means_ns()[63], 127.5);
+        // Both latencies of a pair are above the bin, one, or none.
+        assert_eq!(batches.shares_beyond(0, bin_of(3))[..3], [0.0, 0.5, 1.0]);
+        assert_eq!(batches.shares_beyond(1, bin_of(3)).len(), 63);
+        // What follows a pairing starts from nothing.
+        let mut more = batches.clone();
+        for _ in 0..2 {
+            more.outstanding(7.0);
+            more.record(7);
+        }
+        assert_eq!((more.complete(), more.means_ns()[64]), (65, 7.0));
+        assert_eq!(more.shares_beyond(64, bin_of(6)), [1.0]);
+        assert_eq!(more.shares_beyond(64, bin_of(7)), [0.0]);
+    }
+
+    #[test]
+    fn levels_are_those_at_the_ends_of_batches() {
+        let mut batches = Batches::new();
+        batches.begin(1_000, [9, 8, 7, 6, 5]);
+        for at in 1..=130u64 {
+            if batches.record(at) {
+                batches.note_levels([at, 2 * at, 0, 0, 3 * at]);
+            }
+        }
+        let (before, levels) = batches.level(1);
+        assert_eq!((before, levels.len(), levels[0], levels[64]), (8, 65, 4, 260));
+        assert_eq!(batches.level(FREE_FLASH).1[1], 12);
+        assert_eq!((batches.requests_seen(0), batches.requests_seen(65)), (1_000, 1_130));
+    }
+}

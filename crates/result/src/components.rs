@@ -96,3 +96,26 @@ pub struct Check {
     /// The figures on both sides.
     pub detail: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_averaged_over_time_and_its_maximum_is_one_that_lasted() {
+        let depth = |time_at_depth_ns: &[u64]| {
+            let DepthResult { mean, max, .. } = DepthResult::new(time_at_depth_ns.to_vec());
+            (mean, max)
+        };
+        assert_eq!(depth(&[1, 1]), (0.5, 1));
+        assert_eq!(depth(&[0, 1, 0, 3, 0]), (2.5, 3));
+        assert_eq!(depth(&[5]), (0.0, 0));
+        assert_eq!((depth(&[]), depth(&[0, 0])), ((0.0, 0), (0.0, 0)));
+    }
+
+    #[test]
+    fn a_component_worked_the_difference_of_its_counts() {
+        let at = |busy_ns, waited_ns| Component { name: "arm".to_owned(), servers: 2, busy_ns, waited_ns };
+        assert_eq!(at(70, 9).since(&at(30, 4)), at(40, 5));
+    }
+}

@@ -337,6 +337,9 @@ mod tests {
             assert_eq!(last(edges[at] - 1), Some((edges[at] as f64 / 1000.0, 1.0)));
             assert_eq!(last(edges[at]), Some((edges[at + 1] as f64 / 1000.0, 1.0)));
         }
+        // The last bin holds all longer times.
+        let longest_ms = edges[1749] as f64 / 1000.0;
+        assert_eq!(disksim_cdf(&[10.0 * longest_ms, 0.0], &edges).last(), Some(&(longest_ms, 1.0)));
     }
 
     #[test]
@@ -357,6 +360,8 @@ mod tests {
         assert_near(pearson_r(&down, &x).unwrap(), -1.0, 1e-12);
         assert_near(pearson_r(&x, &times_ms(4, 500, 9_000.0)).unwrap(), 0.0, 0.15);
         assert_eq!(pearson_r(&x, &[0.1; 500]), None);
+        assert_near(pearson_r(&[0.0, 1e-3], &[0.0, 1e-3]).unwrap(), 1.0, 1e-12);
+        assert_eq!(pearson_r(&[0.0, 1e-200], &[0.0, 1.0]), None, "squares below the least number");
         // (0,0), (1,2), (2,1): covariance 1/3, variances 2/3.
         assert_near(pearson_r(&[0.0, 1.0, 2.0], &[0.0, 2.0, 1.0]).unwrap(), 0.5, 1e-15);
     }

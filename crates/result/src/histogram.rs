@@ -589,4 +589,41 @@ mod tests {
             prop_assert_eq!(cdf.last().map_or(0.0, |point| point.1), binned);
         }
     }
+
+    #[test]
+    fn latencies_without_some_are_the_rest() {
+        let all = of(&[10, 20, 20, 1_500, 3_000_000, 2 * MAX_BINNED_NS]);
+        assert_eq!(all.without(&of(&[])), all);
+        assert_eq!(all.without(&of(&[20, 1_500])), of(&[10, 20, 3_000_000, 2 * MAX_BINNED_NS]));
+        assert_eq!(all.without(&of(&[10])), of(&[20, 20, 1_500, 3_000_000, 2 * MAX_BINNED_NS]));
+        assert_eq!(all.without(&all).count(), 0);
+        // The new longest is known to its bin: the latencies around 3 ms are in bins of 2,048 ns.
+        let rest = all.without(&of(&[2 * MAX_BINNED_NS]));
+        assert_eq!((rest.count(), rest.overflow(), rest.min_ns()), (5, 0, 10));
+        assert!(rest.max_ns().abs_diff(3_000_000) <= 1_024, "{}", rest.max_ns());
+        assert_eq!(rest.sum_ns(), 10 + 40 + 1_500 + 3_000_000);
+        // Latencies that were not there are ignored.
+        assert_eq!(of(&[10, 30]).without(&of(&[15, 20])).bins().collect::<Vec<_>>(), [(10, 1), (30, 1)]);
+    }
+
+    #[test]
+    fn bins_have_1024_steps_for_each_doubling() {
+        // Each ns has its bin below 2,048 ns, then two ns share one, then four.
+        assert_eq!([0, 1, 2_047, 2_048, 2_049, 2_050].map(bin_of), [0, 1, 2_047, 2_048, 2_048, 2_049]);
+        assert_eq!([4_095, 4_096, 4_099, 4_100].map(bin_of), [3_071, 3_072, 3_072, 3_073]);
+        assert_eq!([0, 2_047, 2_048, 2_049, 3_072].map(middle_ns), [0, 2_047, 2_049, 2_051, 4_098]);
+    }
+
+    #[test]
+    fn a_histogram_shows_its_figures_in_debug_output() {
+        let shown = format!("{:?}", of(&[10, 20]));
+        assert!(shown.contains("count: 2") && shown.contains("mean_ns: 15.0"), "{shown}");
+    }
+
+    #[test]
+    fn deviations_of_uneven_means_are_exact() {
+        // Mean 4/3, squared deviations 2/9: the whole part of the mean is not the mean.
+        let deviation = of(&[1, 1, 2]).standard_deviation_ns();
+        assert!((deviation - (2.0f64 / 9.0).sqrt()).abs() < 1e-15, "{deviation}");
+    }
 }

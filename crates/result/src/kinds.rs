@@ -163,3 +163,59 @@ pub struct Fact {
     /// How much.
     pub value: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_numbered_and_named_in_one_order() {
+        let mut kinds = Kinds::default();
+        for kind in 0..4u64 {
+            kinds.of(kind as usize).count = kind + 1;
+        }
+        let counts = kinds.all().map(|(name, kind)| (name, kind.count));
+        assert_eq!(counts, [("read", 1), ("write", 2), ("trim", 3), ("flush", 4)]);
+    }
+
+    #[test]
+    fn response_begins_at_the_intended_time_and_service_at_the_issue() {
+        let mut kinds = Kinds::default();
+        kinds.record(&Finished { kind: 1, length_bytes: 4096, intended_ns: 100, started_ns: 130, at_ns: 150 });
+        // Issued early: the service begins at the intended time.
+        kinds.record(&Finished { kind: 1, length_bytes: 512, intended_ns: 100, started_ns: 70, at_ns: 160 });
+        let KindResult { count, bytes, errors, response, service, .. } = &kinds.write;
+        assert_eq!((*count, *bytes, *errors), (2, 4608, 0));
+        assert_eq!((response.min_ns(), response.max_ns(), response.count()), (50, 60, 2));
+        assert_eq!((service.min_ns(), service.max_ns(), service.count()), (20, 60, 2));
+    }
+
+    #[test]
+    fn merged_kinds_hold_the_requests_of_both() {
+        let of = |kind: usize, at_ns: u64| {
+            let mut kinds = Kinds::default();
+            kinds.record(&Finished { kind, length_bytes: 4096, intended_ns: 0, started_ns: 5, at_ns });
+            let it = kinds.of(kind);
+            it.errors = 3;
+            it.handing_over.get_or_insert_default().record(2);
+            kinds
+        };
+        let mut both = of(0, 10);
+        both.merge(&of(0, 20));
+        both.merge(&of(3, 30));
+        both.merge(&Kinds::default());
+        let read = &both.read;
+        assert_eq!((read.count, read.bytes, read.errors), (2, 8192, 6));
+        assert_eq!((read.response.count(), read.response.sum_ns(), read.service.sum_ns()), (2, 30, 20));
+        assert_eq!(read.handing_over.as_ref().map(|it| it.count()), Some(2));
+        assert_eq!((both.flush.count, both.flush.response.max_ns(), both.flush.service.max_ns()), (1, 30, 25));
+        assert_eq!((both.write.count, &both.write.handing_over), (0, &None));
+    }
+
+    #[test]
+    fn figures_of_a_stream_are_facts() {
+        let stream = StreamResult::new("log".to_owned(), Kinds::default(), vec![("transactions/s".to_owned(), 2.5)]);
+        assert_eq!(stream.facts, [Fact { name: "transactions/s".to_owned(), value: 2.5 }]);
+        assert_eq!(stream.name, "log");
+    }
+}

@@ -308,4 +308,146 @@ mod tests {
         assert!(!piled(100, 1000, 1032) && piled(100, 1000, 1033));
         assert!(!piled(100, 1000, 10));
     }
+
+    /// Returns the result of a measured time that ends at `end_ns` with `depth` requests outstanding.
+    fn ended(mut measuring: Measuring, end_ns: u64, depth: u64) -> RunResult {
+        measuring.close(end_ns, depth);
+        let mut result = RunResult::new(Mode::Simulated, SystemRecord::new("", "", Value::Null), Value::Null, 0, "");
+        measuring.write_to(&mut result);
+        result
+    }
+
+    #[test]
+    fn a_failed_request_was_outstanding_and_is_counted_among_the_errors_of_its_kind() {
+        let mut measuring = one_request();
+        measuring.count_depth(150, 1);
+        measuring.fail(1, 110, 150);
+        measuring.count_depth(170, 1);
+        measuring.forget(150, 170);
+        assert_eq!((measuring.failed, measuring.completed), (1, 1));
+        let errors = measuring.kinds().all().map(|(kind, of)| (kind, of.errors));
+        assert_eq!(errors, [("read", 0), ("write", 1), ("trim", 0), ("flush", 0)]);
+        // Only the time of the completed request is in the mean of its batch.
+        assert_eq!(measuring.batches.means_ns(), [10.0]);
+        let result = ended(measuring, 200, 0);
+        assert_eq!(result.checks[0].detail, "70 request-ns over time, 70 over requests");
+        assert_eq!((result.count(), result.errors(), result.response().count()), (1, 1, 1));
+    }
+
+    #[test]
+    fn requests_that_fail_after_the_end_are_outstanding_up_to_the_end() {
+        let mut measuring = one_request();
+        measuring.close(200, 1);
+        measuring.still_outstanding(110);
+        measuring.fail(0, 110, 260);
+        let check = littles_law(measuring);
+        assert!(check.passed && check.detail.starts_with("100 request-ns"), "{check:?}");
+    }
+
+    #[test]
+    fn requests_from_the_warm_up_are_outstanding_from_its_end_on() {
+        let mut measuring = Measuring::new(100, 2, u64::MAX);
+        measuring.count_depth(130, 2);
+        measuring.record(&Finished { kind: 0, length_bytes: 512, intended_ns: 60, started_ns: 80, at_ns: 130 });
+        measuring.close(200, 1);
+        measuring.still_outstanding(70);
+        let mut result = RunResult::new(Mode::Simulated, SystemRecord::new("", "", Value::Null), Value::Null, 0, "");
+        measuring.write_to(&mut result);
+        assert_eq!(result.checks[0].detail, "130 request-ns over time, 130 over requests");
+        assert!(result.checks[0].passed);
+        assert_eq!((result.start_ns, result.duration_ns), (100, 100));
+        assert_eq!((result.kinds.read.response.max_ns(), result.kinds.read.service.max_ns()), (70, 50));
+    }
+
+    #[test]
+    fn queue_depths_of_any_size_are_averaged_over_time() {
+        for depth in [0, 1, 63, 64, 65, 100, 1_000] {
+            let mut measuring = Measuring::new(100, 0, u64::MAX);
+            measuring.count_depth(130, depth);
+            measuring.count_depth(130, 5_000);
+            let result = ended(measuring, 160, 1);
+            let mean = (30.0 * depth as f64 + 30.0) / 60.0;
+            assert_eq!((result.depth.mean, result.depth.max), (mean, depth.max(1) as u32));
+            assert_eq!(result.depth.time_at_depth_ns.len(), depth.max(1) + 1);
+        }
+        let mut brief = Measuring::new(100, 0, u64::MAX);
+        brief.count_depth(101, 7);
+        assert_eq!(ended(brief, 160, 1).depth.time_at_depth_ns, [0, 59, 0, 0, 0, 0, 0, 1]);
+        let idle = ended(Measuring::new(100, 0, u64::MAX), 100, 3);
+        assert_eq!((idle.depth.time_at_depth_ns, idle.duration_ns), (vec![0], 0));
+        // The end may be before the last completion that was counted.
+        let mut late = Measuring::new(100, 0, u64::MAX);
+        late.count_depth(130, 1);
+        assert_eq!(ended(late, 120, 1).depth.time_at_depth_ns, [0, 30]);
+    }
+
+    #[test]
+    fn intervals_are_measured_only_on_request_and_never_empty_in_time() {
+        assert!(ended(one_request(), 200, 0).intervals.is_empty());
+        let mut whole = Measuring::new(100, 0, 50);
+        whole.count_depth(150, 1);
+        whole.record(&Finished { kind: 0, length_bytes: 512, intended_ns: 140, started_ns: 140, at_ns: 150 });
+        assert!(ended(whole.clone(), 150, 0).intervals.iter().all(|one| one.duration_ns > 0));
+        let result = ended(whole, 160, 0);
+        let intervals: Vec<_> = result.intervals.iter().map(|one| (one.start_ns, one.duration_ns, one.count)).collect();
+        assert_eq!(intervals, [(100, 50, 0), (150, 10, 1)]);
+        assert_eq!(result.intervals[1].response.open().max_ns(), 10);
+    }
+
+    /// Returns requests one after the other, that take 90, 110, 90, ... ns.
+    fn alternating(count: u64) -> Measuring {
+        let (mut measuring, mut at_ns) = (Measuring::new(0, 0, u64::MAX), 0);
+        for number in 0..count {
+            let intended_ns = at_ns;
+            at_ns += 90 + 20 * (number % 2) + number % 7;
+            measuring.count_depth(at_ns, 1);
+            measuring.record(&Finished { kind: 0, length_bytes: 512, intended_ns, started_ns: intended_ns, at_ns });
+        }
+        measuring
+    }
+
+    #[test]
+    fn a_mean_is_precise_once_two_checks_in_a_row_agree() {
+        let precise_at = |percent: f64| {
+            let mut measuring = alternating(0);
+            let mut at_ns = 0;
+            (1..=4_000u64).find(|number| {
+                let intended_ns = at_ns;
+                at_ns += 90 + 20 * (number % 2);
+                measuring.count_depth(at_ns, 1);
+                measuring.record(&Finished { kind: 0, length_bytes: 512, intended_ns, started_ns: intended_ns, at_ns });
+                measuring.is_known_within(percent)
+            })
+        };
+        // The first check is at 1,024 completions, and the next one after a quarter more.
+        assert_eq!(precise_at(50.0), Some(1_280));
+        assert_eq!(precise_at(-1.0), None);
+    }
+
+    #[test]
+    fn precision_is_half_the_interval_as_a_share_of_the_mean() {
+        let measuring = alternating(3_000);
+        let half_ns = Sampling::of_mean(&measuring.batches, false).half_width_ns().expect("long enough");
+        let mean_ns = measuring.kinds().read.response.mean_ns();
+        let percent = 100.0 * half_ns / mean_ns;
+        assert!(half_ns > 0.0 && (102.0..104.0).contains(&mean_ns), "{half_ns} of {mean_ns}");
+        assert!(measuring.is_narrow(1.000_001 * percent) && !measuring.is_narrow(0.999_999 * percent));
+    }
+
+    #[test]
+    fn only_a_device_has_stalls() {
+        let stalled = |mut measuring: Measuring| {
+            for number in 1..=200u64 {
+                let at_ns = number * 1_000_000 + if number > 100 { 1_000_000_000 } else { 0 };
+                measuring.count_depth(at_ns, 1);
+                let intended_ns = if number == 101 { 100_000_000 } else { at_ns - 1_000_000 };
+                measuring.record(&Finished { kind: 0, length_bytes: 512, intended_ns, started_ns: intended_ns, at_ns });
+            }
+            ended(measuring, 1_200_000_000, 0).stalls
+        };
+        assert_eq!(stalled(Measuring::new(0, 0, u64::MAX)), None);
+        let stalls = stalled(Measuring::of_device(0, 0, u64::MAX)).expect("a stall");
+        let found: Vec<_> = stalls.longest.iter().map(|one| (one.start_ns, one.duration_ns, one.outstanding)).collect();
+        assert_eq!(found, [(100_000_000, 1_001_000_000, 1)]);
+    }
 }

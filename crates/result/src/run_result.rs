@@ -364,4 +364,58 @@ pub(crate) mod tests {
         result.checks.push(Check { name: "little".to_owned(), passed: false, detail: "4 against 5".to_owned() });
         assert!(!result.passed());
     }
+
+    #[test]
+    fn errors_fail_a_measurement_and_not_a_simulation() {
+        let mut result = filled();
+        assert!(result.errors() > 0 && result.passed(), "simulated faults fail requests on purpose");
+        result.mode = Mode::Measured;
+        assert!(!result.passed());
+        result.kinds.write.errors = 0;
+        assert!(result.passed());
+    }
+
+    #[test]
+    fn figures_of_energy_need_time_requests_and_energy() {
+        let mut result = filled();
+        result.energy = Some(Energy::default());
+        assert_eq!(
+            (result.mean_watts(), result.joules_per_request(), result.io_per_watt()),
+            (Some(0.0), Some(0.0), None)
+        );
+        result.energy = Some(Energy { joules: 0.5, ..Energy::default() });
+        assert_eq!(result.io_per_watt(), Some(800.0));
+        result.duration_ns = 0;
+        assert_eq!(result.mean_watts(), None);
+        result.duration_ns = 1;
+        assert_eq!(result.mean_watts(), Some(5e8));
+        let mut one = empty();
+        one.energy = Some(Energy { joules: 0.5, ..Energy::default() });
+        assert_eq!(one.joules_per_request(), None);
+        one.kinds.read.count = 1;
+        assert_eq!(one.joules_per_request(), Some(0.5));
+    }
+
+    #[test]
+    fn the_bottleneck_is_the_busiest_per_server() {
+        let mut result = filled();
+        let component =
+            |name: &str, servers, busy_ns| Component { name: name.to_owned(), servers, busy_ns, waited_ns: 0 };
+        result.components = vec![component("cpu", 4, 4_000_000_000), component("arm", 1, 1_500_000_000)];
+        assert_eq!(result.bottleneck(), Some(("arm", 0.75)));
+        assert_eq!(result.utilisation(&result.components[0]), 0.5);
+        result.components = vec![component("cpu", 0, 1)];
+        assert_eq!(result.bottleneck().map(|(name, _)| name), Some("cpu"));
+    }
+
+    #[test]
+    fn a_mean_over_kinds_weighs_requests() {
+        let mut result = empty();
+        result.kinds.read.response.record(10);
+        assert_eq!(result.mean_response_ns(), 10.0);
+        result.kinds.flush.response.record(40);
+        result.kinds.flush.response.record(40);
+        assert_eq!(result.mean_response_ns(), 30.0);
+        assert!(result.response_without_stalls().is_none());
+    }
 }

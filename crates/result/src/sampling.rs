@@ -539,6 +539,100 @@ mod tests {
             let cuts = 0..series.len() - 5;
             let least = cuts.min_by(|&a, &b| error(&series[a..]).total_cmp(&error(&series[b..]))).unwrap();
             assert_eq!(mser(&series), least, "{begin} at the beginning");
+            // The cut does not depend on the unit.
+            let small: Vec<f64> = series.iter().map(|value| value / 1_024.0).collect();
+            assert_eq!(mser(&small), least, "{begin} at the beginning");
         }
+    }
+
+    fn assert_near(value: f64, expected: f64) {
+        assert!((value - expected).abs() <= 1e-9 * expected.abs(), "{value}, not {expected}");
+    }
+
+    #[test]
+    fn batches_are_paired_from_the_last_backwards() {
+        assert_eq!(paired(&[9.0, 1.0, 3.0, 5.0, 7.0], 2), [2.0, 6.0]);
+        assert_eq!(paired(&[1.0, 3.0], 1), [1.0, 3.0]);
+    }
+
+    /// Figures of an independent calculation in Python, by the published formulas.
+    #[test]
+    fn moments_of_a_sample_are_those_of_the_formulas() {
+        assert_eq!(mean_and_variance(&[1.0, 2.0, 6.0]), (3.0, 7.0));
+        assert_near(skewness(&[1.0, 2.0, 3.0, 10.0]), 1.763_632_614_803_888_4);
+        // A correlation of 0.55, and of 0.07; 0.9 counts as 0.6, and a negative one as none.
+        assert_near(inflation(&[1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0, 2.0]), 3.444_444_444_444_445);
+        assert_near(inflation(&[1.0, 3.0, 2.0, 4.0, 3.0, 5.0, 2.0, 1.0]), 1.150_121_065_375_303);
+        assert_near(inflation(&(0..20).map(f64::from).collect::<Vec<_>>()), 4.0);
+        assert_eq!(inflation(&[1.0, 2.0, 1.0, 2.0, 1.0, 2.0]), 1.0);
+        assert_near(skewed(2.0, 0.1), 1.443_293_712_710_488_3);
+        assert_near(skewed(-2.0, 0.1), -8.191_252_149_429_955);
+        assert_near(skewed(2.0, -0.2), 5.448_184_269_985_183);
+        assert_eq!((skewed(2.0, 9e-7), skewed(2.0, -9e-7)), (2.0, 2.0));
+        assert_ne!(skewed(2.0, 1.1e-6), 2.0);
+    }
+
+    /// Two series on either side of von Neumann's ratio at the 20 % level: 0.836 and 0.845, where 0.842 is the limit.
+    #[test]
+    fn neighbours_are_correlated_above_the_level_of_the_test() {
+        assert!(are_independent(&[8.0, 9.0, 9.0, 5.0, 7.0, 9.0, 0.0, 3.0]));
+        assert!(!are_independent(&[8.0, 5.0, 6.0, 4.0, 5.0, 5.0, 4.0, 5.0]));
+        assert!(are_independent(&[4.0; 8]));
+    }
+
+    #[test]
+    fn deviations_from_a_straight_line_are_summed_up() {
+        // Deviations -1.5, -2, -1.5, 0: squares of 8.5, divided by 16 and by the variance of 2.
+        assert_eq!(cramer_von_mises(&[1.0, 2.0, 3.0, 4.0], 2.0), 8.5 / 32.0);
+        assert_eq!(cramer_von_mises(&[4.0, 1.0, 5.0, 0.0, 0.0], 0.5), 2.0);
+        assert_eq!(cramer_von_mises(&[4.0; 5], 0.0), 0.0);
+        // In groups of four, from the second half.
+        let series = |count: usize| (0..count).map(|at| (at * at * 7 % 13) as f64).collect::<Vec<_>>();
+        assert_near(variance_of_late(&series(64)).unwrap(), 2.745_535_714_285_714_4);
+        assert_near(variance_of_late(&series(75)).unwrap(), 7.298_611_111_111_111);
+    }
+
+    /// Figures of an independent calculation in Python.
+    #[test]
+    fn the_error_of_a_mean_is_that_of_the_shortest_independent_batches() {
+        let spread = |series: Vec<usize>| {
+            let series: Vec<f64> = series.into_iter().map(|value| value as f64).collect();
+            Spread::of(&series).map(|Spread { mean, down, up }| [mean, down, up])
+        };
+        let assert_spread = |series, expected: [f64; 3]| {
+            let found = spread(series).expect("independent batches");
+            found.iter().zip(expected).for_each(|(&value, expected)| assert_near(value, expected));
+        };
+        let alone = (0..64).map(|at| at * at * 7 % 13).collect();
+        assert_spread(alone, [5.984_375, 0.617_503_626_462_683_5, 0.596_115_324_206_386_1]);
+        let few = (0..40).map(|at| 50 + at * at * 7 % 13).collect();
+        assert_spread(few, [55.85, 0.960_477_173_962_210_9, 0.912_888_111_336_576_5]);
+        let in_threes = (0..96).map(|at| (at / 3) * (at / 3) * 7 % 13 + at % 2).collect();
+        assert_spread(in_threes, [6.437_5, 1.251_921_074_621_610_5, 1.166_918_039_776_016_6]);
+        let in_fours = (0..64).map(|at| (at / 4) * (at / 4) * 7 % 13 + at % 2).collect();
+        assert_spread(in_fours, [5.937_5, 1.957_705_162_067_837, 1.851_185_988_995_028_4]);
+        assert!(spread((0..64).collect()).is_none(), "values that rise all along");
+        assert!(spread((0..15).map(|at| at % 2).collect()).is_none(), "fewer than 16");
+        assert_spread((0..16).map(|_| 3).collect(), [3.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_few_batches_that_decide_the_mean_are_events() {
+        let series = |peaks: &[(usize, f64)]| {
+            let mut series: Vec<f64> = (0..64).map(|at| 100.0 + (at % 2) as f64).collect();
+            peaks.iter().for_each(|&(place, value)| series[place] = value);
+            let mut found = events(&series);
+            found.sort_unstable();
+            found
+        };
+        assert!(series(&[]).is_empty(), "equal batches");
+        let three = [(5, 900.0), (20, 800.0), (40, 700.0)];
+        assert_eq!(series(&three), [5, 20, 40]);
+        // Six of equal height: three of them have half of the variance, which is not more than half.
+        assert!(series(&[1, 11, 21, 31, 41, 51].map(|place| (place, 501.0))).is_empty());
+        assert_eq!(series(&[1, 11, 21, 31, 41].map(|place| (place, 501.0))).len(), 3);
+        // Peaks that move the sum of 6,400 by less than 2 % of it are not material.
+        assert!(series(&[(5, 150.0), (20, 150.0)]).is_empty());
+        assert_eq!(series(&[(5, 200.0), (20, 200.0)]).len(), 3);
     }
 }

@@ -237,4 +237,66 @@ mod tests {
         assert_eq!(found.longest.len(), KEPT);
         assert!(found.longest.iter().all(|stall| stall.duration_ns > 236 * MS), "{:?}", found.longest[0]);
     }
+
+    #[test]
+    fn a_stall_lasts_a_tenth_of_a_second_and_20_times_the_mean_interval() {
+        // Completions 10 ms apart: a stall has 200 ms; completions 1 ms apart: it has 100 ms.
+        let stall = |apart_ms: u64, gap_ms: u64| {
+            let (mut watch, mut at_ns) = (StallWatch::new(0), 0);
+            for number in 0..100 {
+                at_ns += if number == 50 { gap_ms } else { apart_ms } * MS;
+                watch.count_depth(at_ns, 1);
+                watch.complete(at_ns, at_ns - MS);
+            }
+            watch.finish(at_ns).map(|stalls| stalls.total_ns() / MS)
+        };
+        assert_eq!((stall(1, 99), stall(1, 100)), (None, Some(100)));
+        assert_eq!((stall(10, 199), stall(10, 200)), (None, Some(200)));
+    }
+
+    #[test]
+    fn only_requests_that_waited_through_a_stall_are_in_its_latencies() {
+        let mut watch = StallWatch::new(0);
+        for at_ms in 1..=100 {
+            watch.count_depth(at_ms * MS, 2);
+            watch.complete(at_ms * MS, (at_ms - 1) * MS);
+        }
+        // A stall from 100 to 1,100 ms; one request arrived within it, and one at its end.
+        watch.count_depth(1_100 * MS, 2);
+        watch.complete(1_100 * MS, 100 * MS);
+        for (at_ms, intended_ms) in [(1_101, 1_099), (1_102, 1_100), (1_103, 1_102)] {
+            watch.count_depth(at_ms * MS, 2);
+            watch.complete(at_ms * MS, intended_ms * MS);
+        }
+        let response = watch.finish(1_103 * MS).unwrap().response.open();
+        assert_eq!((response.count(), response.min_ns(), response.max_ns()), (2, 2 * MS, 1_000 * MS));
+    }
+
+    #[test]
+    fn an_idle_end_is_no_stall() {
+        let mut watch = StallWatch::new(0);
+        for at_ms in 1..=100 {
+            watch.count_depth(at_ms * MS, 1);
+            watch.complete(at_ms * MS, (at_ms - 1) * MS);
+        }
+        watch.count_depth(5_000 * MS, 0);
+        assert_eq!(watch.finish(5_000 * MS), None);
+    }
+
+    #[test]
+    fn joined_stalls_overlap_or_follow_each_other() {
+        let stalls = |each: &[(u64, u64)]| {
+            let longest = each.iter().map(|&(start_ns, duration_ns)| Stall { start_ns, duration_ns, outstanding: 2 });
+            Stalls { longest: longest.collect(), response: LatencyHistogram::new().store() }
+        };
+        let joined = |each: &[(i64, Stalls)]| {
+            let joined = Stalls::joined(each.iter().map(|(later_ns, stalls)| (*later_ns, stalls))).unwrap();
+            joined.longest.iter().map(|it| (it.start_ns, it.duration_ns, it.outstanding)).collect::<Vec<_>>()
+        };
+        // One within the other, one that begins at the end of another, and one that is moved before the start.
+        assert_eq!(joined(&[(0, stalls(&[(100, 50)])), (0, stalls(&[(110, 10)]))]), [(100, 50, 4)]);
+        assert_eq!(joined(&[(0, stalls(&[(100, 50)])), (0, stalls(&[(150, 10)]))]), [(100, 50, 2), (150, 10, 2)]);
+        assert_eq!(joined(&[(-30, stalls(&[(20, 50)])), (5, stalls(&[(100, 10)]))]), [(0, 50, 2), (105, 10, 2)]);
+        assert_eq!(stalls(&[(100, 50), (200, 7)]).total_ns(), 57);
+    }
 }

@@ -151,4 +151,56 @@ mod tests {
             prop_assert_eq!(back.to_json().unwrap(), written);
         }
     }
+
+    #[test]
+    fn every_figure_that_is_not_finite_is_refused_by_its_name() {
+        use crate::{Energy, Fact, Fidelity, ModelError, Percentile, Range, StreamResult};
+        let refused = |change: fn(&mut RunResult)| {
+            let mut result = filled();
+            change(&mut result);
+            result.to_json().unwrap_err().to_string()
+        };
+        let fidelity = |change: fn(&mut Fidelity)| {
+            let mut result = filled();
+            result.fidelity = Some(Fidelity::default());
+            change(result.fidelity.as_mut().unwrap());
+            result.to_json().unwrap_err().to_string()
+        };
+        let facts = refused(|result| {
+            let facts = vec![Fact { name: "transactions/s".to_owned(), value: f64::NAN }];
+            result.streams.push(StreamResult { facts, ..StreamResult::default() });
+        });
+        let energy = refused(|result| result.energy = Some(Energy { joules: f64::INFINITY, ..Energy::default() }));
+        let percentile = refused(|result| {
+            let value = Known::Between { low_ns: f64::NAN, high_ns: 1.0 };
+            result.sampling.percentiles.push(Percentile { percent: 50.0, value });
+        });
+        let model = refused(|result| {
+            let learnt_from = String::new();
+            let range = Some(Range { low: f64::NEG_INFINITY, high: 1.0 });
+            let (mean_response_ns, p50_response_ns, p99_response_ns) = (None, None, None);
+            let (level, throughput_per_s) = (0.9, range);
+            result.model_error = Some(ModelError {
+                level,
+                learnt_from,
+                throughput_per_s,
+                mean_response_ns,
+                p50_response_ns,
+                p99_response_ns,
+            });
+        });
+        let depth = fidelity(|replay| replay.recorded_depth_mean = Some(f64::NAN));
+        for (error, field) in [
+            (facts, "streams.facts"),
+            (energy, "energy.joules"),
+            (percentile, "sampling"),
+            (model, "model_error"),
+            (depth, "fidelity.recorded_depth_mean"),
+            (fidelity(|replay| replay.recorded_per_s = Some(f64::NAN)), "fidelity.recorded_per_s"),
+            (fidelity(|replay| replay.achieved_per_s = Some(f64::NAN)), "fidelity.achieved_per_s"),
+            (fidelity(|replay| replay.rate_ratio = Some(f64::NAN)), "fidelity.rate_ratio"),
+        ] {
+            assert!(error.starts_with(&format!("result: {field} is ")), "{error}");
+        }
+    }
 }

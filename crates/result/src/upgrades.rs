@@ -59,3 +59,21 @@ fn from_4_to_5(result: &mut Fields) {
 
 /// There were no loads on files in folders; results without them omit the field.
 fn from_5_to_6(_: &mut Fields) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mode, RunResult, SystemRecord};
+
+    #[test]
+    fn an_upgraded_result_has_every_field_of_a_present_one() {
+        let system = SystemRecord::new("", "", Value::Null);
+        let present = RunResult::new(Mode::Simulated, system, Value::Null, 0, "").to_json().expect("it is finite");
+        let present: Fields = serde_json::from_str(&present).expect("it is JSON");
+        let first = include_str!("../tests/fixtures/schema-1.json");
+        let mut upgraded: Fields = serde_json::from_str(first).expect("a fixture is JSON");
+        upgrade(&mut upgraded, 1).expect("version 1 is known");
+        assert_eq!(upgraded.keys().collect::<Vec<_>>(), present.keys().collect::<Vec<_>>());
+        assert_eq!(upgraded["schema"], SCHEMA_VERSION);
+    }
+}

@@ -230,3 +230,57 @@ fn batches_double_in_length_and_lose_nothing() {
     }
     assert_eq!(batches.batch_len(), 64);
 }
+
+/// Expects the bounds of the mean and of percentiles 50, 90, 95 and 99 in ns, and none of the 99.9th.
+fn assert_intervals(sampling: &Sampling, expected: [(f64, f64); 5]) {
+    let percentiles = sampling.percentiles.iter().map(|percentile| percentile.value);
+    let found: Vec<Known> = std::iter::once(sampling.mean).chain(percentiles).collect();
+    for (found, (low_ns, high_ns)) in found.iter().zip(expected) {
+        let (low, high) = found.between_ns().expect("an interval");
+        assert!((low / low_ns - 1.0).abs() < 1e-9 && (high / high_ns - 1.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.half_width_ns(), Some((high - low) / 2.0));
+    }
+    assert_eq!(found[5], Known::TooShort(TooShort::FewBeyond));
+}
+
+/// The figures are those of an independent calculation in Python, from the formulas that docs/sampling.md lists.
+#[test]
+fn intervals_are_those_of_an_independent_calculation() {
+    let values_us =
+        || (0..3_200u64).map(|at| (100_000 + (at * at * 7_919 % 1_009) * (at * 31 % 997) / 3) as f64 / 1e3 + 1e-5);
+    let all = told(values_us(), steady);
+    assert_eq!(all.warm_up_requests, 0);
+    let expected = [
+        (181_597.774_782_725, 185_632.649_567_200_95),
+        (159_424.0, 165_824.0),
+        (285_824.0, 299_136.0),
+        (326_528.0, 342_144.0),
+        (379_776.0, 394_112.0),
+    ];
+    assert_intervals(&all, expected);
+    // The first ten batches of 32 requests are left out while a cache fills.
+    let late = told(values_us(), |at| at.min(320));
+    assert_eq!(late.warm_up_requests, 320);
+    let expected = [
+        (181_272.006_785_387_23, 185_635.738_857_319_32),
+        (158_714.360_932_681_68, 165_885.030_394_407_75),
+        (285_889.373_290_277_3, 299_735.018_040_418_7),
+        (325_201.577_061_557, 344_383.740_986_924_6),
+        (376_926.099_137_842_66, 394_674.088_008_170_6),
+    ];
+    assert_intervals(&late, expected);
+}
+
+#[test]
+fn a_percentile_within_one_value_is_known_to_its_bin() {
+    // 2 % take 0.1 ms, 96 % take 1 ms and 2 % take 10 ms: the 90th percentile is within the bin of 1 ms.
+    let values_us = (0..6_400).map(|at| match at % 50 {
+        0 => 100.0,
+        25 => 10_000.0,
+        _ => 1_000.0,
+    });
+    let sampling = told(values_us, steady);
+    for place in [0, 1, 2] {
+        assert_eq!(sampling.percentiles[place].value.between_ns(), Some((999_424.0, 1_015_808.0)));
+    }
+}

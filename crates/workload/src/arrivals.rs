@@ -357,4 +357,27 @@ mod tests {
         assert_eq!(error.key, "arrivals.open.rate_per_s");
         assert!(ArrivalClock::new(f64::NAN, ArrivalProcess::Fixed, 1).is_err());
     }
+
+    #[test]
+    fn a_run_measures_something_and_its_precision_is_a_percentage() {
+        let refused = |length: RunLength| length.validate().err().map(|(key, _)| key);
+        let confidence = |percent, max_requests| RunLength::Confidence { percent, max_requests };
+        for good in [RunLength::Requests(1), RunLength::TimeNs(1), confidence(0.1, 1), confidence(100.0, 1)] {
+            assert_eq!(refused(good), None, "{good:?}");
+        }
+        assert_eq!(refused(RunLength::Requests(0)).as_deref(), Some("run_length.requests"));
+        assert_eq!(refused(RunLength::TimeNs(0)).as_deref(), Some("run_length.time"));
+        assert_eq!(refused(confidence(1.0, 0)).as_deref(), Some("run_length.confidence.max_requests"));
+        for percent in [0.0, 100.5, f64::NAN] {
+            assert_eq!(refused(confidence(percent, 1)).as_deref(), Some("run_length.confidence.percent"));
+        }
+    }
+
+    #[test]
+    fn a_warm_up_ends_when_both_limits_have_passed() {
+        let warm_up = WarmUp { requests: 5, time_ns: 100 };
+        let is_over = [(5, 100), (4, 100), (5, 99), (9, 900)].map(|(completed, ns)| warm_up.is_over(completed, ns));
+        assert_eq!(is_over, [true, false, false, true]);
+        assert!(WarmUp { requests: 0, time_ns: 0 }.is_over(0, 0));
+    }
 }

@@ -265,3 +265,16 @@ fn every_form_of_arrivals_and_lengths_reads_back() {
         assert_eq!(serde_json::from_str::<Workload>(&json).unwrap(), workload);
     }
 }
+
+#[test]
+fn misspelt_names_are_at_most_one_change_and_a_quarter_of_their_length_away() {
+    let nearest = |name: &str, most| {
+        headstack_workload::document::nearest(name, ["cpu", "cpus", "network", "pool"].into_iter(), most)
+    };
+    assert_eq!(nearest("xcpu", 9), ["cpu", "cpus"]);
+    assert_eq!(nearest("xcpu", 1), ["cpu"]);
+    assert_eq!((nearest("cu", 9), nearest("cxu", 9)), (vec!["cpu", "cpus"], vec!["cpu", "cpus"]));
+    assert_eq!(nearest("entwork", 9), ["network"]);
+    assert_eq!(nearest("ntewrok", 9), Vec::<&str>::new(), "three changes");
+    assert_eq!(nearest("network", 9), ["network"]);
+}

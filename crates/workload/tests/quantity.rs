@@ -172,6 +172,14 @@ fn text_for_people_has_four_digits() {
     assert_eq!(format_duration_ns(-483_000), "-483us");
     assert_eq!(format_duration_ns(90_000_000_000), "90s");
     assert_eq!(format_duration_ns(5_400_000_000_000), "90min");
+    // Minutes and hours are named from ten of them on.
+    assert_eq!(
+        (format_duration_ns(599_000_000_000).as_str(), format_duration_ns(600_000_000_000).as_str()),
+        ("599s", "10min")
+    );
+    assert_eq!(format_duration_ns(35_940_000_000_000), "599min");
+    assert_eq!(format_duration_ns(36_000_000_000_000), "10h");
+    assert_eq!((format_bytes(1_023), format_bytes(10_001)), ("1.023KB".to_owned(), "10KB".to_owned()));
     assert_eq!(format_rate(69_123_456.0), "69.12MB/s");
     assert_eq!(format_rate(0.0), "0B/s");
 }

@@ -48,6 +48,7 @@ fn every_kind_keeps_range_and_count() {
         for Done { request, .. } in done {
             let end_bytes = request.offset_bytes + u64::from(request.length_bytes);
             assert!(request.length_bytes > 0 && request.offset_bytes.is_multiple_of(512));
+            assert!(!request.force_unit_access && !request.ordered, "only a file system or a database needs that");
             assert!(request.offset_bytes + 512 > edge(from) && end_bytes <= edge(to), "{}: {request:?}", stream.name);
         }
     }
@@ -353,6 +354,9 @@ fn sequential_streams_walk_through_their_regions() {
         };
         assert!(mine.windows(2).all(follows) && mine.iter().all(|request| request.kind == Kind::Write));
         assert!(mine.len() > GB as usize / 65_536, "no region was walked to its end");
+        let requests = GB / 65_536;
+        let offsets = (0..).map(|at| u64::from(client) * GB + at % requests * 65_536);
+        assert!(mine.iter().zip(offsets).all(|(request, expected)| request.offset_bytes == expected));
     }
     assert_eq!(outcome.client_peaks, [3, 3, 3, 3]);
 }
@@ -405,4 +409,20 @@ fn the_measured_part_excludes_the_warm_up() {
     let Facts::Transactions { transactions, transactions_per_s, .. } = run.report(15 * S)[0].facts else { panic!() };
     // The last is known to be complete when its client is asked.
     assert_eq!((transactions, transactions_per_s), (5, 1.0));
+}
+
+#[test]
+fn one_request_at_a_time_is_the_default() {
+    let peak = |kind: &str| {
+        let outcome = Fake { limit_ns: S, ..Fake::default() }.run(&timed(kind), &luns(&[("data", GB)]));
+        outcome.client_peaks.iter().copied().max()
+    };
+    assert_eq!(peak("[streams.prefill]\norder = \"serial\"\nblock = \"64KiB\""), Some(1));
+    assert_eq!(peak("[streams.sequential]\nstreams = 2\ndirection = \"read\"\nblock = \"64KiB\""), Some(1));
+    let video = "[streams.video]\nreads = 1\nframe = \"640KiB\"\nrequest = \"64KiB\"\nbuffer_frames = 1";
+    assert_eq!(peak(video), Some(1));
+    let lines = "[{ size = \"4KiB\", read_percent = 90, random_percent = 100 }]";
+    let boot =
+        format!("[streams.boot]\nguests = 2\ninterval = \"1ms\"\nphases = [{{ requests = 50, lines = {lines} }}]");
+    assert_eq!(peak(&boot), Some(1));
 }

@@ -135,6 +135,16 @@ fn what_is_refused_is_one_line_with_the_key() {
             "s.toml:78: streams[6].video.frames_per_s: 0 is out of range; above 0 and up to 1e6 is allowed",
         ),
         (
+            "frames_per_s = 25",
+            "frames_per_s = 25\nframes = 0",
+            "s.toml:79: streams[6].video.frames: 0 is not allowed; leave the key out for a stream without end",
+        ),
+        (
+            "frames_per_s = 25",
+            "frames_per_s = 1000001",
+            "s.toml:78: streams[6].video.frames_per_s: 1000001 is out of range; above 0 and up to 1e6 is allowed",
+        ),
+        (
             "reads = 2\nwrites = 1",
             "reads = 0",
             "s.toml:74: streams[6].video.reads: no tracks; reads or writes must be above 0",

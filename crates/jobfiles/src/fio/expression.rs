@@ -105,3 +105,59 @@ impl Parser<'_> {
         Ok(value * factor as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<f64, String> {
+        evaluate(text, &|unit| match unit {
+            "" => Some(1),
+            "k" => Some(1024),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn operators_bind_as_in_arithmetic() {
+        for (text, expected) in [
+            ("2 + 3 * 4", 14.0),
+            ("(2 + 3) * 4", 20.0),
+            ("20 - 6 - 4", 10.0),
+            ("24 / 4 / 3", 2.0),
+            ("23 % 9 * 2", 10.0),
+            ("2 ^ 3 ^ 2", 512.0),
+            ("2 * 3 ^ 2", 18.0),
+            ("-3 - -+4", 1.0),
+            ("4k / 8", 512.0),
+            ("1.5k", 1536.0),
+            ("0 * 7", 0.0),
+        ] {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_text_and_the_place() {
+        for (text, error) in [
+            ("7 / 0", "\"7 / 0\" divides by 0"),
+            ("7 % (1 - 1)", "\"7 % (1 - 1)\" divides by 0"),
+            ("(1 + 2", "\"(1 + 2\" lacks a closing parenthesis"),
+            ("1 2", "\"1 2\" is not understood at '2'"),
+            ("3x", "\"3x\" is not understood at \"3x\""),
+            ("1.2.3", "\"1.2.3\" is not understood at \"1.2.3\""),
+            ("9 ^ 999", "\"9 ^ 999\" has no finite value"),
+        ] {
+            assert_eq!(value(text), Err(error.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn parentheses_are_nested_up_to_64_levels() {
+        let nested = |levels: usize| format!("{}1{}", "(".repeat(levels), ")".repeat(levels));
+        assert_eq!(value(&nested(64)), Ok(1.0));
+        assert!(value(&nested(65)).unwrap_err().contains("nested too deep"));
+        // Levels that are closed do not count.
+        assert_eq!(value(&vec!["(1)"; 100].join("+")), Ok(100.0));
+    }
+}

@@ -386,3 +386,143 @@ pub(super) fn sizes_of_range(low: u64, high: u64, most: u64) -> Option<Split> {
     }
     Some(split)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: Base = Base::Short1024;
+
+    #[test]
+    fn units_of_sizes_follow_the_base() {
+        let in_both = |unit| (size_factor(unit, Base::Short1024), size_factor(unit, Base::Short1000));
+        assert_eq!(in_both(""), (Some(1), Some(1)));
+        assert_eq!(in_both("B"), (Some(1), Some(1)));
+        assert_eq!(in_both("k"), (Some(1024), Some(1000)));
+        assert_eq!(in_both("KiB"), (Some(1000), Some(1024)));
+        assert_eq!(in_both("mb"), (Some(1 << 20), Some(1_000_000)));
+        assert_eq!(in_both("p"), (Some(1 << 50), Some(1_000_000_000_000_000)));
+        assert_eq!((in_both("kx"), in_both("x")), ((None, None), (None, None)));
+    }
+
+    #[test]
+    fn numbers_are_decimal_hexadecimal_or_calculated() {
+        assert_eq!(size("64 k", BASE), Ok(65_536));
+        assert_eq!((size("0x1F", BASE), size("0X10", BASE)), (Ok(31), Ok(16)));
+        assert_eq!((size("(1k+0.4)", BASE), size("(1k+0.5)", BASE)), (Ok(1_024), Ok(1_025)));
+        assert_eq!(size("(2^53)", BASE), Ok(1 << 53));
+        assert!(size("(2^53+2)", BASE).unwrap_err().ends_with("0 to 2^53 is allowed"));
+        assert!(size("(0-1)", BASE).unwrap_err().starts_with("-1 is out of range"));
+        assert_eq!(size("16777216t", BASE).unwrap_err(), "\"16777216t\" is beyond 2^64");
+        assert_eq!((signed_size("-4k", BASE), signed_size(" 4k", BASE)), (Ok(-4_096), Ok(4_096)));
+        assert_eq!(signed_size("8388608t", BASE).unwrap_err(), "\"8388608t\" is beyond 2^63");
+    }
+
+    #[test]
+    fn times_have_units_up_to_days() {
+        let ns = |text: &str| time_ns(text, Kind::Seconds);
+        assert_eq!((ns("2"), time_ns("2", Kind::Micros)), (Ok(2_000_000_000), Ok(2_000)));
+        assert_eq!((ns("3us"), ns("4ms"), ns("5s")), (Ok(3_000), Ok(4_000_000), Ok(5_000_000_000)));
+        assert_eq!((ns("2m"), ns("2h")), (Ok(120_000_000_000), Ok(7_200_000_000_000)));
+        assert_eq!(ns("2d"), Ok(172_800_000_000_000));
+        assert_eq!(ns("9223372036"), Ok(9_223_372_036_000_000_000));
+        assert!(ns("9223372037").unwrap_err().ends_with("is longer than 292 years"));
+    }
+
+    #[test]
+    fn amounts_are_bytes_percentages_or_zones() {
+        let percent = |text: &str| match amount(text, BASE) {
+            Ok(Written::Amount(Amount::Percent(percent))) => Some(percent),
+            _ => None,
+        };
+        assert_eq!(
+            (percent("100%"), percent("0%"), percent("101%"), percent("x%")),
+            (Some(100.0), Some(0.0), None, None)
+        );
+        assert!(matches!(amount("7z", BASE), Ok(Written::Zones(7))));
+        assert!(matches!(amount("7k", BASE), Ok(Written::Amount(Amount::Bytes(7_168)))));
+    }
+
+    #[test]
+    fn a_missing_value_of_a_kind_equals_the_one_before_or_keeps_the_current_one() {
+        assert_eq!(sizes("4k", BASE), Ok([Some(4_096); 3]));
+        assert_eq!(sizes("1,2", BASE), Ok([Some(1), Some(2), Some(2)]));
+        assert_eq!(sizes("1,2,3", BASE), Ok([Some(1), Some(2), Some(3)]));
+        assert_eq!(sizes(",2,", BASE), Ok([None, Some(2), None]));
+        assert_eq!(sizes(",,", BASE).unwrap_err(), "there is no value");
+        assert!(sizes("1,2,3,4", BASE).unwrap_err().contains("more than three values"));
+    }
+
+    #[test]
+    fn ranges_have_their_smaller_end_first_and_no_size_of_zero() {
+        assert_eq!(range("4k-1k", |end| size(end, BASE)), Ok((1_024, 4_096)));
+        assert_eq!(range("3", |end| size(end, BASE)), Ok((3, 3)));
+        assert_eq!(ranges("1-2/3:4", BASE), Ok([Some((1, 2)), Some((3, 4)), Some((3, 4))]));
+        assert!(ranges("0-4k", BASE).unwrap_err().starts_with("0 is not allowed"));
+        assert!(ranges("4k", BASE).unwrap_err().ends_with("is not a range such as 1k-4k"));
+    }
+
+    #[test]
+    fn shares_sum_to_a_hundred() {
+        let split = |text: &str| splits(text, BASE).map(|[read, ..]| read.unwrap());
+        assert_eq!(split("1/60:2/40"), Ok(vec![(1, 60.0), (2, 40.0)]));
+        assert_eq!(split("1/60:2:3/0"), Ok(vec![(1, 60.0), (2, 20.0), (3, 20.0)]));
+        assert_eq!(split("1/30:2/50"), Ok(vec![(1, 30.0), (2, 70.0)]), "the largest takes the remainder");
+        assert_eq!(split("1/100:2"), Ok(vec![(1, 100.0)]), "a size without requests is none");
+        assert!(split("1/60:2/41").unwrap_err().contains("sum to 101"));
+        assert!(split("1/101").unwrap_err().contains("0 to 100 is allowed"));
+        assert!(split("0/50:1").unwrap_err().starts_with("0 is not allowed"));
+        assert!(split(":").is_err());
+    }
+
+    #[test]
+    fn shares_of_zones_sum_to_a_hundred_and_lengths_may_be_open() {
+        let of = |text: &str| zones(text, |length| size(length, BASE));
+        assert_eq!(of("50/5:30/15:20"), Ok(vec![(50.0, Some(5)), (30.0, Some(15)), (20.0, None)]));
+        assert_eq!(of("60/5:/1:/2"), Ok(vec![(60.0, Some(5)), (20.0, Some(1)), (20.0, Some(2))]));
+        assert_eq!(of("100/5:/1"), Ok(vec![(100.0, Some(5)), (0.0, Some(1))]));
+        assert_eq!(of("60/5:30/1").unwrap_err(), "the shares of \"60/5:30/1\" sum to 90; they must sum to 100");
+        assert!(of("60/5:41/1").is_err());
+    }
+
+    #[test]
+    fn numbers_of_a_list_are_within_bounds() {
+        assert_eq!(floats("0:99.9:100", 100.0), Ok(vec![0.0, 99.9, 100.0]));
+        assert_eq!(floats("1:100.5", 100.0).unwrap_err(), "\"100.5\" is not a number from 0 to 100");
+    }
+
+    #[test]
+    fn patterns_are_at_most_512_bytes() {
+        assert_eq!(pattern("\"ab\"-120xdead"), Ok(vec![b'a', b'b', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad]));
+        assert_eq!((pattern("0xf12"), pattern("0X0a")), (Ok(vec![0xf, 0x12]), Ok(vec![0x0a])));
+        assert_eq!((pattern("0"), pattern("256"), pattern("+255")), (Ok(vec![0]), Ok(vec![0, 1]), Ok(vec![255])));
+        assert_eq!(pattern(&format!("0x{}", "ab".repeat(512))).map(|bytes| bytes.len()), Ok(512));
+        assert!(pattern(&format!("0x{}", "ab".repeat(513))).unwrap_err().contains("513 bytes is too long"));
+        for wrong in ["", "0x", "\"ab", "zz", "'file'", "4294967296"] {
+            assert!(pattern(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn values_have_the_form_of_their_option() {
+        let is_good = |kind, value: &str| check(kind, value, BASE).is_ok();
+        assert!(is_good(Kind::Flag, "0") && is_good(Kind::Flag, "1") && !is_good(Kind::Flag, "2"));
+        assert!(is_good(Kind::Whole(2, 4), "2") && is_good(Kind::Whole(2, 4), "4"));
+        assert!(!is_good(Kind::Whole(2, 4), "1") && !is_good(Kind::Whole(2, 4), "5"));
+        assert_eq!(check(Kind::Whole(2, 4), "5", BASE).unwrap_err(), "5 is out of range; 2 to 4 is allowed");
+        let open = check(Kind::Whole(2, u64::MAX), "1", BASE).unwrap_err();
+        assert_eq!(open, "1 is out of range; 2 or more is allowed");
+        assert!(is_good(Kind::Wholes(2, 4), "2,3,4") && !is_good(Kind::Wholes(2, 4), "2,3,5"));
+        assert!(is_good(Kind::Signed(-2, 4), "-2") && !is_good(Kind::Signed(-2, 4), "-3"));
+        assert!(is_good(Kind::Choice(&["a", "b"]), "b") && !is_good(Kind::Choice(&["a", "b"]), "b:1"));
+        assert!(is_good(Kind::ChoiceAnd(&["a", "b"]), "b:1"));
+        assert!(is_good(Kind::Floats(5.0), "5") && !is_good(Kind::Floats(5.0), "6"));
+    }
+
+    #[test]
+    fn sizes_of_a_range_are_multiples_of_its_low_end_and_the_high_end() {
+        assert_eq!(sizes_of_range(4, 8, 2), Some(vec![(4, 50.0), (8, 50.0)]));
+        assert_eq!(sizes_of_range(4, 10, 2), Some(vec![(4, 40.0), (8, 40.0), (10, 20.0)]));
+        assert_eq!(sizes_of_range(4, 12, 2), None);
+    }
+}

@@ -538,3 +538,18 @@ fn a_loop_has_the_same_requests_in_the_same_order() {
     assert_eq!(of_passes[..first], endless[..first]);
     assert_eq!(of_passes[first..2 * first], endless[..first]);
 }
+
+#[test]
+fn sequential_requests_of_each_kind_start_again_at_the_beginning() {
+    let apart = Workload {
+        sequence: Sequence { kinds_apart: true, ..Sequence::default() },
+        ..workload(vec![line(4096, 100.0, 50.0, 0.0)])
+    };
+    let span = Span { start_bytes: 8192, length_bytes: 5 * 4096 + 512 };
+    for kind in [Kind::Read, Kind::Write] {
+        let of_kind = generate(&apart, span, 5, 400).into_iter().filter(|request| request.kind == kind);
+        let offsets: Vec<u64> = of_kind.map(|request| request.offset_bytes).collect();
+        let expected: Vec<u64> = (0..offsets.len() as u64).map(|at| 8192 + at % 5 * 4096).collect();
+        assert_eq!(offsets, expected);
+    }
+}

@@ -165,3 +165,60 @@ pub(crate) fn parts(span: Span, count: u32, sector_bytes: u32) -> Vec<Span> {
         .map(|index| Span { start_bytes: span.start_bytes + index * length_bytes, length_bytes })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LUN: Span = Span { start_bytes: 10_240, length_bytes: 10_240 };
+
+    fn within(from: Mark, to: Mark) -> Result<(u64, u64), String> {
+        let span = Range { from, to }.within(LUN, 512);
+        span.map(|span| (span.start_bytes, span.length_bytes)).map_err(|(_, message)| message)
+    }
+
+    #[test]
+    fn ranges_are_whole_sectors_of_their_lun() {
+        assert_eq!(within(Mark::Percent(0.0), Mark::Percent(100.0)), Ok((10_240, 10_240)));
+        assert_eq!(within(Mark::Percent(12.0), Mark::Percent(50.0)), Ok((11_264, 4_096)));
+        assert_eq!(within(Mark::Bytes(1_023), Mark::Bytes(1_535)), Ok((10_752, 512)));
+        assert_eq!(within(Mark::Bytes(0), Mark::Bytes(10_240)), Ok((10_240, 10_240)));
+        let empty = within(Mark::Bytes(512), Mark::Bytes(1_023)).unwrap_err();
+        assert!(empty.contains("is not above its start"), "{empty}");
+        let beyond = within(Mark::Bytes(0), Mark::Bytes(10_752)).unwrap_err();
+        assert!(beyond.contains("the LUN holds 10KiB"), "{beyond}");
+    }
+
+    #[test]
+    fn ranges_that_are_empty_whatever_the_lun_are_refused() {
+        let is_good = |from, to| Range { from, to }.validate().is_ok();
+        assert!(is_good(Mark::Percent(1.0), Mark::Percent(2.0)) && !is_good(Mark::Percent(2.0), Mark::Percent(2.0)));
+        assert!(is_good(Mark::Bytes(1), Mark::Bytes(2)) && !is_good(Mark::Bytes(2), Mark::Bytes(2)));
+        assert!(is_good(Mark::Percent(1.0), Mark::Bytes(1)) && !is_good(Mark::Percent(1.0), Mark::Bytes(0)));
+        assert!(is_good(Mark::Bytes(1), Mark::Percent(1.0)) && !is_good(Mark::Bytes(1), Mark::Percent(0.0)));
+        let mark = |text: &str| Mark::try_from(text.to_owned());
+        assert_eq!((mark("100%"), mark("4KiB")), (Ok(Mark::Percent(100.0)), Ok(Mark::Bytes(4_096))));
+        assert!(mark("101%").is_err() && mark("-1%").is_err() && mark("x").is_err());
+    }
+
+    #[test]
+    fn luns_are_whole_sectors_one_after_another() {
+        let span = |start_bytes, length_bytes| ("lun".to_owned(), Span { start_bytes, length_bytes });
+        let is_good = |luns: &[(String, Span)]| check_luns(luns, 512).is_ok();
+        assert!(is_good(&[span(512, 1_024), span(1_536, 512)]));
+        assert!(!is_good(&[]) && check_luns(&[span(0, 512)], 0).is_err());
+        assert!(!is_good(&[span(512, 1_024), span(2_048, 512)]), "a gap");
+        assert!(!is_good(&[span(512, 0)]) && !is_good(&[span(100, 512)]) && !is_good(&[span(512, 100)]));
+        assert!(is_good(&[span(0, i64::MAX as u64 / 512 * 512)]) && !is_good(&[span(0, 1 << 63)]));
+        let (whole, part) = (resolve(None, None, &[span(0, 512), ("b".to_owned(), LUN)], 512), |lun| {
+            resolve(Some(lun), None, &[span(0, 512), ("b".to_owned(), LUN)], 512)
+        });
+        assert_eq!((whole.unwrap().length_bytes, part("b").unwrap()), (10_752, LUN));
+        assert!(part("c").unwrap_err().1.contains("allowed: lun, b, or no key"));
+        assert_eq!(
+            parts(LUN, 3, 512).iter().map(|part| part.start_bytes).collect::<Vec<_>>(),
+            [10_240, 13_312, 16_384]
+        );
+        assert!(parts(LUN, 3, 512).iter().all(|part| part.length_bytes == 3_072));
+    }
+}
