@@ -1,10 +1,10 @@
-//! [`DerivedCache`]: remembers values derived from descriptions, because runs of a sweep differ in their workload more often
-//! than in their system.
+//! [`DerivedCache`]: caches values derived from descriptions, because the runs of a sweep vary the workload more often
+//! than the system.
 
-/// Number of descriptions that are remembered.
+/// Maximum number of cached descriptions.
 const DESCRIPTIONS: usize = 4;
 
-/// Values derived from the descriptions that this thread used last.
+/// Values derived from the descriptions that this thread used most recently, newest first.
 #[derive(Debug)]
 pub struct DerivedCache<D, M>(Vec<(D, M)>);
 
@@ -15,13 +15,13 @@ impl<D, M> Default for DerivedCache<D, M> {
 }
 
 impl<D: Clone + PartialEq, M: Clone> DerivedCache<D, M> {
-    /// Returns the value of a description, which is derived at most once while it is remembered.
+    /// Returns the value derived from a description; calls `make` only if the value is not cached.
     ///
     /// # Errors
-    /// That of `make`.
+    /// Returns the error of `make`.
     pub fn of<E>(&mut self, description: &D, make: impl FnOnce() -> Result<M, E>) -> Result<M, E> {
         if let Some(at) = self.0.iter().position(|(known, _)| known == description) {
-            // Frequently used entries stay.
+            // Move the entry to the front, so that frequently used entries stay.
             self.0[..=at].rotate_right(1);
             return Ok(self.0[0].1.clone());
         }
@@ -47,7 +47,7 @@ mod tests {
             });
             assert_eq!(squared, if key == 9 { Err("nine") } else { Ok(key * key) });
         };
-        // Five are one too many: 2 is dropped, since 1 was used again. A failed derivation is tried again.
+        // With five keys, one too many, key 2 is dropped because 1 was used again. A failed derivation is not cached.
         for key in [1, 2, 1, 3, 4, 1, 5, 1, 9, 9, 2] {
             ask(key);
         }
