@@ -231,7 +231,7 @@ fn check_flash_cache(description: &DriveDescription) -> Result<(), InvalidDescri
     let sector = u64::from(description.geometry.physical_sector_bytes);
     let block = u64::from(flash.block_bytes);
     require(block > 0 && block.is_multiple_of(sector) && block <= 1 << 20, "flash_cache.block", || {
-        format!("{block} bytes; must be a multiple of the sector size ({sector} bytes), at most 1 MiB")
+        format!("{block} bytes; must be a positive multiple of the sector size ({sector} bytes), at most 1 MiB")
     })?;
     let capacity = description.geometry.logical_blocks * u64::from(description.geometry.logical_block_bytes);
     require(flash.size_bytes >= block && flash.size_bytes <= capacity, "flash_cache.size", || {
@@ -254,7 +254,7 @@ fn check_media_cache(description: &DriveDescription) -> Result<(), InvalidDescri
     if let Some(shingles) = description.shingles {
         let band = shingles.band_bytes;
         require(band > 0 && band.is_multiple_of(sector) && band <= 1 << 30, "shingles.band", || {
-            format!("{band} bytes; must be a multiple of the sector size ({sector} bytes), at most 1 GiB")
+            format!("{band} bytes; must be a positive multiple of the sector size ({sector} bytes), at most 1 GiB")
         })?;
         require(description.media_cache.is_some(), "shingles", || {
             "a shingled drive needs a media_cache, since it cannot overwrite single blocks in place".to_owned()
