@@ -9,7 +9,7 @@ use headstack_workload::WorkloadError;
 pub struct InvalidDescription {
     /// Path of the key in the TOML file, for example `geometry.zones[3].first_cylinder`.
     pub key: String,
-    /// What is wrong with the value, and which values are allowed.
+    /// Error message, with the allowed values.
     pub message: String,
 }
 

@@ -20,7 +20,7 @@ pub struct InputError {
     pub line: Option<usize>,
     /// Path of the key, for example `lines[3].size`; empty for the whole input.
     pub key: String,
-    /// What is wrong and which values are allowed, on one line.
+    /// One-line error message, with the allowed values.
     pub message: String,
 }
 

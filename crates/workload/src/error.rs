@@ -8,7 +8,7 @@ use crate::access::Complaint;
 pub struct WorkloadError {
     /// Path of the key in the workload's file, for example `lines[3].size`.
     pub key: String,
-    /// What is wrong and which values are allowed.
+    /// Error message, with the allowed values.
     pub message: String,
 }
 

@@ -19,7 +19,7 @@ pub type Lru = Queue<InOrderOfUse>;
 /// ids start unused. Here the ring is a list that starts at the hand, so ids that the hand passes become the newest.
 pub type Clock = Queue<SparedIfUsed>;
 
-/// What distinguishes the policies with a single list.
+/// Behavior that differs between the policies with a single list.
 pub trait Order: Clone + Debug {
     /// Records a use of a cached id.
     fn use_of(list: &mut List, nodes: &mut Nodes, id: u32);

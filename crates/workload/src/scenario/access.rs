@@ -16,7 +16,7 @@ use crate::workload::{Sequence, Workload, is_plain};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AccessForm", into = "AccessForm")]
 pub struct Access {
-    /// What issues the requests.
+    /// Source of the requests.
     pub load: Load,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
@@ -30,7 +30,7 @@ pub struct Access {
     pub sequence: Sequence,
 }
 
-/// What issues the requests of an access stream.
+/// Source of the requests of an access stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// The stream's own processes or rate.

@@ -1,4 +1,4 @@
-//! [`Stream`]: clients of one kind, and [`StreamKind`]: what these clients do.
+//! [`Stream`]: clients of one kind, and [`StreamKind`]: the activity of these clients.
 
 use super::access::{Access, Load};
 use super::boot::Boot;
@@ -19,11 +19,11 @@ pub struct Stream {
     pub lun: Option<String>,
     /// Range of the LUN; `None` for the whole LUN.
     pub range: Option<Range>,
-    /// What the clients do.
+    /// Activity of the clients.
     pub kind: StreamKind,
 }
 
-/// What the clients of a stream do.
+/// Activity of the clients of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamKind {
     /// Requests with an access specification.
