@@ -121,7 +121,7 @@ def test_the_rate_of_a_line_is_as_the_sheet_says_it(headstack: Headstack, tmp_pa
 
 def test_requests_that_miss_the_sectors_of_the_medium_are_told(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "w.toml").write_text('name = "w"\n[[lines]]\nsize = "4KiB"\nread_percent = 50\nrandom_percent = 100\n')
-    told = "requests of 4KiB start at multiples of 512B, but physical sectors have 4KiB"
+    told = "requests of 4KiB start at multiples of 512B, but physical sectors are 4KiB"
     drive = "mg10-20tb"
     assert told in headstack("run", drive, "-w", "w.toml", *SHORTEST).stdout
     assert told not in headstack("run", ATLAS, "-w", "w.toml", *SHORTEST).stdout

@@ -63,13 +63,13 @@ pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     };
     let assumed = devices.iter().find_map(|device| match device {
         DeviceDescription::Ssd(ssd) if ssd.buffer.power_loss_protected => {
-            Some("assumed to be free, since the SSD has capacitors; such SSDs measured 1,600 to 64,000 synchronous writes/s")
+            Some("flushes are assumed free because the SSD has capacitors; such SSDs reached 1,600 to 64,000 synchronous writes/s")
         }
         DeviceDescription::Ssd(_) => {
-            Some("assumed to be one program of the buffer; SSDs without capacitors measured 150 to 3,000 synchronous writes/s")
+            Some("a flush is assumed to program the buffer once; SSDs without capacitors reached 150 to 3,000 synchronous writes/s")
         }
         DeviceDescription::Disk(disk) if disk.buffer.write_cache == WriteCache::Protected => {
-            Some("assumed to be free, since the write cache is described as protected; without protection each takes a revolution or more")
+            Some("flushes are assumed free because the write cache is described as protected; without protection, each takes a revolution or more")
         }
         DeviceDescription::Disk(_) | DeviceDescription::Volume(_) => None,
     })?;
@@ -96,7 +96,7 @@ pub fn note_of_shingled_rebuild(system: &SystemDescription, result: &RunResult) 
     };
     let fills = |group: &Group| group.spares.iter().chain(&group.members).any(is_shingled);
     let rebuilds = result.counters.iter().any(|counter| counter.name == "rebuild_commands" && counter.value > 0);
-    let note = "rebuild of shingled (SMR) drives: simulated as one ascending stream of writes; a RAIDZ resilver of such a drive was \
-                measured at over 9 days against 16 h, so do not plan with this rebuild time";
+    let note = "rebuild of shingled (SMR) drives: simulated as one ascending stream of writes; a measured RAIDZ resilver of \
+                such a drive took over 9 days instead of 16 h, so do not plan with this rebuild time";
     (rebuilds && array.groups.iter().any(fills)).then(|| note.to_owned())
 }

@@ -242,8 +242,8 @@ impl Workload {
         let [size, step, sector] = [line.size_bytes, line.align_bytes.unwrap_or(logical_bytes), physical_bytes]
             .map(|bytes| format_bytes(bytes.into()));
         Some(format!(
-            "{}: requests of {size} start at multiples of {step}, but physical sectors have {sector}: most start \
-             or end within a sector, and such writes are read-modify-write; use align = \"{sector}\"",
+            "{}: requests of {size} start at multiples of {step}, but physical sectors are {sector}: most start or \
+             end inside a sector, and such writes are read-modify-write; use align = \"{sector}\"",
             self.name
         ))
     }
