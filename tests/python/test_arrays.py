@@ -398,7 +398,7 @@ def test_luns_find_a_group_that_was_called_by_its_former_level(folder: Path) -> 
         (["--usable", "much"], "--usable: "),
         (["--usable", "9"], '--usable: "9" is not a capacity; write it with its unit, such as 9TB'),
         (["--rate", "4000/m"], "--rate: '4000/m' is not a rate; write 4000/s, 200MB/s or 2050Mb/s"),
-        (["--rate", "-5/s"], "-5 is out of range; above 0"),
+        (["--rate", "-5/s"], "-5 is out of range; must be above 0"),
         (["--usable", "9PB"], "--usable: 9PB: too large for any number of drives"),
         (["--usable", "9TB", "--drives", "4"], "drives, usable: only one of the two is allowed"),
         (["--drives", "4..24"], "drives: a grid needs steps; write 4..24:5"),

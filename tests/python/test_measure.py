@@ -168,7 +168,7 @@ def test_a_file_that_was_never_written_is_told_to_be_so(tmp_path: Path) -> None:
 def test_no_requests_outstanding_are_refused_as_in_simulation(headstack: Headstack) -> None:
     for threads in ("1", "2"):
         code, _, err = headstack("measure", "null", "--depth", "0", "--threads", threads)
-        assert (code, err) == (2, "headstack: --depth: 0 is out of range; 1 to 65536 is allowed\n")
+        assert (code, err) == (2, "headstack: --depth: 0 is out of range; must be 1 to 65536\n")
 
 
 def test_threads_lose_no_request_of_a_depth_or_a_limit() -> None:

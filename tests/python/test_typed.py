@@ -35,14 +35,14 @@ def test_a_rate_in_bytes_or_bits_is_as_many_requests_as_carry_it() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--depth", "0"), "--depth: 0 is out of range; 1 to 65536 is allowed"),
-        (("--rate", "0"), "--rate: 0 is out of range; above 0 and up to 1e9 is allowed"),
-        (("--rate", "9", "--arrivals", "bursty:0s/1s"), "--arrivals: 0ns is not allowed; an on phase has a length"),
-        (("--requests", "0"), "--requests: 0 is not allowed; 1 or more is allowed"),
-        (("--read", "101"), "--read: 101 is not a percentage; 0 to 100 is allowed"),
-        (("--random=101",), "--random: 101 is not a percentage; 0 to 100 is allowed"),
-        (("--size", "5B"), "--size: 5 bytes is not a multiple of the sector of 512 bytes"),
-        (("--confidence", "0"), "--confidence: 0 is out of range; above 0 and up to 100 is allowed"),
+        (("--depth", "0"), "--depth: 0 is out of range; must be 1 to 65536"),
+        (("--rate", "0"), "--rate: 0 is out of range; must be above 0 and at most 1e9"),
+        (("--rate", "9", "--arrivals", "bursty:0s/1s"), "--arrivals: 0ns is out of range; must be above 0"),
+        (("--requests", "0"), "--requests: 0 is out of range; must be 1 or more"),
+        (("--read", "101"), "--read: 101 is not a percentage; must be 0 to 100"),
+        (("--random=101",), "--random: 101 is not a percentage; must be 0 to 100"),
+        (("--size", "5B"), "--size: 5 bytes is not a multiple of the sector size (512 bytes)"),
+        (("--confidence", "0"), "--confidence: 0 is out of range; must be above 0 and at most 100"),
         (("--read", "0.7"), "--read: does 0.7 mean 70 % or 0.7 %? write 70 or 0.7%"),
         (("--random", "0.25"), "--random: does 0.25 mean 25 % or 0.25 %? write 25 or 0.25%"),
     ],
@@ -121,7 +121,7 @@ def test_the_rate_of_a_line_is_as_the_sheet_says_it(headstack: Headstack, tmp_pa
 
 def test_requests_that_miss_the_sectors_of_the_medium_are_told(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "w.toml").write_text('name = "w"\n[[lines]]\nsize = "4KiB"\nread_percent = 50\nrandom_percent = 100\n')
-    told = "requests of 4KiB start at multiples of 512B, but physical sectors have 4KiB"
+    told = "requests of 4KiB start at multiples of 512B, but physical sectors are 4KiB"
     drive = "mg10-20tb"
     assert told in headstack("run", drive, "-w", "w.toml", *SHORTEST).stdout
     assert told not in headstack("run", ATLAS, "-w", "w.toml", *SHORTEST).stdout

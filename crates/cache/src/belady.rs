@@ -1,6 +1,6 @@
-//! [`Belady`]: Belady's policy evicts the id whose next use is latest, and first of all those that are never used again
-//! (Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966). With
-//! equal weights no other policy misses less. It must know all future references.
+//! [`Belady`]: Belady's policy, which evicts the id with the latest next use, and ids that are never used again before
+//! all others (Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2),
+//! 1966). With equal weights, no policy has fewer misses. The policy must know all future references.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::policy::Policy;
 
 const WORD_BITS: usize = 64;
 
-/// All future references, and when the same id is next used after each of them.
+/// All references of a trace, and for each the next reference to the same id.
 #[derive(Debug)]
 pub struct Future {
     ids: Vec<u32>,
@@ -18,7 +18,8 @@ pub struct Future {
 }
 
 impl Future {
-    /// Creates the future of references to ids below `ids_end`, in their order; fewer than 2^32 references.
+    /// Creates the future from references to ids below `ids_end`, in order. The trace must have fewer than 2^32
+    /// references.
     pub fn new(ids: Vec<u32>, ids_end: usize) -> Future {
         let mut last = vec![NONE; ids_end];
         let mut next = vec![NONE; ids.len()];
@@ -30,7 +31,7 @@ impl Future {
     }
 }
 
-/// A set of numbers, and its maximum: each level has a bit for each word of the level below that is not 0.
+/// A set of numbers with a fast maximum. Each level has one bit for each nonzero word of the level below.
 #[derive(Clone, Debug)]
 struct Numbers {
     levels: Vec<Vec<u64>>,
@@ -86,13 +87,13 @@ impl Numbers {
     }
 }
 
-/// Belady's policy; the caller reports the next reference with [`Policy::is_at`].
+/// Belady's policy. The caller reports the next reference with [`Policy::is_at`].
 #[derive(Clone, Debug)]
 pub struct Belady {
     future: Arc<Future>,
     now: usize,
     nodes: Nodes,
-    /// Cached ids that are used again, by their next use.
+    /// Next uses of the cached ids that are used again.
     coming: Numbers,
     due: Vec<u32>,
     /// Cached ids that are never used again.
@@ -100,7 +101,7 @@ pub struct Belady {
 }
 
 impl Belady {
-    /// Creates a policy that knows the future.
+    /// Creates a policy that knows the references in `future`.
     pub fn new(future: Arc<Future>) -> Belady {
         let coming = Numbers::new(future.ids.len());
         Belady { future, now: 0, nodes: Nodes::default(), coming, due: Vec::new(), over: List::default() }
@@ -128,7 +129,7 @@ impl Policy for Belady {
 
     #[inline]
     fn hit(&mut self, id: u32) {
-        debug_assert!(self.future.ids[self.now] == id, "only keys of the future trace are used");
+        debug_assert!(self.future.ids[self.now] == id, "references follow the known future");
         self.keep(id);
         self.list(id);
     }
@@ -137,7 +138,7 @@ impl Policy for Belady {
         let id = match self.coming.greatest() {
             _ if !self.over.is_empty() => self.over.oldest,
             Some(due) => self.future.ids[due as usize],
-            None => unreachable!("one entry can be evicted"),
+            None => unreachable!("at least one entry can be evicted"),
         };
         self.discard(id);
         id

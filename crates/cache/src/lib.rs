@@ -1,9 +1,9 @@
-//! Eviction policies of caches ([`Policy`]), shared by the simulator's arrays and the cache lab. See
+//! Cache eviction policies ([`Policy`]), shared by the simulator's arrays and the cache lab. See
 //! docs/design/cache-lab.md.
 //!
-//! A policy knows an item by an id, a small number that its caller has given to a block or an object, and by its
-//! weight: 1 if a cache counts blocks, its bytes if it counts bytes. The caller knows what an id refers to, when it is
-//! used and how long anything takes.
+//! A policy identifies an item by its id, a small number that the caller assigns to a block or object, and knows its
+//! weight: 1 if the cache counts blocks, or the item's size if the cache counts bytes. Only the caller knows what an id
+//! refers to, when it is used, and how long operations take.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

@@ -1,4 +1,4 @@
-//! [`List`]: ids in an order, linked through their nodes.
+//! [`List`]: an ordered list of ids, linked through their nodes.
 
 use crate::nodes::{NONE, Nodes};
 
@@ -20,13 +20,13 @@ impl Default for List {
 }
 
 impl List {
-    /// Whether it is empty.
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.oldest == NONE
     }
 
-    /// Adds an id, which must be on no list, as the newest.
+    /// Adds an id as the newest. The id must not be on any list.
     #[inline]
     pub fn push(&mut self, nodes: &mut Nodes, id: u32) {
         let node = nodes.at_mut(id);
@@ -43,7 +43,7 @@ impl List {
     #[inline]
     pub fn remove(&mut self, nodes: &mut Nodes, id: u32) {
         let node = *nodes.at(id);
-        debug_assert!(self.weight >= u64::from(node.weight), "only a listed entry is removed");
+        debug_assert!(self.weight >= u64::from(node.weight), "the removed id is on the list");
         match node.newer {
             NONE => self.newest = node.older,
             newer => nodes.at_mut(newer).older = node.older,
@@ -55,7 +55,7 @@ impl List {
         self.weight -= u64::from(node.weight);
     }
 
-    /// Makes an id of the list its newest.
+    /// Moves an id of the list to its newest end.
     #[inline]
     pub fn renew(&mut self, nodes: &mut Nodes, id: u32) {
         if self.newest != id {
@@ -68,7 +68,7 @@ impl List {
     #[inline]
     pub fn pop(&mut self, nodes: &mut Nodes) -> u32 {
         let id = self.oldest;
-        debug_assert!(id != NONE, "somebody looked before");
+        debug_assert!(id != NONE, "the list is not empty");
         self.remove(nodes, id);
         id
     }

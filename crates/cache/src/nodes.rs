@@ -1,30 +1,30 @@
-//! [`Nodes`]: a policy's state of each id: its place on a list, its weight, and a mark.
+//! [`Nodes`]: a policy's state for each id: list links, weight, and a mark.
 
-/// No id.
+/// Marks the absence of an id.
 pub const NONE: u32 = u32::MAX;
 
-/// The id is in the cache.
+/// Bit of a mark: the id is in the cache.
 pub(crate) const HELD: u32 = 1 << 31;
-/// The id is pinned: it is on no list from which ids are evicted.
+/// Bit of a mark: the id is pinned, so it is on no list from which ids are evicted.
 pub(crate) const KEPT: u32 = 1 << 30;
-/// The id is not in the cache, but remembered (a ghost).
+/// Bit of a mark: the id is a ghost, which is not in the cache but remembered.
 pub(crate) const GHOST: u32 = 1 << 29;
-/// The id was remembered, and is coming back.
+/// Bit of a mark: the id was a ghost and is being admitted again.
 pub(crate) const BACK: u32 = 1 << 28;
-/// The bits of a mark that are available to the policy.
+/// Bits of a mark that the policy may use for its own purposes.
 pub(crate) const OWN: u32 = BACK - 1;
 
-/// Node of an id, which is on at most one list. 16 bytes: fields that are used together are adjacent.
+/// State of an id, which is on at most one list. A node has 16 bytes, with fields used together next to each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub newer: u32,
     pub older: u32,
     pub weight: u32,
-    /// 0 if nothing is known about the id.
+    /// State bits; 0 for an unknown id.
     pub mark: u32,
 }
 
-/// All ids that were ever used.
+/// Nodes of all ids used so far.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     nodes: Vec<Node>,
@@ -33,7 +33,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Creates an empty set. If ids are reused, forgotten ones are collected.
+    /// Creates an empty set. With `ids_return`, forgotten ids are collected for reuse.
     pub fn new(ids_return: bool) -> Nodes {
         Nodes { nodes: Vec::new(), forgotten: ids_return.then(Vec::new) }
     }

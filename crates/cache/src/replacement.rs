@@ -1,10 +1,10 @@
-//! [`Replacement`]: any of the policies.
+//! [`Replacement`]: an eviction policy chosen at run time.
 
 use crate::nodes::Nodes;
 use crate::policies::{Arc, Clock, Fifo, Lfu, Lirs, Lru, S3Fifo, Sieve, Slru, TwoQ, WTinyLfu};
 use crate::policy::{CachePolicy, Policy};
 
-/// The policy of a cache, and its state.
+/// Eviction policy of a cache, with its state.
 #[derive(Clone, Debug)]
 pub struct Replacement {
     policy: AnyPolicy,
@@ -43,15 +43,15 @@ macro_rules! of_policy {
     };
 }
 
-/// An operation on any policy: compiled once for each, so that its loop has no choice to make.
+/// An operation on any policy. It is compiled separately for each policy, so that its inner loop does not dispatch.
 pub trait Task {
     /// Performs the operation.
     fn with<P: Policy>(self, policy: &mut P);
 }
 
 impl Replacement {
-    /// Creates a policy without history for a cache of `capacity`. `ids_return` states whether forgotten ids are reused
-    /// for others.
+    /// Creates a policy without history for a cache of `capacity`. `ids_return` states whether forgotten ids may be
+    /// reused for other items.
     pub fn new(policy: CachePolicy, capacity: u64, ids_return: bool) -> Replacement {
         let nodes = Nodes::new(ids_return);
         let policy = match policy {

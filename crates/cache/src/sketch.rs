@@ -1,26 +1,26 @@
-//! [`Sketch`]: approximate counts of the uses of keys: a counting Bloom filter that halves as it ages.
+//! [`Sketch`]: approximate use counts of keys, in a counting Bloom filter whose counts are halved periodically.
 
-/// Counters of a key, and counters per key that the cache holds: a filter for one error in a thousand, -ln(0.001) /
-/// ln(2)^2 = 14.38, of which 14.38 ln(2) are a key's.
+/// Number of counters of each key. For an error rate of 0.1 %, a filter needs -ln(0.001) / ln(2)^2 = 14.38 counters for
+/// each cached key and 14.38 ln(2) = 10 hashes.
 const HASHES: u32 = 10;
 const COUNTERS_PER_KEY: f64 = 14.377_587_51;
 
-/// Most keys for which a new filter has counters, 2 MB of them: a cache measured in bytes cannot know how many it will
-/// hold.
+/// Maximum number of keys for which a new filter allocates counters (2 MB), because a cache measured in bytes does not
+/// know how many keys it will hold.
 const KEYS_AT_FIRST: u64 = 1 << 16;
 
-/// The counters. A key's estimate is the smallest of its counters, so it may be too high and never too low.
+/// The counters. A key's estimate is the minimum of its counters, so it may be too high but never too low.
 #[derive(Clone, Debug)]
 pub struct Sketch {
     counters: Vec<u16>,
-    /// Number of keys for which there are counters.
+    /// Number of keys for which counters are allocated.
     keys: u64,
 }
 
 impl Sketch {
-    /// Creates a filter for a cache of at most `most` keys; it grows with the number of cached keys.
+    /// Creates a filter for a cache of at most `most` keys. The filter grows with the number of cached keys.
     pub fn new(most: u64) -> Sketch {
-        // Halved, so that doubling returns to as many counters as `most` keys need.
+        // Halve repeatedly, so that later doubling returns to the size that `most` keys need.
         let mut keys = most;
         while keys > KEYS_AT_FIRST {
             keys = keys.div_ceil(2);
@@ -29,8 +29,8 @@ impl Sketch {
         Sketch { counters: vec![0; counters.max(2 * HASHES as usize)], keys }
     }
 
-    /// Makes room for the cached keys. With twice as many counters the place of a key is its previous one, or that plus
-    /// their previous number, so a copy of all counters keeps every estimate.
+    /// Makes room for `keys` cached keys. When the number of counters doubles, each key's position stays or moves up by
+    /// the old number, so copying all counters preserves every estimate.
     #[inline]
     pub fn reach(&mut self, keys: u64) {
         while self.keys < keys {
@@ -60,7 +60,7 @@ impl Sketch {
     }
 }
 
-/// Mixes bits so that every bit of the result depends on every bit.
+/// Mixes bits so that every bit of the result depends on every bit of the input.
 fn mix(value: u64) -> u64 {
     let mut mixed = (value ^ value >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

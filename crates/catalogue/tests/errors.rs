@@ -102,10 +102,13 @@ fn counts() {
         "blocks = 71687369\nphysical_sector = \"520B\"",
         "bad.toml:5: capacity.physical_sector: ",
     );
-    sheet("depth = 64", "depth = 0", "bad.toml:17: queue.depth: 0;");
-    sheet("depth = 64", "reordering_strength = 1.5", "bad.toml:17: queue.reordering_strength: 1.5;");
-    sheet("\"8MiB\"", "\"8MiB\"\nread_watermark = 1.5", "bad.toml:20: buffer.read_watermark: 1.5;");
-    sheet("\"8MiB\"", "\"8MiB\"\nread_watermark = -0.5", "bad.toml:20: buffer.read_watermark: -0.5;");
+    refused(SHEET, "depth = 64", "depth = 0", "bad.toml:17: queue.depth: 0;", "must be 1");
+    let strength = "bad.toml:17: queue.reordering_strength: 1.5;";
+    refused(SHEET, "depth = 64", "reordering_strength = 1.5", strength, "must be 0");
+    for share in ["1.5", "-0.5"] {
+        let place = format!("bad.toml:20: buffer.read_watermark: {share};");
+        refused(SHEET, "\"8MiB\"", &format!("\"8MiB\"\nread_watermark = {share}"), &place, "must be 0 to 1");
+    }
     let order = "heads = 8\norder = { surface-serpentine = { band_cylinders = 0 } }";
     sheet("heads = 8", order, "bad.toml:7: geometry.order: a band of 0");
     refused(SHEET, "= 18479", "= 9000000", "bad.toml:7: geometry.cylinders: ", "more tracks than");
@@ -116,7 +119,7 @@ fn times_and_rates() {
     let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
     sheet("15000rpm", "0rpm", "bad.toml:12: spindle.speed: ", "positive");
     sheet("15000rpm", "15000", "bad.toml:12: spindle.speed: ", "15000rpm");
-    sheet("15000rpm", "9rpm", "bad.toml:12: spindle.speed: ", "allowed");
+    sheet("15000rpm", "9rpm", "bad.toml:12: spindle.speed: ", "must be 300");
     sheet("\"51MB/s\"", "\"70MB/s\"", "bad.toml:10: media.sustained_inner_rate: ", "more than media.sustained_outer");
     sheet("\"51MB/s\"", "\"0MB/s\"", "bad.toml:10: media.sustained_inner_rate: 0", "allowed");
     sheet("\"3.6ms\"", "\"-3.6ms\"", "bad.toml:14: seek.read_average: -3.6ms", "0ms or more");
@@ -152,22 +155,22 @@ fn caches_and_actuators() {
         |table: &str, place: &str, words: &str| refused(SHEET, "[queue]", &format!("{table}\n[queue]"), place, words);
     let flash = |line: &str| format!("[flash_cache]\nsize = \"1GB\"\n{line}");
     with("[flash_cache]", "bad.toml:16: flash_cache.size: this key is missing", "16GB");
-    with("[flash_cache]\nsize = \"1TB\"", "bad.toml:17: flash_cache.size: ", "up to the size of the drive");
-    with(&flash("block = \"1000B\""), "bad.toml:18: flash_cache.block: ", "whole sectors");
-    with(&flash("block = \"0B\""), "bad.toml:18: flash_cache.block: ", "whole sectors");
+    with("[flash_cache]\nsize = \"1TB\"", "bad.toml:17: flash_cache.size: ", "at most the size of the drive");
+    with(&flash("block = \"1000B\""), "bad.toml:18: flash_cache.block: ", "multiple of the sector size");
+    with(&flash("block = \"0B\""), "bad.toml:18: flash_cache.block: ", "multiple of the sector size");
     with(&flash("latency = \"-1ms\""), "bad.toml:18: flash_cache.latency: ", "0ms or more");
     with(&flash("rate = \"1MB/s\"\nns_per_byte = 2.0"), "bad.toml:19: flash_cache.ns_per_byte: ", "not allowed with");
     let cache = |line: &str| format!("[media_cache]\nsize = \"1GiB\"\n{line}");
     with("[media_cache]", "bad.toml:16: media_cache.size: this key is missing", "4GiB");
-    with("[media_cache]\nsize = \"700B\"", "bad.toml:17: media_cache.size: ", "64 of them or more");
+    with("[media_cache]\nsize = \"700B\"", "bad.toml:17: media_cache.size: ", "at least 64 sectors");
     with("[media_cache]\nsize = \"1000000TB\"", "bad.toml:17: media_cache.size: ", "size of the drive");
     with(&cache("busy_share = 0.0"), "bad.toml:18: media_cache.busy_share: ", "above 0");
     with(&cache("idle = \"-1s\""), "bad.toml:18: media_cache.idle: ", "0ms or more");
-    with(&cache("sweep = \"2GiB\""), "bad.toml:18: media_cache.sweep: ", "up to the size of the cache");
+    with(&cache("sweep = \"2GiB\""), "bad.toml:18: media_cache.sweep: ", "at most the size of the cache");
     with("[shingles]", "bad.toml:16: shingles.band", "missing");
     let sheet = |to: &str, words: &str| refused(SHEET, "year = 2001", to, "bad.toml:3: actuators: ", words);
     sheet("year = 2001\nactuators = 0", "1 to 8");
-    sheet("year = 2001\nactuators = 3", "8 heads cannot be shared evenly");
+    sheet("year = 2001\nactuators = 3", "cannot divide 8 heads evenly");
 }
 
 #[test]

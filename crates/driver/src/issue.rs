@@ -1,35 +1,35 @@
-//! Requests that drivers return, such as [`LoopIssue`].
+//! Requests returned by drivers, such as [`LoopIssue`].
 
 use headstack_workload::Request;
 
 /// A request of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopIssue {
-    /// When the request is due, in nanoseconds since the start.
+    /// Time at which the request is due, in ns since the start.
     pub due_ns: u64,
     /// The request.
     pub request: Request,
-    /// Whether it is a flush that comes with a write where kinds arrive separately: the arrival of its moment is still
-    /// to be taken.
+    /// Whether the request is a flush that accompanies a write, if kinds have separate rates. The write's arrival is
+    /// then still to be taken.
     pub is_extra: bool,
 }
 
 /// Client and stream of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The client's number, from 0.
+    /// Number of the client, from 0.
     pub client: u32,
-    /// Index of the stream that the request belongs to.
+    /// Index of the request's stream.
     pub stream: u32,
 }
 
-/// A request of a client of a scenario.
+/// A request of a scenario's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientIssue {
-    /// When the client issued it, in nanoseconds since the start; its latency counts from here.
+    /// Time at which the client issued the request, in ns since the start. Latency counts from here.
     pub due_ns: u64,
     /// The request.
     pub request: Request,
-    /// Its client and stream.
+    /// Client and stream of the request.
     pub owner: Owner,
 }

@@ -1,8 +1,8 @@
-//! Drivers ([`Loop`], scenarios, probes), which determine the next request of a closed loop, an open loop or a
-//! scenario: the same logic for virtual and for real time. See docs/design/requests-and-time.md.
+//! Drivers ([`Loop`], scenarios, probes) determine the next request of a closed loop, an open loop or a scenario, with
+//! the same logic in virtual and real time. See docs/design/requests-and-time.md.
 //!
-//! A driver knows no system and no clock. It counts nanoseconds since its start, returns when something is due next and
-//! what is due, and receives completions. Traces have a driver of their own, the player of `headstack-replay`.
+//! A driver knows neither the system nor the clock. It counts ns since its start, returns the next request and when it
+//! is due, and receives completions. Traces have their own driver, the player of `headstack-replay`.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -23,21 +23,21 @@ pub use open::OpenLoop;
 pub use probe::{Answer, Pace, Probe, Probing};
 pub use scenario::{Clients, ClientsReport};
 
-/// The requests of a workload, as they come.
-#[allow(clippy::large_enum_variant)] // One a run.
+/// Requests of a workload in order of issue.
+#[allow(clippy::large_enum_variant)] // There is one per run.
 pub enum Loop {
     /// Each completion is followed by the next request, possibly after a think time.
     Closed(ClosedLoop),
-    /// Requests arrive at their times.
+    /// Requests arrive at set times, regardless of completions.
     Open(OpenLoop),
 }
 
 impl Loop {
-    /// Creates the loop of `workload`, with the generator's requests. With `rates_per_s`, reads, writes and trims
-    /// arrive each at its own rate, in place of the workload's common one; closed loops have none.
+    /// Creates the loop of `workload` with the requests of `generator`. With `rates_per_s`, reads, writes and trims of
+    /// an open loop arrive at separate rates, which replace the workload's common rate.
     ///
     /// # Errors
-    /// If a rate is beyond what the clock can represent.
+    /// Returns an error if the clock cannot represent a rate.
     pub fn new(
         workload: &Workload,
         generator: Generator,
@@ -54,7 +54,7 @@ impl Loop {
         })
     }
 
-    /// Returns when the next request is due; `u64::MAX` if none is before one completes.
+    /// Returns when the next request is due, or `u64::MAX` if none is due before a completion.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         match self {
@@ -63,7 +63,7 @@ impl Loop {
         }
     }
 
-    /// Whether a request follows a completion at once, without a think time.
+    /// Whether a request is due that follows a completion without a think time.
     #[inline]
     pub fn has_answer(&self) -> bool {
         match self {
@@ -72,7 +72,7 @@ impl Loop {
         }
     }
 
-    /// Returns the next request that is due by `now_ns`.
+    /// Returns the next request due by `now_ns`, if any.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<LoopIssue> {
         match self {

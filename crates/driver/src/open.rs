@@ -1,4 +1,4 @@
-//! [`OpenLoop`]: requests arrive at their times, whether or not earlier ones are complete.
+//! [`OpenLoop`]: requests that arrive at set times, whether or not earlier ones have completed.
 
 use headstack_workload::{ArrivalProcess, Generator, Kind, WorkloadError};
 
@@ -7,25 +7,26 @@ use crate::schedule::Schedule;
 
 /// A running open loop.
 ///
-/// A simulated system accepts every request on arrival, and holds those for which it has no room: the simulator only
-/// [takes](Self::take) requests. On a real system no more are issued than there is room for, and the others wait here:
-/// the engine lets them [arrive](Self::arrive), and takes as many as it can issue. A backlog of any length takes no
-/// memory: a copy of the schedule is positioned at the first waiting request, and runs through the same arrivals again.
+/// A simulated system accepts every request on arrival and queues what it has no room for, so the simulator only
+/// [takes](Self::take) requests. On a real system, the engine issues only as many requests as it has room for, and the
+/// others wait here: the engine lets requests [arrive](Self::arrive), and takes as many as it can issue. A backlog of
+/// any length needs no memory, because it is a copy of the schedule that starts at the first waiting request and
+/// repeats the same arrivals.
 pub struct OpenLoop {
     generator: Generator,
-    /// Requests that have not arrived yet.
+    /// Schedule of requests that have not arrived yet.
     ahead: Schedule,
-    /// Schedule from the first waiting request on, if there is one.
+    /// Schedule from the first waiting request on; valid only if a request is waiting.
     behind: Schedule,
     waiting: u64,
 }
 
 impl OpenLoop {
-    /// Creates a loop of requests of `generator` that arrive at `rate_per_s`, or reads, writes and trims at a rate of
-    /// their own each.
+    /// Creates a loop of the requests of `generator`, which arrive at `rate_per_s`, or at separate rates for reads,
+    /// writes and trims.
     ///
     /// # Errors
-    /// A rate that no clock can have.
+    /// Returns an error if the clock cannot represent a rate.
     pub fn new(
         generator: Generator,
         rate_per_s: f64,
@@ -43,7 +44,7 @@ impl OpenLoop {
         self.ahead.next_ns()
     }
 
-    /// Lets the next request arrive and wait until it is taken.
+    /// Lets the next request arrive; it waits until it is taken.
     #[inline]
     pub fn arrive(&mut self) {
         if self.waiting == 0 {
@@ -53,19 +54,20 @@ impl OpenLoop {
         self.ahead.advance();
     }
 
-    /// Returns the number of requests that have arrived and wait.
+    /// Returns the number of requests that have arrived and are waiting.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
 
-    /// Returns when the next request is due: the first waiting one, or the next arrival.
+    /// Returns when the next request is due: the arrival time of the first waiting request, or the next arrival if none
+    /// is waiting.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         if self.waiting > 0 { self.behind.next_ns() } else { self.ahead.next_ns() }
     }
 
-    /// Returns the first waiting request; if none waits, the next one if it arrives by `now_ns`.
+    /// Returns the first waiting request. If none is waiting, returns the next request if it arrives by `now_ns`.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<LoopIssue> {
         let schedule = if self.waiting > 0 { &mut self.behind } else { &mut self.ahead };
@@ -83,7 +85,7 @@ impl OpenLoop {
                 request
             }
         };
-        // No waiting request follows the last one.
+        // Advance only if another waiting request follows.
         if self.waiting != 1 {
             schedule.advance();
         }
@@ -91,7 +93,7 @@ impl OpenLoop {
         Some(LoopIssue { due_ns, request, is_extra: false })
     }
 
-    /// Returns the arrival times of requests that wait at the end, in order.
+    /// Returns the arrival times of the requests that are still waiting, in order.
     pub fn into_waiting(self) -> impl Iterator<Item = u64> {
         let mut behind = self.behind;
         (0..self.waiting).map(move |_| {

@@ -1,57 +1,59 @@
-//! [`Probe`]: a fixed list of requests that measures a device.
+//! [`Probe`]: a fixed list of requests for measuring a device.
 
 use std::collections::VecDeque;
 
 use headstack_workload::{Kind, Request};
 
-/// When the requests of a probe are issued.
+/// When a probe issues its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// At a constant queue depth.
+    /// Keeps a constant queue depth.
     Depth {
-        /// Queue depth, from 1.
+        /// Queue depth, 1 or more.
         depth: u32,
-        /// Time of each request after the completion that makes room for it; 0 for omitted ones at the end.
+        /// Think time of each request after the completion that makes room for it, in ns. Omitted values at the end are
+        /// 0.
         think_ns: Vec<u64>,
     },
-    /// Each request at its time since the first, ascending, whether or not the device keeps up.
+    /// Issues each request at a set time since the first request, in ascending order, whether or not the device keeps
+    /// up.
     Times(Vec<u64>),
 }
 
 /// A list of requests in order of issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The requests of the probe.
+    /// Requests in order of issue.
     pub requests: Vec<Request>,
-    /// When they are issued.
+    /// When the requests are issued.
     pub pace: Pace,
 }
 
-/// The completion of a request of a probe, by the clock of the system that served it.
+/// Completion of a probe's request, by the clock of the system that served it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Time of issue, or the intended one with [`Pace::Times`].
+    /// Time of issue; with [`Pace::Times`], the intended time.
     pub issued_ns: u64,
     /// Time of completion.
     pub completed_ns: u64,
-    /// Whether it completed in error.
+    /// Whether the request failed.
     pub failed: bool,
 }
 
 impl Probe {
-    /// Returns why it cannot be run on a device, if it cannot.
+    /// Returns the reason why the probe cannot run on a device, or `None` if it can.
     pub fn fault(&self, capacity_bytes: u64, block_bytes: u32) -> Option<String> {
         let requests = self.requests.len();
         match &self.pace {
-            Pace::Depth { depth: 0, .. } => return Some("a depth of 0; 1 or more is allowed".to_owned()),
+            Pace::Depth { depth: 0, .. } => return Some("depth 0; must be 1 or more".to_owned()),
             Pace::Depth { think_ns, .. } if think_ns.len() > requests => {
-                return Some(format!("{} think times for {requests} requests; one each is required", think_ns.len()));
+                return Some(format!("{} think times for {requests} requests; use one per request", think_ns.len()));
             }
             Pace::Times(times) if times.len() != requests => {
-                return Some(format!("{} times for {requests} requests; one each is required", times.len()));
+                return Some(format!("{} times for {requests} requests; use one per request", times.len()));
             }
             Pace::Times(times) if !times.is_sorted() => {
-                return Some("times decrease; ascending times are allowed".to_owned());
+                return Some("times decrease; must be ascending".to_owned());
             }
             Pace::Depth { .. } | Pace::Times(_) => {}
         }
@@ -67,12 +69,12 @@ impl Probe {
         ))
     }
 
-    /// Whether it changes the contents of the device.
+    /// Whether the probe changes the contents of the device.
     pub fn writes(&self) -> bool {
         self.requests.iter().any(|request| matches!(request.kind, Kind::Write | Kind::Trim))
     }
 
-    /// Returns the most requests outstanding at a time, as far as the probe determines that.
+    /// Returns the maximum number of requests in flight, if the probe determines it.
     pub fn slots(&self) -> u32 {
         match self.pace {
             Pace::Depth { depth, .. } => depth.min(self.requests.len().max(1) as u32),
@@ -81,11 +83,12 @@ impl Probe {
     }
 }
 
-/// A running probe. It counts nanoseconds since its beginning.
+/// A running probe, which counts ns since its start.
 pub struct Probing<'p> {
     probe: &'p Probe,
     next: usize,
-    /// Times at which there was room for each request that may be issued, in order; only for [`Pace::Depth`].
+    /// Times at which room became available for each request that may be issued, in order. Used only for
+    /// [`Pace::Depth`].
     room_ns: VecDeque<u64>,
 }
 
@@ -99,7 +102,7 @@ impl<'p> Probing<'p> {
         Probing { probe, next: 0, room_ns }
     }
 
-    /// Returns when the next request is due; `u64::MAX` if none is before one completes, or ever.
+    /// Returns when the next request is due, or `u64::MAX` if none is due before a completion or the probe is over.
     pub fn next_due_ns(&self) -> u64 {
         if self.next == self.probe.requests.len() {
             return u64::MAX;
@@ -113,7 +116,7 @@ impl<'p> Probing<'p> {
         }
     }
 
-    /// Returns the next request that is due by `now_ns`: its number, and when it was due.
+    /// Returns the next request due by `now_ns`, with its number and the time when it was due.
     pub fn take(&mut self, now_ns: u64) -> Option<(usize, u64, &'p Request)> {
         let due_ns = self.next_due_ns();
         if due_ns > now_ns || due_ns == u64::MAX {
@@ -131,12 +134,12 @@ impl<'p> Probing<'p> {
         }
     }
 
-    /// Whether the last request has been taken.
+    /// Whether all requests have been taken.
     pub fn is_over(&self) -> bool {
         self.next == self.probe.requests.len()
     }
 
-    /// Returns the share that has been taken, 0 to 1.
+    /// Returns the share of requests that have been taken, 0 to 1.
     pub fn share(&self) -> f64 {
         self.next as f64 / self.probe.requests.len().max(1) as f64
     }
@@ -187,7 +190,7 @@ mod tests {
         assert!(fault(vec![read(0)], depth(0)).is_some());
         assert!(fault(vec![read(512)], depth(1)).unwrap().contains("request 0"));
         assert!(fault(vec![read(0), read(1 << 20)], depth(1)).unwrap().contains("request 1"));
-        assert!(fault(vec![read(0), read(0)], Pace::Times(vec![5, 4])).unwrap().contains("go back"));
+        assert!(fault(vec![read(0), read(0)], Pace::Times(vec![5, 4])).unwrap().contains("must be ascending"));
         assert!(fault(vec![read(0)], Pace::Times(Vec::new())).is_some());
     }
 }

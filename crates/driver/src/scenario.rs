@@ -1,4 +1,4 @@
-//! [`Clients`] of a scenario, the host's processors and the network in front of it.
+//! [`Clients`]: the clients of a scenario, with the host's processors and the network in front of it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,25 +10,25 @@ use headstack_workload::{Rate, Span, WarmUp, WorkloadError};
 use crate::end::End;
 use crate::issue::{ClientIssue, Owner};
 
-/// The running clients of a scenario: their next steps, and the results of each stream.
+/// The running clients of a scenario, with their next steps and the results of each stream.
 ///
-/// The caller passes each request that they issue to the system, asks the next client when it is
-/// [due](Self::next_due_ns), and reports [completions](Self::completed). Time that clients spend outside of the system,
-/// on processors and network, passes only on the driver's clock: nothing is computed or sent.
+/// The caller submits each request that clients issue to the system, runs the next client when it is
+/// [due](Self::next_due_ns), and reports [completions](Self::completed). Time that clients spend on processors and the
+/// network passes only on the driver's clock; nothing is computed or sent.
 ///
-/// Simulator and load engine differ in one thing: in virtual time one client is asked at a time, between any two events
-/// of the system; in real time all those whose time has come are asked before anything else, each as of its time, so
-/// that delays of the program do not add up.
+/// The simulator and the load engine differ in one respect. In virtual time, one client runs between two events of the
+/// system. In real time, all due clients run before anything else, each as of its due time, so that delays of the
+/// program do not add up.
 pub struct Clients {
     run: ScenarioRun,
-    /// Times at which clients are asked next: (time, order, client).
+    /// Times at which clients run next, as (time, order, client).
     due_clients: BinaryHeap<Reverse<(u64, u64, u32)>>,
     polls: u64,
     processors: Servers,
     network: Servers,
-    /// Rate of the network; without one, transfers take no time.
+    /// Rate of the network; without a rate, transfers take no time.
     rate: Option<Rate>,
-    /// Work of processors and network before measuring began.
+    /// Work of processors and network before measuring started.
     before: [Component; 2],
     streams: Vec<Kinds>,
     open: OpenStreams,
@@ -37,7 +37,7 @@ pub struct Clients {
     ends_when_all_are_done: bool,
 }
 
-/// Requests of open loops, and their number when measuring began.
+/// Requests of open loops, and their number when measuring started.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenStreams {
     arrived: u64,
@@ -53,10 +53,11 @@ impl OpenStreams {
 }
 
 impl Clients {
-    /// Creates the clients of `scenario` on a system with these LUNs, which follow one another in its address space.
+    /// Creates the clients of `scenario` on a system with these LUNs, which are consecutive in the system's address
+    /// space.
     ///
     /// # Errors
-    /// Those of [`ScenarioRun::new`].
+    /// Returns the error of [`ScenarioRun::new`] if the scenario cannot run on this system.
     pub fn new(
         scenario: &Scenario,
         luns: &[(String, Span)],
@@ -81,25 +82,25 @@ impl Clients {
         })
     }
 
-    /// Starts all clients, at 0.
+    /// Starts all clients at time 0.
     pub fn begin(&mut self, mut issue: impl FnMut(&ClientIssue)) {
         (0..self.run.clients()).for_each(|client| self.go_on(client, 0, &mut issue));
     }
 
-    /// Returns when the next client is to be asked; `u64::MAX` if none is before a request completes.
+    /// Returns when the next client is due, or `u64::MAX` if none is due before a completion.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         self.due_clients.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Asks the client that is due next, as of its time.
+    /// Runs the client that is due next, as of its due time.
     pub fn issue_next(&mut self, mut issue: impl FnMut(&ClientIssue)) {
         if let Some(Reverse((at_ns, _, client))) = self.due_clients.pop() {
             self.go_on(client, at_ns, &mut issue);
         }
     }
 
-    /// Records that a request completed or failed: its client continues if it waited for that.
+    /// Records that a request completed or failed. The client continues if it was waiting for this request.
     pub fn completed(&mut self, owner: Owner, at_ns: u64, mut issue: impl FnMut(&ClientIssue)) {
         self.open.completed += u64::from(self.run.is_open(owner.client));
         if self.run.complete(owner.client) {
@@ -107,19 +108,19 @@ impl Clients {
         }
     }
 
-    /// Counts a request of the measured part in its stream.
+    /// Counts a completed request of the measured part in its stream.
     #[inline]
     pub fn record(&mut self, owner: Owner, finished: &Finished) {
         self.streams[owner.stream as usize].record(finished);
     }
 
-    /// Counts a failed request of the measured part: an error of its kind, without a latency.
+    /// Counts a failed request of the measured part in its stream, as an error without a latency.
     #[cold]
     pub fn fail(&mut self, owner: Owner, kind: usize) {
         self.streams[owner.stream as usize].of(kind).errors += 1;
     }
 
-    /// Runs a client until it waits for something.
+    /// Runs a client until it has to wait.
     fn go_on(&mut self, client: u32, now_ns: u64, issue: &mut impl FnMut(&ClientIssue)) {
         let until_ns = loop {
             match self.run.next(client, now_ns) {
@@ -141,44 +142,44 @@ impl Clients {
         self.due_clients.push(Reverse((until_ns, self.polls, client)));
     }
 
-    /// Whether the warm-up is over after `completed` requests, `now_ns` after the start.
+    /// Whether the warm-up is over, after `completed` requests and `now_ns` since the start.
     #[inline]
     pub fn is_warm(&self, completed: u64, now_ns: u64) -> bool {
         self.warm_up.is_over(completed, now_ns)
     }
 
-    /// Starts the measured part at `now_ns`, once.
+    /// Starts the measured part at `now_ns`; later calls have no effect.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.run.start_measuring(now_ns);
         (self.open.arrived_before, self.open.waited_before) = (self.open.arrived, self.open.waiting());
         self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
     }
 
-    /// Returns the length of the measured part, unless all clients are [done](Self::is_over) before.
+    /// Returns the limits of the measured part. The part ends earlier if all clients are [done](Self::is_over).
     #[inline]
     pub fn end(&self) -> &End {
         &self.end
     }
 
-    /// Whether the measured part, in which `ended` requests completed or failed, is over.
+    /// Whether the measured part is over, after `ended` completed or failed requests.
     #[inline]
     pub fn is_over(&self, measuring: &Measuring, ended: u64) -> bool {
         self.end.is_reached(measuring, ended) || (self.ends_when_all_are_done && self.run.all_done())
     }
 
-    /// Returns the requests of open loops that have arrived and are not complete.
+    /// Returns the number of open-loop requests that have arrived and not completed.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.open.waiting()
     }
 
-    /// Whether more of them have piled up since measuring began than chance explains.
+    /// Whether the backlog of open-loop requests has grown since measuring started by more than chance explains.
     pub fn has_piled_up(&self) -> bool {
         let OpenStreams { arrived, arrived_before, waited_before, .. } = self.open;
         piles_up(self.waiting().saturating_sub(waited_before), arrived - arrived_before)
     }
 
-    /// Returns the report on the clients in the measured part, which ended at `end_ns`.
+    /// Returns the report on the clients for the measured part, which ended at `end_ns`.
     pub fn finish(self, end_ns: u64) -> ClientsReport {
         let mut components = vec![self.processors.component("host processors").since(&self.before[0])];
         if self.rate.is_some() {
@@ -190,7 +191,7 @@ impl Clients {
     }
 }
 
-/// The part of a scenario's result that only clients have.
+/// The part of a scenario's result that comes from the clients.
 #[derive(Clone, Debug)]
 pub struct ClientsReport {
     streams: Vec<StreamResult>,
@@ -198,7 +199,7 @@ pub struct ClientsReport {
 }
 
 impl ClientsReport {
-    /// Adds it to the result of the run, and checks that the streams' requests add up to the total.
+    /// Adds the report to the result of the run, and checks that the streams' requests add up to the total.
     pub fn write_to(self, result: &mut RunResult) {
         result.components.extend(self.components);
         result.streams.extend(self.streams);

@@ -1,28 +1,28 @@
-//! [`Schedule`]: arrivals of an open loop: all kinds by one clock, or each by its own.
+//! [`Schedule`]: arrivals of an open loop, with one common rate or a separate rate for each kind of request.
 
 use headstack_workload::{ArrivalClock, ArrivalProcess, Kind, WorkloadError};
 
-/// The arrivals to come.
+/// Arrivals still to come.
 pub struct Schedule {
     clocks: Vec<KindClock>,
-    /// Index of the next one.
+    /// Index of the clock with the next arrival.
     next: usize,
 }
 
 #[derive(Clone)]
 struct KindClock {
-    /// Kind of the next request, if known.
+    /// Kind of the clock's requests; `None` if all kinds share the clock.
     kind: Option<Kind>,
     clock: ArrivalClock,
     next_ns: u64,
 }
 
 impl Schedule {
-    /// Creates a schedule of arrivals at `rate_per_s`, or of reads, writes and trims at a rate of their own each; a
-    /// kind without a rate does not arrive.
+    /// Creates a schedule with arrivals at `rate_per_s`, or at separate rates for reads, writes and trims. A kind with
+    /// rate 0 never arrives.
     ///
     /// # Errors
-    /// A rate that no clock can have.
+    /// Returns an error if the clock cannot represent a rate.
     pub fn new(
         rate_per_s: f64,
         rates_per_s: Option<[f64; 3]>,
@@ -34,7 +34,7 @@ impl Schedule {
             Some(rates) => Kind::ALL.into_iter().map(Some).zip(rates).filter(|(_, rate)| *rate > 0.0).collect(),
         };
         let clocks = rates.into_iter().map(|(kind, rate_per_s)| {
-            // Kinds arrive independently of each other.
+            // Each kind arrives independently of the others.
             let seed = seed.wrapping_add(kind.map_or(0, |kind| kind as u64 + 1));
             let mut clock = ArrivalClock::new(rate_per_s, process, seed)?;
             let next_ns = clock.next_ns();
@@ -51,13 +51,13 @@ impl Schedule {
         self.clocks[self.next].next_ns
     }
 
-    /// Returns the kind of the next request, if known.
+    /// Returns the kind of the next request, if the schedule determines it.
     #[inline]
     pub fn next_kind(&self) -> Option<Kind> {
         self.clocks[self.next].kind
     }
 
-    /// Advances to the following arrival.
+    /// Advances to the next arrival.
     #[inline]
     pub fn advance(&mut self) {
         let arrived = &mut self.clocks[self.next];
@@ -69,7 +69,7 @@ impl Schedule {
 
     fn choose(&mut self) {
         let clocks = self.clocks.iter().enumerate();
-        let earliest = clocks.min_by_key(|(_, one)| one.next_ns).expect("a rate is above 0");
+        let earliest = clocks.min_by_key(|(_, one)| one.next_ns).expect("at least one rate is above 0");
         self.next = earliest.0;
     }
 }
@@ -79,7 +79,7 @@ impl Clone for Schedule {
         Schedule { clocks: self.clocks.clone(), next: self.next }
     }
 
-    /// Reuses allocated memory: loops copy schedules at arrivals.
+    /// Copies in place and reuses allocated memory, because loops copy schedules at each arrival.
     #[inline]
     fn clone_from(&mut self, source: &Self) {
         self.clocks.clone_from(&source.clocks);

@@ -1,10 +1,10 @@
-//! Tests of the end of runs.
+//! Tests of the conditions that end a run.
 
 use headstack_driver::End;
 use headstack_result::{Finished, Measuring};
 use headstack_workload::RunLength;
 
-/// Returns the measurements of `count` reads of 1 ms, one after the other from 0 on.
+/// Returns the measurements of `count` consecutive reads of 1 ms each, from time 0 on.
 fn reads(count: u64) -> Measuring {
     let mut measuring = Measuring::new(0, 0, u64::MAX);
     for at_ns in (0..count).map(|n| (n + 1) * 1_000_000) {
@@ -32,11 +32,11 @@ fn a_run_of_fixed_time_ends_by_its_clock() {
 #[test]
 fn a_run_for_confidence_ends_when_the_mean_is_known_or_at_its_limit() {
     let end = End::from(RunLength::Confidence { percent: 1.0, max_requests: 5_000 });
-    // All alike: known at the second check, 25 % of the run after the first.
-    assert!(!end.is_reached(&reads(1_000), 1_000), "nobody has looked yet");
+    // All reads are alike, so the precision is reached at the second check, 25 % of the run after the first.
+    assert!(!end.is_reached(&reads(1_000), 1_000), "precision has not been checked yet");
     assert!(end.is_reached(&reads(1_000), 5_000));
     let measuring = reads(3_000);
-    assert!(!end.is_reached(&measuring, 3_000), "one look may be by chance");
+    assert!(!end.is_reached(&measuring, 3_000), "one check may pass by chance");
     let mut known = measuring;
     let ended = (3_001..5_000).find(|&count| {
         let at_ns = count * 1_000_000;

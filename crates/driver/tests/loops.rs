@@ -27,7 +27,7 @@ fn closed(arrivals: &str) -> (ClosedLoop, Generator) {
     (closed, generator(&workload))
 }
 
-/// Returns an open loop at 2,000 a second, or with rates per kind.
+/// Returns an open loop at 2,000 requests per second, or with a rate per kind.
 fn open(process: &str, rates_per_s: Option<[f64; 3]>) -> (OpenLoop, Generator) {
     let workload = workload(&format!("arrivals = {{ open = {{ rate_per_s = 2000, process = {process} }} }}"));
     let Loop::Open(open) = Loop::new(&workload, generator(&workload), rates_per_s, SEED).unwrap() else { panic!() };
@@ -52,7 +52,7 @@ fn a_closed_loop_answers_each_completion_at_once() {
         closed.completed(at_ns);
         assert!(closed.has_answer());
         assert_eq!(take(&mut closed, at_ns), Some((at_ns, requests.next())));
-        assert_eq!(closed.take(at_ns), None, "one completion, one request");
+        assert_eq!(closed.take(at_ns), None, "each completion allows one request");
     }
 }
 
@@ -61,12 +61,12 @@ fn clients_issue_in_order_of_think_time_end() {
     let (mut closed, _) = closed("{ outstanding = 3, think = { fixed = \"5ms\" } }");
     assert!(closed.thinks() && !closed.has_answer());
     assert_eq!((closed.next_due_ns(), closed.take(5 * MS - 1)), (5 * MS, None));
-    // A late caller learns when they were due.
+    // A late caller still learns when the requests were due.
     let due: Vec<u64> = std::iter::from_fn(|| closed.take(8 * MS)).map(|next| next.due_ns).collect();
     assert_eq!((due, closed.next_due_ns()), (vec![5 * MS; 3], u64::MAX));
     for at_ns in [9 * MS, 7 * MS, 8 * MS] {
         closed.completed(at_ns);
-        assert!(!closed.has_answer(), "it thinks");
+        assert!(!closed.has_answer(), "the client is thinking");
     }
     for due_ns in [12 * MS, 13 * MS, 14 * MS] {
         assert_eq!(closed.next_due_ns(), due_ns);
@@ -97,14 +97,15 @@ fn an_open_loop_issues_by_its_clock() {
     }
 }
 
-/// Lets `arriving` requests arrive and then takes `taken`, repeatedly: regardless of waits, all come in order, once.
+/// Repeatedly lets `arriving` requests arrive and takes `taken` of them. With any waits, each request is taken once, in
+/// order.
 #[test]
 fn queued_and_immediate_arrivals_yield_the_same_order() {
     for (process, kinds) in [("\"fixed\"", None), ("\"poisson\"", None), ("\"poisson\"", Some([900.0, 700.0, 0.0]))] {
         let (mut late, _) = open(process, kinds);
         let (mut at_once, _) = open(process, kinds);
         let mut expected = VecDeque::new();
-        // None waits, one waits, some wait, all are gone again, and a thousand pile up.
+        // The backlog is empty, has one request, has several, is emptied again, and grows to a thousand.
         for (arriving, taken) in [(1, 1), (1, 0), (2, 1), (5, 7), (1, 1), (1_000, 300), (10, 709), (3, 0), (0, 2)] {
             for _ in 0..arriving {
                 while let Some(next) = at_once.take(late.next_arrival_ns()) {
@@ -140,9 +141,9 @@ fn kinds_arrive_each_by_a_clock_of_its_own() {
             Kind::Read => came[0].push(due_ns),
             Kind::Write => came[1].push(due_ns),
             Kind::Flush => flushes += 1,
-            Kind::Trim => panic!("nobody asked for one"),
+            Kind::Trim => panic!("the workload has no trims"),
         }
-        assert_eq!(is_extra, request.kind == Kind::Flush, "a flush comes with a write");
+        assert_eq!(is_extra, request.kind == Kind::Flush, "a flush accompanies a write");
     }
     for (kind, rate_per_s) in [(Kind::Read, 300.0), (Kind::Write, 200.0)] {
         let seed = SEED + kind as u64 + 1;

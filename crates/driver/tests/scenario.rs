@@ -1,4 +1,4 @@
-//! Clients of a scenario on a system that completes every request after 1 ms, regardless of its load.
+//! Clients of a scenario on a system that completes every request after 1 ms, regardless of load.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const MS: u64 = 1_000_000;
 
-/// Clients of the scenario, and the requests to the system.
+/// Clients of the scenario, and the requests that reached the system.
 struct Played {
     clients: Clients,
     issued: Vec<ClientIssue>,
@@ -22,7 +22,7 @@ fn play(text: &str, until_ns: u64) -> Played {
     play_from(text, u64::MAX, until_ns)
 }
 
-/// Measures from `from_ns` on, until `until_ns` or until nothing is left to do.
+/// Measures from `from_ns` until `until_ns`, or until all clients are done.
 fn play_from(text: &str, from_ns: u64, until_ns: u64) -> Played {
     let text = format!("name = \"test\"\nsource = \"this test\"\n{text}");
     let scenario = Scenario::from_toml("test.toml", &text).unwrap();
@@ -91,12 +91,13 @@ fn transactions(cpus: u32, clients: u32, think: &str, cpu: &str) -> String {
 
 #[test]
 fn clients_wait_for_the_processor_that_is_free_first() {
-    // One processor for 4 ms each, one client after the other, while others wait for the system.
+    // One processor works 4 ms for each client in turn, while other clients wait for the system.
     let one = play(&transactions(1, 3, "0s", "4ms"), 27 * MS);
     assert_eq!(one.issued_ms(), [4, 8, 12, 16, 20, 24]);
     let owners: Vec<u32> = one.issued.iter().map(|issue| issue.owner.client).collect();
     assert_eq!(owners, [0, 1, 2, 0, 1, 2]);
-    // Two: the third client waits for the first to be free, the others come back at 5 ms, to one free and one busy.
+    // Two processors: the third client waits until the first processor is free. The other clients return at 5 ms, to
+    // one free and one busy processor.
     let two = play(&transactions(2, 3, "0s", "4ms"), 14 * MS);
     assert_eq!(two.issued_ms(), [4, 4, 8, 9, 12, 13]);
 }
@@ -108,10 +109,10 @@ fn simultaneous_clients_issue_in_order_of_waiting() {
     let mut first = Vec::new();
     (0..3).for_each(|_| played.clients.issue_next(|issue| first.push(*issue)));
     assert_eq!(first.iter().map(|issue| issue.owner.client).collect::<Vec<_>>(), [0, 1, 2]);
-    assert_eq!(played.clients.next_due_ns(), u64::MAX, "all of them wait for the system");
-    // They come back in another order, with equal think times.
+    assert_eq!(played.clients.next_due_ns(), u64::MAX, "all clients wait for the system");
+    // The requests complete in another order, with equal think times.
     for at in [2, 0, 1] {
-        played.clients.completed(first[at].owner, 6 * MS, |issue| panic!("{issue:?} while it thinks"));
+        played.clients.completed(first[at].owner, 6 * MS, |issue| panic!("{issue:?} while the client thinks"));
     }
     let mut second = Vec::new();
     (0..3).for_each(|_| played.clients.issue_next(|issue| second.push(*issue)));
@@ -121,13 +122,13 @@ fn simultaneous_clients_issue_in_order_of_waiting() {
 
 #[test]
 fn components_and_streams_cover_only_the_measured_part() {
-    // Two clients keep one processor busy without a pause: from 10 ms to 30 ms it works for 20 ms, within one.
+    // Two clients keep one processor busy without a pause, so from 10 ms to 30 ms one processor works for 20 ms.
     let played = play_from(&transactions(1, 2, "0s", "4ms"), 10 * MS, 30 * MS);
     assert_eq!(played.issued_ms(), [4, 8, 12, 16, 20, 24, 28]);
     let result = played.result();
     let [Component { name, servers: 1, busy_ns, .. }] = &result.components[..] else { panic!("{result:?}") };
     assert_eq!((name.as_str(), *busy_ns), ("host processors", 20 * MS));
-    assert_eq!(result.streams[0].kinds.read.count, 5, "those that are complete at 13, 17, 21, 25 and 29 ms");
+    assert_eq!(result.streams[0].kinds.read.count, 5, "the requests that complete at 13, 17, 21, 25 and 29 ms");
 }
 
 #[test]
@@ -145,10 +146,10 @@ fn a_network_carries_one_thing_at_a_time() {
     let result = play_from(&web("network = \"10MB/s\""), 0, 1_000 * MS).result();
     let network = result.components.iter().find(|one| one.name == "client network").unwrap();
     assert_eq!(network.servers, 1);
-    // It is never idle once the first page is read, and bytes of pages in transit are not counted yet.
+    // The network is never idle after the first page has been read, and bytes of pages in transit are not counted yet.
     assert!((pages(&result, "page_bytes") / 10e6 - 1.0).abs() < 0.08, "{result:?}");
     assert!(network.busy_ns >= 1_000 * MS - 5 * MS, "{network:?}");
-    // Without a network, pages take as long as the system does.
+    // Without a network, pages take only as long as the system.
     let free = play_from(&web(""), 0, 1_000 * MS).result();
     assert_eq!(free.components.len(), 1);
     assert!(pages(&free, "pages_per_s") > 10.0 * pages(&result, "pages_per_s"), "{free:?}");

@@ -1,15 +1,15 @@
-//! Event log of a simulation ([`Chronicle`]), which shows how a system works.
+//! Event log of a simulation ([`Chronicle`]), for showing how a system works.
 //!
-//! Without the feature `chronicle` none of this is compiled: [`note`] is empty, and so costs a simulation nothing. With
-//! it, events are kept only inside [`chronicle`].
+//! Without the feature `chronicle`, [`note`] is empty and costs nothing. With the feature, events are kept only inside
+//! a call of [`chronicle`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// An event. Times are virtual; in a system of one drive, the member is 0.
-#[allow(missing_docs)] // Of fields, whose names say it.
+/// An event. Times are virtual, in ns. In a system with a single drive, the member is 0.
+#[allow(missing_docs)] // The field names are self-explanatory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Event {
@@ -20,10 +20,10 @@ pub enum Event {
         kind: &'static str,
         offset_bytes: u64,
         length_bytes: u32,
-        /// Dirty pages in the cache of an array.
+        /// Number of dirty pages in the array's cache.
         dirty_pages: u32,
     },
-    /// The host has the answer to a request.
+    /// The host receives the answer to a request.
     Completes { at_ns: u64, request: u32, started_ns: u64, dirty_pages: u32 },
     /// An array issues a command to a member; commands are numbered from 0.
     Command {
@@ -34,18 +34,18 @@ pub enum Event {
         offset_bytes: u64,
         length_bytes: u32,
         purpose: Purpose,
-        /// The host request that waits for it, if any.
+        /// The host request that waits for this command, if any.
         request: Option<u32>,
     },
-    /// A member has completed a command.
+    /// A member completes a command.
     Answers { at_ns: u64, command: u32 },
-    /// A member has failed.
+    /// A member fails.
     Fails { at_ns: u64, member: u32 },
-    /// A rebuild has filled `done_bytes` of a spare.
+    /// A rebuild has filled `done_bytes` of the spare.
     Rebuilt { at_ns: u64, member: u32, done_bytes: u64, of_bytes: u64 },
-    /// A job waits for the arm. Angles are in turns.
+    /// A job starts to wait for the arm. Angles are in turns.
     Waits { at_ns: u64, member: u32, work: Work, id: u32, cylinder: u32, head: u32, angle: f64 },
-    /// The arm serves a job: from `start_ns` to `end_ns` it seeks, waits for the sector, and transfers.
+    /// The arm serves a job: from `start_ns` to `end_ns`, it seeks, waits for the sector, and transfers.
     Access {
         at_ns: u64,
         member: u32,
@@ -65,43 +65,43 @@ pub enum Event {
     Hit { at_ns: u64, member: u32, id: u32 },
     /// The write cache accepts a write.
     Cached { at_ns: u64, member: u32, id: u32, dirty_sectors: u64 },
-    /// An extent of the write cache is on the media.
+    /// A dirty extent of the write cache is on the media.
     Destaged { at_ns: u64, member: u32, dirty_sectors: u64 },
-    /// Blocks that a segment of the buffer holds now.
+    /// A buffer segment changes and now holds these blocks.
     Segment { at_ns: u64, member: u32, segment: u32, from_block: u64, to_block: u64 },
     /// A read is issued to a die.
     Asks { at_ns: u64, member: u32, die: u32, id: Option<u32> },
-    /// A die begins an action and leaves its previous one.
+    /// A die starts an action, which ends its previous action.
     Die { at_ns: u64, member: u32, die: u32, does: DieWork, ends_ns: u64, id: Option<u32> },
 }
 
-/// Origin of an arm's job; its `id` is that of a host request or of an array's command.
+/// Origin of a job for the arm. The `id` of a job is the number of the host request or of the array's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
-    /// A command of the host or the array.
+    /// A command from the host or the array.
     Command,
-    /// An extent of the write cache, by its slot there.
+    /// A destage of a dirty extent; the `id` is its slot in the write cache.
     Destage,
-    /// The drive's own background I/O: cleaning, scans.
+    /// Background I/O of the drive, such as cleaning or scans.
     Own,
 }
 
-/// Purpose of a command to a member.
+/// Purpose of a command that an array sends to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Data that were requested or given.
+    /// Data that the host reads or writes.
     Data,
-    /// Parity that is written, or read to be updated.
+    /// Parity that is written, or read for an update.
     Parity,
-    /// Old data that are overwritten, or that are in the same row, read to compute parity.
+    /// Old data, read to compute parity: data to be overwritten, or other data of the stripe.
     Old,
-    /// The rest of a row, read in place of missing data.
+    /// The rest of a stripe, read to reconstruct missing data.
     Survivor,
     /// A rebuild.
     Rebuild,
-    /// Background work of the array: its bitmap, a pool's migration, a cache in flash.
+    /// Background work of the array, such as updates of its bitmap, migration in a pool, or filling a flash cache.
     Upkeep,
 }
 
@@ -109,17 +109,17 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DieWork {
-    /// Reads its array into the page registers.
+    /// Reads a page from the cells into the page registers.
     Sense,
-    /// Sends data over the channel.
+    /// Sends data over the channel to the controller.
     Send,
-    /// Receives the host's data over the channel.
+    /// Receives host data over the channel.
     Load,
-    /// Programs them.
+    /// Programs the received data.
     Program,
-    /// Garbage collection: reads, sends and loads data that move.
+    /// Garbage collection: reads and transfers data to be moved.
     Move,
-    /// Garbage collection: programs them.
+    /// Garbage collection: programs the moved data.
     ProgramMoved,
     /// Garbage collection: erases a block.
     Erase,
@@ -130,26 +130,26 @@ pub enum DieWork {
 /// The event log of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chronicle {
-    /// Events in the order in which the simulator reached them; times of one part of a system ascend.
+    /// Events in the order in which the simulator reached them. The times of events from one part of the system ascend.
     pub events: Vec<Event>,
-    /// Whether the log was full before the run ended.
+    /// Whether the run had more events than the log can hold.
     pub is_cut: bool,
 }
 
-/// Names of work in flight for events, where the simulator reuses slots.
+/// Numbers for events, which identify work in flight although the simulator reuses slots.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// The member of an array that is processed now.
+    /// The array member that is being processed.
     member: Option<u32>,
     requests: Numbers,
     commands: Numbers,
-    /// The host's name of each command that a disk passes on.
+    /// Id of the host command for each part of a command that a disk passes on.
     passed_on: HashMap<(Option<u32>, u32), u32>,
-    /// The name of the command in each slot of an SSD.
+    /// Id of the command in each slot of an SSD.
     slots: HashMap<(Option<u32>, u32), u32>,
 }
 
-/// The numbers of what is in each slot now.
+/// Numbers of the work in each slot.
 #[derive(Default)]
 struct Numbers {
     by_slot: HashMap<u32, u32>,
@@ -169,12 +169,12 @@ impl Numbers {
 }
 
 impl Names {
-    /// Returns the member that is processed now; 0 in a system of one drive.
+    /// Returns the member that is being processed; 0 in a system with a single drive.
     pub fn member(&self) -> u32 {
         self.member.unwrap_or(0)
     }
 
-    /// Numbers a new host request.
+    /// Assigns the next number to a host request.
     pub fn new_request(&mut self, id: u32) -> u32 {
         self.requests.next(id)
     }
@@ -184,24 +184,24 @@ impl Names {
         self.requests.of(id)
     }
 
-    /// Numbers a new command of an array.
+    /// Assigns the next number to an array command.
     pub fn new_command(&mut self, slot: u32) -> u32 {
         self.commands.next(slot)
     }
 
-    /// Returns the number of a command of an array.
+    /// Returns the number of an array command.
     pub fn command(&self, slot: u32) -> u32 {
         self.commands.of(slot)
     }
 
-    /// Returns the number of a command in a drive: that of the host request, or in an array that of the array's
-    /// command.
+    /// Returns the number of a command in a drive: the number of the array's command, or of the host request if there
+    /// is no array.
     pub fn of(&self, id: u32) -> u32 {
         let id = *self.passed_on.get(&(self.member, id)).unwrap_or(&id);
         if self.member.is_some() { self.command(id) } else { self.request(id) }
     }
 
-    /// Returns the number of the command in a slot of an SSD.
+    /// Returns the number of the command in an SSD slot.
     pub fn in_slot(&self, slot: u32) -> u32 {
         self.of(self.slots[&(self.member, slot)])
     }
@@ -220,7 +220,7 @@ thread_local! {
     static LOG: RefCell<Log> = RefCell::default();
 }
 
-/// Runs `work` and returns its result with the first `events_max` events of the last run in it.
+/// Runs `work`; returns its result and the first `events_max` events of the last run in `work`.
 pub fn chronicle<T>(events_max: usize, work: impl FnOnce() -> T) -> (T, Chronicle) {
     LOG.replace(Log { events_max, ..Log::default() });
     IS_KEPT.set(true);
@@ -230,7 +230,7 @@ pub fn chronicle<T>(events_max: usize, work: impl FnOnce() -> T) -> (T, Chronicl
     (done, Chronicle { events, is_cut })
 }
 
-/// Logs an event, if a log is kept.
+/// Logs an event if the log is enabled.
 #[inline(always)]
 pub(crate) fn note(make: impl FnOnce(&mut Names) -> Event) {
     with(|log| {
@@ -243,18 +243,18 @@ pub(crate) fn note(make: impl FnOnce(&mut Names) -> Event) {
     });
 }
 
-/// Begins a system's log: events of earlier systems, which only warmed its caches, are dropped.
+/// Starts the log of a new system. Drops events of earlier systems, which only warmed caches.
 pub(crate) fn begins() {
     with(|log| *log = Log { events_max: log.events_max, ..Log::default() });
 }
 
-/// Sets the member of an array that is processed from now on.
+/// Sets the array member whose events follow.
 #[inline(always)]
 pub(crate) fn at_member(member: usize) {
     with(|log| log.names.member = Some(member as u32));
 }
 
-/// Records that a disk passes a command on under a name of its own.
+/// Records that a disk passes on command `id` under a name of its own.
 #[inline(always)]
 pub(crate) fn passed_on(name: u32, id: u32) {
     with(|log| {
@@ -263,7 +263,7 @@ pub(crate) fn passed_on(name: u32, id: u32) {
     });
 }
 
-/// Records that a command is in a slot of an SSD.
+/// Records that command `id` occupies an SSD slot.
 #[inline(always)]
 pub(crate) fn takes_slot(slot: u32, id: u32) {
     with(|log| {

@@ -1,10 +1,10 @@
-//! [`DerivedCache`]: remembers values derived from descriptions, because the runs of a sweep more often differ in
-//! workload than in system.
+//! [`DerivedCache`]: caches values derived from descriptions, because the runs of a sweep vary the workload more often
+//! than the system.
 
-/// Number of remembered descriptions.
+/// Maximum number of cached descriptions.
 const DESCRIPTIONS: usize = 4;
 
-/// Values derived from the descriptions that this thread used most recently.
+/// Values derived from the descriptions that this thread used most recently, newest first.
 #[derive(Debug)]
 pub struct DerivedCache<D, M>(Vec<(D, M)>);
 
@@ -15,7 +15,7 @@ impl<D, M> Default for DerivedCache<D, M> {
 }
 
 impl<D: Clone + PartialEq, M: Clone> DerivedCache<D, M> {
-    /// Returns the value of a description. A remembered value is not derived again.
+    /// Returns the value derived from a description; calls `make` only if the value is not cached.
     ///
     /// # Errors
     /// Returns the error of `make`.
@@ -47,7 +47,7 @@ mod tests {
             });
             assert_eq!(squared, if key == 9 { Err("nine") } else { Ok(key * key) });
         };
-        // The fifth description replaces 2, since 1 was used again. A failed derivation is tried again.
+        // With five keys, one too many, key 2 is dropped because 1 was used again. A failed derivation is not cached.
         for key in [1, 2, 1, 3, 4, 1, 5, 1, 9, 9, 2] {
             ask(key);
         }

@@ -1,39 +1,38 @@
-//! [`SimError`], every way in which a simulation fails, and [`InvalidDescription`], the first impossible field of a
-//! description.
+//! [`SimError`]: the errors of a simulation, and [`InvalidDescription`]: the first impossible field of a description.
 
 use headstack_replay::ReplayError;
 use headstack_workload::WorkloadError;
 
-/// An impossible description: the key of its TOML form, and the allowed values.
+/// Error for an impossible field of a description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct InvalidDescription {
-    /// Path of the key, such as `geometry.zones[3].first_cylinder`.
+    /// Path of the key in the TOML file, for example `geometry.zones[3].first_cylinder`.
     pub key: String,
-    /// The error and the allowed values.
+    /// Error message, with the allowed values.
     pub message: String,
 }
 
-/// Returns an [`InvalidDescription`] as a result.
+/// Returns an [`InvalidDescription`] as an `Err`.
 pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, InvalidDescription> {
     Err(InvalidDescription { key: key.into(), message: message.into() })
 }
 
-/// Fails with a key and a message if a condition does not hold.
+/// Returns an error with this key and message unless `holds` is true.
 pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), InvalidDescription> {
     if holds { Ok(()) } else { fault(key, message()) }
 }
 
-/// The reason why a simulation does not start or does not end.
+/// Reason why a simulation could not start or finish.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The description of a drive is impossible.
+    /// The description of the system has an impossible value.
     #[error("{0}")]
     Drive(#[from] InvalidDescription),
     /// The workload cannot be generated.
     #[error("{0}")]
     Workload(#[from] WorkloadError),
-    /// The range of the run is not within the system.
+    /// The range of the run is not inside the system.
     #[error("range: {0}")]
     Range(String),
     /// A trace, or one of its requests, cannot be replayed.
@@ -42,7 +41,7 @@ pub enum SimError {
     /// A fault cannot be injected into the system.
     #[error("{0}")]
     Fault(String),
-    /// The run was stopped from outside.
+    /// The caller stopped the run.
     #[error("stopped")]
     Stopped,
     /// The simulator violated one of its own invariants.

@@ -1,4 +1,4 @@
-//! [`FaultedSystem`]: a system into which a run injects faults in virtual time; the load generator learns the outcome
+//! [`FaultedSystem`]: a system with faults that a run injects in virtual time. The load generator receives the outcome
 //! of each request.
 
 use headstack_result::{FaultRecord, LossRecord};
@@ -14,17 +14,17 @@ use crate::power_cut::{Changed, LostWrites};
 use crate::system::System;
 use crate::timeline::{Finished, Timeline};
 
-/// A system and its faults. Time 0 of its schedule is that of the run, including its warm-up.
+/// A system and its fault schedule. Time 0 of the schedule is the start of the run, including its warm-up.
 pub struct FaultedSystem {
     timeline: Timeline<u32>,
     finished: Vec<Finished<u32>>,
-    /// Requests that will not be answered, by the load generator's number. They end when the system is there again:
-    /// then its connection breaks, or its commands time out, and the load can continue.
+    /// Requests that will never be answered, by the load generator's number. When the system responds again, their
+    /// connection breaks or their commands time out, so the load can continue.
     stranded: Vec<u32>,
-    /// Changes so far; not counted if none is to be undone.
+    /// Number of changes so far; `None` if no fault can undo a change.
     changes: Option<u64>,
     losses: u32,
-    /// Requests of the last moment that were not done, with their outcome.
+    /// Requests that ended unsuccessfully at the last event, with their outcome.
     undone: Vec<(u32, Outcome)>,
 }
 
@@ -32,7 +32,8 @@ impl FaultedSystem {
     /// Creates an idle system with a schedule of faults.
     ///
     /// # Errors
-    /// The first impossible value in the description; a fault that cannot be injected into it.
+    /// Returns an error for the first impossible value in the description, or if a fault cannot be injected into the
+    /// system.
     pub fn new(system: System, description: &SystemDescription, schedule: &Schedule) -> Result<Self, SimError> {
         let mut timeline = Timeline::of(Model::System(description.clone()), system);
         timeline.follow(schedule)?;
@@ -51,10 +52,10 @@ impl FaultedSystem {
 
     /// Returns the system into which faults are injected.
     pub fn system(&self) -> &System {
-        self.timeline.system().expect("runs are of systems")
+        self.timeline.system().expect("runs use a system, not a constant model")
     }
 
-    /// Takes a request at `now_ns`, as [`System::submit`] does.
+    /// Submits a request at `now_ns`, like [`System::submit`].
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
         let changed = match (&mut self.changes, request.kind) {
             (Some(changes), Kind::Write | Kind::Trim) => {
@@ -66,17 +67,17 @@ impl FaultedSystem {
         self.timeline.take(now_ns, *request, changed, id)
     }
 
-    /// Returns the time of the next event; `u64::MAX` if there is none.
+    /// Returns the time of the next event, or `u64::MAX` if there is none.
     pub fn next_event_ns(&self) -> u64 {
         self.timeline.next_ns()
     }
 
-    /// Processes its next events, which all happen at the returned time, at or before `limit_ns`. Appends requests that
-    /// end; their outcome is available from [`take_outcome`](Self::take_outcome).
+    /// Processes the next events, all of which happen at the returned time, at or before `limit_ns`. Appends the
+    /// requests that end; [`take_outcome`](Self::take_outcome) returns their outcomes.
     pub fn advance_by_one(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
         let now_ns = self.next_event_ns();
-        debug_assert!(now_ns <= limit_ns, "something happens until then");
-        debug_assert!(self.undone.is_empty(), "every outcome is asked after");
+        debug_assert!(now_ns <= limit_ns, "an event is due by then");
+        debug_assert!(self.undone.is_empty(), "every outcome was collected");
         self.timeline.advance(now_ns, &mut self.finished);
         self.timeline.forget_damages();
         self.note_losses();
@@ -106,7 +107,8 @@ impl FaultedSystem {
         at.map_or(Outcome::Done, |at| self.undone.remove(at).1)
     }
 
-    /// Records what a power cut, or a flush, lost, by the model only: there are no contents to look at.
+    /// Records the loss from a power cut or a dropped flush. The loss comes from the model only, because the run keeps
+    /// no contents to compare.
     fn note_losses(&mut self) {
         if self.changes.is_none() {
             return;
@@ -119,7 +121,7 @@ impl FaultedSystem {
         }
     }
 
-    /// Returns a record of each fault that was injected, with its consequences.
+    /// Returns a record of each injected fault, with its consequences.
     pub fn records(&self) -> Vec<FaultRecord> {
         self.timeline.injections().injections.iter().map(record).collect()
     }
@@ -139,7 +141,7 @@ fn record(injection: &Injection) -> FaultRecord {
         number: injection.number,
         at_ns: injection.at_ns,
         until_ns: injection.until_ns,
-        fault: serde_json::to_value(&injection.fault).expect("faults are plain data"),
+        fault: serde_json::to_value(&injection.fault).expect("faults can be serialized"),
         refused: injection.refused.clone(),
         met: injection.met,
         failed: injection.failed,

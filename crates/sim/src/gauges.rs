@@ -1,4 +1,4 @@
-//! [`Gauges`] and [`DeviceHealth`]: activity inside a running system, and the health of its devices.
+//! [`Gauges`]: activity inside a running system, and [`DeviceHealth`]: the health of its devices.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,106 +8,106 @@ use crate::description::array::Level;
 /// Activity inside a system, for display.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gauges {
-    /// Requests in the system and in the host in front of it.
+    /// Number of requests in the system and in the host queue.
     pub outstanding: u32,
-    /// Devices, in the order of the description.
+    /// Gauges of the devices, in the order of the description.
     pub devices: Vec<DeviceGauge>,
-    /// Cache of an array's controller.
+    /// Gauge of the array controller's cache.
     pub cache: Option<CacheGauge>,
-    /// Groups of an array.
+    /// Gauges of the array's RAID groups.
     pub groups: Vec<GroupGauge>,
 }
 
-/// Activity of a device.
+/// Current activity of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceGauge {
-    /// The member's name; empty for a device that is a system of its own.
+    /// Name of the member; empty for a single device.
     pub name: String,
-    /// Its present activity.
+    /// Current state of the device.
     pub state: DeviceState,
-    /// Commands that it has, including those that wait for one of its tags.
+    /// Number of commands in the device, including those waiting for a tag.
     pub queue: u32,
-    /// Cylinder where the arm is, or is going; of several actuators the first that works.
+    /// Cylinder where the arm is or is moving to. With several actuators, the first busy one.
     pub cylinder: Option<u32>,
-    /// Cylinders of a disk; 0 without an arm.
+    /// Number of cylinders of a disk; 0 for a device without an arm.
     pub cylinders: u32,
-    /// The surface that is read or written.
+    /// Surface being read or written.
     pub head: u32,
-    /// Bytes written by the host that are only in its memory.
+    /// Bytes written by the host that are only in the device's memory.
     pub dirty_bytes: u64,
 }
 
-/// Activity of a device.
+/// State of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceState {
-    /// No activity.
+    /// The device is idle.
     Idle,
-    /// Reading for its host.
+    /// The device reads for the host.
     Reading,
-    /// Writing for its host.
+    /// The device writes for the host.
     Writing,
-    /// Background I/O: recalibration, a scan, cleaning, garbage collection.
+    /// The device performs background I/O: recalibration, a scan, cleaning, or garbage collection.
     Internal,
-    /// Spindle at rest.
+    /// The spindle is at rest.
     Standby,
-    /// Not responding.
+    /// The device does not respond.
     Missing,
-    /// Being filled in place of a missing member.
+    /// The device is a spare that is being filled in place of a missing member.
     Rebuilding,
 }
 
-/// State of the cache of an array's controller.
+/// State of an array controller's cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CacheGauge {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Pages with data that the members do not have yet, in bytes.
+    /// Data in pages that are not on the members yet, in bytes.
     pub dirty_bytes: u64,
-    /// Reads served so far.
+    /// Number of reads served so far.
     pub hits: u64,
-    /// Whether a power loss loses none of it.
+    /// Whether the cache keeps all its data during a power loss.
     pub battery_ok: bool,
 }
 
-/// State of a group of an array.
+/// State of an array's RAID group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GroupGauge {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// Its level.
+    /// RAID level of the group.
     pub level: Level,
-    /// Its health.
+    /// Health of the group.
     pub state: GroupHealth,
-    /// Bytes of the spare that are filled.
+    /// Number of bytes of the spare that are filled.
     pub rebuilt_bytes: u64,
-    /// Bytes of the spare in total; 0 when none is being filled.
+    /// Total number of bytes to fill on the spare; 0 if no spare is being filled.
     pub of_bytes: u64,
-    /// Bytes of its slots that redundancy could not restore and that have not been written since.
+    /// Bytes in the group's slots that redundancy could not restore and that have not been rewritten since.
     pub lost_bytes: u64,
-    /// The last pass over its stripes since power-on.
+    /// Last pass over the group's stripes since power-on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<PassGauge>,
 }
 
-/// A check, a repair or a resync in progress or over.
+/// A check, repair or resync pass, running or finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PassGauge {
-    /// Its purpose.
+    /// Purpose of the pass.
     pub kind: PassKind,
-    /// Its progress.
+    /// State of the pass.
     pub state: PassState,
-    /// Bytes of each slot that are done.
+    /// Bytes of each slot processed so far.
     pub done_bytes: u64,
-    /// Bytes of each slot that it covers.
+    /// Bytes of each slot that the pass covers.
     pub of_bytes: u64,
 }
 
-/// Health of a group.
+/// Health of a RAID group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupHealth {
-    /// Every member holds all its data.
+    /// Every member holds all of its data.
     Healthy,
     /// A member is missing.
     Degraded,
@@ -117,31 +117,31 @@ pub enum GroupHealth {
     Failed,
 }
 
-/// Source values of the SMART counters of a device.
+/// Values from which a device's SMART counters are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceHealth {
-    /// The member's name; empty for a device that is a system of its own.
+    /// Name of the member; empty for a single device.
     pub name: String,
     /// Product name.
     pub model: String,
-    /// Bytes that it exports.
+    /// Exported capacity in bytes.
     pub capacity_bytes: u64,
     /// Spindle speed, in revolutions per minute.
     pub rpm: Option<u32>,
-    /// Sectors found unreadable and not written since.
+    /// Number of sectors found unreadable and not rewritten since.
     pub pending_sectors: u64,
-    /// Sectors that were remapped to spares.
+    /// Number of sectors remapped to spares.
     pub reallocated_sectors: u64,
-    /// Accesses that failed.
+    /// Number of failed accesses.
     pub uncorrectable_errors: u64,
-    /// Passes repeated because of an error.
+    /// Number of media passes repeated after an error.
     pub retried_passes: u64,
-    /// Bytes read by its host.
+    /// Bytes read by the host.
     pub read_bytes: u64,
-    /// Bytes written by its host.
+    /// Bytes written by the host.
     pub written_bytes: u64,
-    /// Times that it was switched on, including the first.
+    /// Number of power-ons, including the first.
     pub power_cycles: u32,
-    /// Whether it does not respond.
+    /// Whether the device does not respond.
     pub missing: bool,
 }

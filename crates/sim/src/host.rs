@@ -1,19 +1,19 @@
-//! [`Host`]: the queue in front of a drive: how many commands it keeps there, and in which order it submits the others.
+//! [`Host`]: the queue in front of a drive. It limits the commands in the drive and orders the waiting requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::description::drive::Policy;
 
-/// Requests that wait in the host.
+/// Requests waiting in the host.
 #[derive(Clone, Debug)]
 enum Waiting {
     /// In order of arrival.
     Arrival(VecDeque<u32>),
-    /// By address: (first byte, arrival number) to id.
+    /// By address, as a map from (first byte, arrival number) to id.
     Address { by_place: BTreeMap<(u64, u64), u32>, policy: Policy, upwards: bool },
 }
 
-/// Tag limit and elevator. The host knows addresses, not rotation: SPTF at the host is SSTF.
+/// Host queue with a tag limit and an elevator. The host knows addresses but not rotation, so SPTF in the host is SSTF.
 #[derive(Clone, Debug)]
 pub struct Host {
     waiting: Waiting,
@@ -24,7 +24,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Creates a host that keeps at most `tags` commands in the drive.
+    /// Creates a host queue that keeps at most `tags` commands in the drive.
     pub fn new(tags: u32, elevator: Policy) -> Self {
         let waiting = match elevator {
             Policy::Fcfs => Waiting::Arrival(VecDeque::new()),
@@ -58,7 +58,7 @@ impl Host {
         waiting as u32
     }
 
-    /// Admits a request at `offset_bytes`: returns true if it may go to the drive now; otherwise it waits.
+    /// Admits a request at `offset_bytes`. Returns true if the request may go to the drive now; otherwise it waits.
     #[inline]
     pub fn admit(&mut self, id: u32, offset_bytes: u64) -> bool {
         if self.in_drive < self.tags {
@@ -76,7 +76,7 @@ impl Host {
         false
     }
 
-    /// Releases the tag of a command that left the drive; returns the request that takes it, if one waits.
+    /// Releases the tag of a command that left the drive. Returns the waiting request that takes the tag, if any.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {
         let next = match &mut self.waiting {
@@ -84,14 +84,14 @@ impl Host {
             Waiting::Address { by_place, policy, upwards } => {
                 choose(by_place, *policy, upwards, self.last_bytes).map(|key| {
                     self.last_bytes = key.0;
-                    by_place.remove(&key).expect("just found")
+                    by_place.remove(&key).expect("the request is waiting")
                 })
             }
         };
         if next.is_none() {
             self.in_drive -= 1;
         }
-        debug_assert!(self.in_drive <= self.tags, "a drive has no more commands than tags");
+        debug_assert!(self.in_drive <= self.tags, "the drive has at most one command per tag");
         debug_assert!(self.in_drive == self.tags || self.waits() == 0, "no request waits while a tag is free");
         next
     }
@@ -125,13 +125,13 @@ fn choose(
 mod tests {
     use super::*;
 
-    /// Returns the order in which waiting requests are submitted, with one tag, starting from a request at 50.
+    /// Returns the order in which waiting requests reach the drive, with one tag and a first request at offset 50.
     fn handed_over(elevator: Policy) -> Vec<u64> {
         let waiting = [10u64, 60, 40, 90, 55, 20];
         let mut host = Host::new(1, elevator);
         assert!(host.admit(100, 50));
         for (id, &offset_bytes) in waiting.iter().enumerate() {
-            assert!(!host.admit(id as u32, offset_bytes), "one tag, one command");
+            assert!(!host.admit(id as u32, offset_bytes), "with one tag, further commands wait");
         }
         std::iter::from_fn(|| host.release()).map(|id| waiting[id as usize]).collect()
     }

@@ -1,36 +1,37 @@
 //! Warms the caches of a system as past requests would have left them.
 //!
-//! The clean contents depend only on the requests. How much of a write-back cache is dirty is an equilibrium: the more
-//! is dirty, the more is destaged at once, until as much leaves as arrives. A cache of gigabytes takes hundreds of
-//! thousands of requests to get there, and requests before that are faster than they ever will be again. The
-//! equilibrium is therefore found by bisection: short runs from different shares of dirty pages show whether the share
-//! grows or shrinks from there (after Gear and Kevrekidis, *SIAM Journal on Scientific Computing* 24, 2003, who take
-//! the drift of a slow variable from short runs of the whole).
+//! The clean contents of a cache depend only on past requests. The dirty share of a write-back cache is an equilibrium:
+//! the more pages are dirty, the faster the cache destages, until writes arrive and leave at the same rate. A cache of
+//! gigabytes needs hundreds of thousands of requests to reach the equilibrium, and earlier requests are faster than
+//! those in the steady state. Bisection finds the equilibrium: short runs from different dirty shares show whether the
+//! share grows or shrinks. Gear and Kevrekidis (*SIAM Journal on Scientific Computing* 24, 2003) likewise use short
+//! runs of a whole system to find the drift of a slow variable.
 
 use headstack_workload::{Kind, Request};
 
 use crate::error::SimError;
 use crate::system::System;
 
-/// Requests of each short run, preceded by 1/4 as many. The drift of a few percent near the equilibrium takes more of
-/// them than its sign far from it.
+/// Number of requests in each short run; 1/4 as many warm-up requests precede them. Runs become longer near the
+/// equilibrium, because a drift of a few percent needs more requests to measure.
 const PILOTS: [u64; 7] = [1_000, 1_000, 2_000, 2_000, 4_000, 4_000, 8_000];
 
-/// A share of dirty pages that leaves room for the writes of a short run.
+/// Largest dirty share to try, which leaves room for the writes of a short run.
 const NEARLY_FULL: f64 = 0.99;
 
-/// A short run is preceded by its number of requests divided by this, until queues match the share of dirty pages.
+/// Divisor that gives the number of warm-up requests of a short run. The warm-up brings queues in line with the dirty
+/// share.
 pub const WARM_UP_DIVISOR: u64 = 4;
 
-/// A short run from a system's state: its number of requests after the first ones, and a number that distinguishes it
-/// from others. Returns by how many pages more the cache is dirty at its end.
+/// Runs a system for a short time. The arguments are the system, the number of requests after the warm-up, and a number
+/// that distinguishes the run from others. Returns by how many pages the dirty part of the cache grew.
 pub type ShortRun<'p> = dyn FnMut(System, u64, u64) -> Result<i64, SimError> + 'p;
 
-/// Warms `system` with `count` requests of `past`, and makes its write-back cache as dirty as it stays under `pilot`'s
-/// load. Without such a cache, and where nothing was written, it is as the requests left it.
+/// Warms `system` with `requests` requests from `past`, then brings the dirty share of its write-back cache to the
+/// equilibrium under the load of `pilot`. Without such a cache, or without writes, the first step alone is done.
 ///
 /// # Errors
-/// Those of a pilot.
+/// Returns the error of a short run that fails.
 pub fn bring(
     system: &mut System,
     past: &mut dyn FnMut() -> Option<Request>,
@@ -50,7 +51,7 @@ pub fn bring(
         leave_dirty(&mut tried, share, &mut writes);
         pilot(tried, requests, number)
     };
-    // A cache that grows dirtier even when nearly full stays full: this is where most overloaded caches end.
+    // If even a nearly full cache grows dirtier, it will stay full. This is the case for most overloaded caches.
     let stays_full = drift(NEARLY_FULL, PILOTS[0], PILOTS.len() as u64)? > 0;
     share = if stays_full { 1.0 } else { share.min(NEARLY_FULL) };
     let pilots = if stays_full { &PILOTS[..0] } else { &PILOTS };
@@ -67,11 +68,11 @@ pub fn bring(
     Ok(())
 }
 
-/// Past writes, the same from the first one on for each share that is tried: each begins with the same cache, to which
-/// they are new, and drawing them takes longer than applying them.
+/// Past writes. Each dirty share is tried with the same writes on the same cache. The writes are kept, because drawing
+/// them takes longer than applying them.
 struct Writes<'p> {
     past: &'p mut dyn FnMut() -> Option<Request>,
-    /// Requests that may still be drawn.
+    /// Number of requests that may still be drawn.
     left: u64,
     seen: Vec<Request>,
 }
@@ -90,9 +91,9 @@ impl Writes<'_> {
     }
 }
 
-/// Makes `share` of the pages that may be dirty dirty, by past writes. They continue until all dirty pages have been
-/// written since: destaging in the order of addresses leaves few dirty pages where it has just been and many where it
-/// comes next, and takes less time over those than over any.
+/// Makes `share` of the cache's dirty limit dirty with past writes, until all dirty pages have been rewritten. This
+/// reproduces the pattern of destaging in address order: few dirty pages where it has just passed and many where it
+/// comes next, which are cheaper to destage than randomly distributed ones.
 fn leave_dirty(system: &mut System, share: f64, writes: &mut Writes) {
     system.leave_dirty(share);
     let mut turned_over = 0;

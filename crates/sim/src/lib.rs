@@ -1,4 +1,4 @@
-//! Simulation in virtual time: drives, arrays, and the load on them. No I/O, no wall clock.
+//! Simulation of drives, arrays and their load in virtual time, without I/O or a wall clock.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

@@ -1,9 +1,9 @@
-//! [`Link`]s that several devices share: buses, loops, expanders, networks.
+//! [`Link`]s shared by several devices: buses, loops, expanders and networks.
 //!
-//! A transfer is reserved when it becomes known, which for a drive is when its arm takes the command, up to a few turns
-//! ahead. A link therefore keeps a calendar of its reservations, and a transfer takes the free time from the moment it
-//! is ready, in pieces if necessary: devices that share a link disconnect and reconnect, so that no usable time is
-//! lost. The calendar is short, since the past is forgotten.
+//! A transfer is reserved as soon as it is known. For a drive, this is when the arm takes the command, up to a few
+//! turns ahead. A link therefore keeps a calendar of reservations, and a transfer uses the free time from the moment
+//! when it is ready. It may be split into pieces, because devices that share a link disconnect and reconnect, so that
+//! no usable time is lost. The calendar stays short, because past reservations are dropped.
 
 pub use crate::description::link::{LinkDescription, LinkKind};
 
@@ -16,7 +16,7 @@ pub enum Direction {
     Write,
 }
 
-/// Shorter pieces are not worth acquiring the link for (about one burst of 1998).
+/// Minimum length of a piece; for less, acquiring the link is not worthwhile (about one burst in 1998).
 const PIECE_MIN_NS: u64 = 5_000;
 
 /// A link in virtual time.
@@ -24,9 +24,9 @@ const PIECE_MIN_NS: u64 = 5_000;
 pub struct Link {
     description: LinkDescription,
     lanes: [Calendar; 2],
-    /// Time that it was occupied, summed over its lanes.
+    /// Time that the link was busy, summed over its lanes, in ns.
     pub busy_ns: u64,
-    /// Time that transfers and commands waited for it.
+    /// Time that transfers and commands waited for the link, in ns.
     pub waited_ns: u64,
     /// Number of data transfers.
     pub transfers: u64,
@@ -39,12 +39,12 @@ impl Link {
         Link { description: description.clone(), lanes, busy_ns: 0, waited_ns: 0, transfers: 0 }
     }
 
-    /// Returns its description.
+    /// Returns the link's description.
     pub fn description(&self) -> &LinkDescription {
         &self.description
     }
 
-    /// Cancels every reservation.
+    /// Cancels all reservations.
     pub(crate) fn reset(&mut self) {
         self.lanes = [Calendar::default(), Calendar::default()];
     }
@@ -53,11 +53,11 @@ impl Link {
         &mut self.lanes[usize::from(self.description.full_duplex && direction == Direction::Write)]
     }
 
-    /// Transfers `bytes` that are ready at `ready_ns`; returns when the last of them has arrived. `ns_per_byte` is the
-    /// pace of the sender or receiver, if it is slower and holds the link meanwhile (0 if it does not).
+    /// Transfers `bytes` that are ready at `ready_ns`; returns when the last byte has arrived. `ns_per_byte` is the
+    /// pace of a sender or receiver that occupies the link at a slower rate, or 0 if there is none.
     ///
-    /// The overhead of a transfer precedes it: an idle link has done it by `ready_ns`, since the times of devices,
-    /// measured without other traffic on their link, include it. A shared link adds only the wait for it.
+    /// Overhead precedes the transfer. On an idle link it ends by `ready_ns`, because device times are measured without
+    /// other traffic on the link and include this overhead. A shared link adds only waiting time.
     pub fn carry(&mut self, now_ns: u64, ready_ns: u64, bytes: u64, ns_per_byte: f64, direction: Direction) -> u64 {
         let overhead_ns = match direction {
             Direction::Read => self.description.read_ns,
@@ -69,7 +69,7 @@ impl Link {
         end_ns + self.description.latency_ns
     }
 
-    /// Delivers a command at `now_ns`; returns how long it waited for the link.
+    /// Delivers a command at `now_ns`; returns how long the command waited for the link, in ns.
     pub fn deliver_command(&mut self, now_ns: u64) -> u64 {
         let command_ns = self.description.command_ns;
         if command_ns == 0 {
@@ -86,15 +86,15 @@ impl Link {
     }
 }
 
-/// Disjoint reserved intervals, ascending.
+/// Disjoint reserved intervals in ascending order.
 #[derive(Clone, Debug, Default)]
 struct Calendar {
     taken: Vec<(u64, u64)>,
 }
 
 impl Calendar {
-    /// Reserves `length_ns` of the free time from `from_ns` on; returns the end of the last piece. No later reservation
-    /// begins more than [`KEPT_NS`] before `now_ns`.
+    /// Reserves `length_ns` of free time from `from_ns` on; returns the end of the last piece. Later calls must not
+    /// start more than [`KEPT_NS`] before this call's `now_ns`.
     fn take(&mut self, now_ns: u64, from_ns: u64, length_ns: u64) -> u64 {
         let horizon_ns = now_ns.min(from_ns).saturating_sub(KEPT_NS);
         let past = self.taken.partition_point(|&(_, end)| end < horizon_ns);
@@ -114,7 +114,8 @@ impl Calendar {
                 return begin + left;
             }
             if gap >= PIECE_MIN_NS {
-                // Merged with what follows: `at` is still that interval, or its union with the previous one.
+                // The gap was merged with the interval after it: `at` is this interval, or its union with the previous
+                // one.
                 left -= gap;
                 at = self.insert(at, begin, taken_from);
             }
@@ -123,14 +124,15 @@ impl Calendar {
         }
     }
 
-    /// Inserts an interval before index `at` and merges it with its neighbours; returns the index of the union.
+    /// Inserts an interval before index `at` and merges it with its neighbors; returns the index of the merged
+    /// interval.
     fn insert(&mut self, at: usize, from: u64, to: u64) -> usize {
         if from == to {
             return at;
         }
-        debug_assert!(from < to, "an interval has a length");
-        debug_assert!(at == 0 || self.taken[at - 1].1 <= from, "intervals are in order and apart");
-        debug_assert!(self.taken.get(at).is_none_or(|next| to <= next.0), "intervals are in order and apart");
+        debug_assert!(from < to, "intervals are not empty");
+        debug_assert!(at == 0 || self.taken[at - 1].1 <= from, "intervals are ascending and disjoint");
+        debug_assert!(self.taken.get(at).is_none_or(|next| to <= next.0), "intervals are ascending and disjoint");
         let joins_before = at > 0 && self.taken[at - 1].1 >= from;
         let joins_after = self.taken.get(at).is_some_and(|&(begin, _)| begin <= to);
         match (joins_before, joins_after) {
@@ -155,18 +157,18 @@ impl Calendar {
     }
 }
 
-/// Transfers begin at most this long before they are reserved (their overhead precedes them).
+/// Maximum time by which a transfer can start before it is reserved, because overhead precedes it.
 const KEPT_NS: u64 = 10_000_000;
-/// Past intervals are forgotten in batches.
+/// Number of past intervals that are dropped together.
 const FORGET_AT: usize = 32;
 
-/// The shared links between a device and the sender of its commands; none for a device that is a system of its own.
+/// Shared links between a device and the sender of its commands; empty for a single device.
 #[derive(Debug)]
 pub struct Upstream<'a> {
     now_ns: u64,
     links: &'a mut [Link],
     hops: &'a [u32],
-    /// A port that parts of the device share.
+    /// A port shared by parts of the device.
     port: Option<&'a mut Link>,
 }
 
@@ -177,19 +179,19 @@ impl Upstream<'_> {
         Upstream { now_ns: 0, links: &mut [], hops: &[], port: None }
     }
 
-    /// Returns the links `hops` of `links`; `now_ns` is the present.
+    /// Returns an upstream over the links `hops` of `links` at the current time `now_ns`.
     #[inline]
     pub fn new<'a>(now_ns: u64, links: &'a mut [Link], hops: &'a [u32]) -> Upstream<'a> {
         Upstream { now_ns, links, hops, port: None }
     }
 
-    /// Returns the same links for a part of the device, which reaches them through `port`.
+    /// Returns an upstream over the same links for a part of the device that is connected through `port`.
     pub fn through<'b>(&'b mut self, now_ns: u64, port: &'b mut Link) -> Upstream<'b> {
         Upstream { now_ns, links: &mut *self.links, hops: self.hops, port: Some(port) }
     }
 
-    /// Transfers `bytes`, ready at `ready_ns`, which the device's own port finishes at `port_end_ns`, at
-    /// `port_ns_per_byte`; returns when they have passed every link. Links forward while they receive.
+    /// Transfers `bytes`, ready at `ready_ns`, over every link; returns when the transfer ends. The device's own port
+    /// needs `port_ns_per_byte` and finishes at `port_end_ns`. Links forward data while they receive.
     #[inline]
     pub fn carry(
         &mut self,
@@ -258,10 +260,11 @@ mod tests {
     fn a_taken_bus_is_waited_for_and_a_gap_is_used() {
         let mut link = bus();
         link.carry(0, 1_000_000, 4096, 0.0, Direction::Read);
-        // Reserved later, ready earlier: 850 of 152 us fit before the first one (from 950 us), the rest follows it.
+        // A transfer that is reserved later but ready earlier: 100 us of its 152 us fit before the first transfer (from
+        // 950 us on); the rest follows.
         assert_eq!(link.carry(0, 900_000, 4096, 0.0, Direction::Read), 1_102_400 + 152_400 - 100_000);
         assert_eq!(link.waited_ns, 1_154_800 - 1_002_400);
-        assert_eq!(link.lanes[0].taken, vec![(850_000, 1_154_800)], "one interval is left");
+        assert_eq!(link.lanes[0].taken, vec![(850_000, 1_154_800)], "the two intervals are merged");
     }
 
     #[test]
@@ -282,8 +285,8 @@ mod tests {
         assert_eq!(link.deliver_command(20_000), 100_000);
     }
 
-    /// A bus, a cable or a loop is held at the pace of the slower end; a link that forwards frames is held only for its
-    /// own time.
+    /// A shared bus, cable or loop is occupied at the pace of its slower end. A link that forwards frames is occupied
+    /// only for its own transfer time.
     #[test]
     fn wires_that_devices_share_are_held_at_their_pace() {
         for kind in LinkKind::ALL {
@@ -293,7 +296,7 @@ mod tests {
             };
             let mut links = [Link::new(&LinkDescription { kind, read_ns: 0, ..bus().description })];
             let mut way = Upstream::new(0, &mut links, &[0]);
-            // Both are ready at once: the second waits while the first holds the wire.
+            // Both transfers are ready at the same time, so the second waits while the first occupies the wire.
             let ends = [0; 2].map(|ready_ns| way.carry(ready_ns, 4096, 40.0, ready_ns + 4096 * 40, Direction::Read));
             assert_eq!(links[0].busy_ns, 2 * 4096 * held_ns_per_byte, "{kind:?}");
             assert_eq!(ends, [4096 * 40, (2 * 4096 * held_ns_per_byte).max(4096 * 40)], "{kind:?}");
@@ -301,7 +304,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any reservations, intervals stay disjoint, ascending and apart, and hold exactly the reserved time.
+        /// For any reservations, intervals stay disjoint and ascending, and hold exactly the reserved time.
         #[test]
         fn calendars_conserve_time(asked in prop::collection::vec((0u64..2_000_000, 1u64..200_000), 1..60)) {
             let mut calendar = Calendar::default();

@@ -1,36 +1,37 @@
-//! [`MediaDefects`]: requested media defects and their state on one mechanism's media, in its sectors: which accesses
-//! meet them, which sectors were remapped to spares, and what failed. Only media passes meet them, cache hits do not.
+//! [`MediaDefects`]: the media defects of one mechanism and their state, in sectors: which accesses the defects affect,
+//! which sectors have been remapped, and what failed. Defects affect media passes, not cache hits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use headstack_workload::{Purpose, Random, Span};
 
-/// A defect of a range of a device's media.
+/// A defect in a range of a device's media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaDefect {
-    /// Bytes of the device (of the member, in an array); partially covered sectors belong to it.
+    /// Byte range of the device (for an array, of the member). Partly covered sectors are included.
     pub span: Span,
-    /// Whether reads meet it.
+    /// Whether the defect affects reads.
     pub reads: bool,
-    /// Whether writes meet it.
+    /// Whether the defect affects writes.
     pub writes: bool,
-    /// Share of the accesses that meet it, 0 to 1.
+    /// Share of accesses affected, 0 to 1.
     pub share: f64,
-    /// Additional time of an access that meets it.
+    /// Additional time of an affected access.
     pub delay: Delay,
-    /// Whether the access fails after that: an unrecoverable read error, or a write fault.
+    /// Whether an affected access fails after the delay, with an unrecoverable read error or a write fault.
     pub fails: bool,
-    /// Whether a write remaps the sectors that it touches to spares, whether it meets the defect or not: they are good
-    /// from then on, but every later access pays for the way to the spares and back. In flash there is no such way.
+    /// Whether a write remaps the sectors that it touches to spares, even if the defect does not affect writes.
+    /// Remapped sectors are good, but on a disk every later access must move to the spares and back. An SSD has no such
+    /// cost.
     pub healed_by_write: bool,
 }
 
-/// Additional time of an access.
+/// Additional time of an affected access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// A number of turns of the spindle: retries. In an SSD as many reads of the cell, or programs for a write.
+    /// Number of spindle turns spent on retries. On an SSD, the number of repeated reads or programs.
     Turns(u32),
-    /// A number of nanoseconds: the limit of error recovery, or a drive that fails slowly.
+    /// Time in ns, for example the limit of error recovery or the delay of a slowly failing drive.
     Ns(u64),
 }
 
@@ -39,35 +40,35 @@ pub enum Delay {
 pub(crate) struct Stretch {
     /// First sector.
     pub from: u64,
-    /// The sector after the last.
+    /// Sector after the last one.
     pub to: u64,
 }
 
-/// A command that ends, or has ended, in error.
+/// Error of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// Id of the command.
     pub id: u32,
     /// First byte of the device that could not be read or written.
     pub from_bytes: u64,
-    /// The byte after the last bad one.
+    /// Byte after the last bad one.
     pub to_bytes: u64,
-    /// Whether it could not be written.
+    /// Whether the command is a write.
     pub write: bool,
 }
 
-/// Failures that the next layer has not collected: few at any time.
+/// Failures that the next layer has not collected yet, usually few.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures(Vec<Failure>);
 
 impl Failures {
-    /// Whether there are none, which is usual.
+    /// Whether there are no failures, which is the usual case.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Records the failure of a command; of several places the first counts.
+    /// Records the failure of a command. If a command fails in several places, the first place counts.
     pub fn note(&mut self, failure: Failure) {
         match self.0.iter_mut().find(|known| known.id == failure.id) {
             Some(known) if known.from_bytes <= failure.from_bytes => {}
@@ -76,7 +77,7 @@ impl Failures {
         }
     }
 
-    /// Returns the failure of a completed command, once.
+    /// Returns and removes the failure of a completed command.
     pub fn take(&mut self, id: u32) -> Option<Failure> {
         let at = self.0.iter().position(|failure| failure.id == id)?;
         Some(self.0.remove(at))
@@ -88,25 +89,25 @@ impl Failures {
     }
 }
 
-/// Effect of the defects on an access.
+/// Effect of media defects on an access.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DefectEffect {
-    /// Additional time.
+    /// Additional time in ns.
     pub delay_ns: u64,
-    /// Passes repeated in that time.
+    /// Number of passes repeated in this time.
     pub repeats: u32,
-    /// Sectors at which it fails, if it does.
+    /// Sectors where the access fails, if it does.
     pub fails: Option<Stretch>,
 }
 
-/// Part of the path of an access to its data.
+/// Part of an access: a run of sectors in place or on spares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathSegment {
-    /// First sector; for spares, their distance from the end of the media, in sectors.
+    /// First sector. For spares, the distance from the end of the media in sectors.
     pub at: u64,
     /// Number of sectors.
     pub sectors: u64,
-    /// Whether they are spares.
+    /// Whether the sectors are spares.
     pub spare: bool,
 }
 
@@ -120,20 +121,20 @@ struct Mark {
 /// Media defects of one mechanism.
 #[derive(Clone, Debug)]
 pub(crate) struct MediaDefects {
-    /// The defects, ascending.
+    /// Defects in ascending order.
     marks: Vec<Mark>,
     random: Random,
-    /// Remapped sectors as disjoint runs: first sector to (sector after the last, number of the last spare).
+    /// Remapped sectors as disjoint runs, from first sector to (sector after the last, number of the last spare).
     spared: BTreeMap<u64, (u64, u64)>,
     /// Number of spares in use.
     pub spares: u64,
-    /// Sectors found unreadable.
+    /// Sectors found unreadable and not rewritten since.
     pending: BTreeSet<u64>,
-    /// Data of the write cache that could not be written: the next flush reports them.
+    /// Data that the write cache failed to write; the next flush reports the failure.
     deferred: Option<Stretch>,
-    /// Failed accesses.
+    /// Number of failed accesses.
     pub errors: u64,
-    /// Repeated passes.
+    /// Number of repeated passes.
     pub retried: u64,
 }
 
@@ -152,13 +153,14 @@ impl MediaDefects {
         }
     }
 
-    /// Whether there are no defects and no remapped sectors: the usual case costs one test.
+    /// Whether there are no defects or remapped sectors, which is the usual case and costs one test.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.marks.is_empty() && self.spared.is_empty()
     }
 
-    /// Replaces the media defects, whose spans are in sectors of `sector_bytes`; remapped sectors stay.
+    /// Replaces the media defects and converts their byte spans to sectors of `sector_bytes`. Remapped sectors stay
+    /// remapped.
     pub fn replace(&mut self, media_defects: &[MediaDefect], sector_bytes: u64, seed: u64) {
         let mark = |media_defect: &MediaDefect| Mark {
             from: media_defect.span.start_bytes / sector_bytes,
@@ -172,8 +174,9 @@ impl MediaDefects {
         self.pending.retain(|sector| marks.iter().any(|mark| (mark.from..mark.to).contains(sector)));
     }
 
-    /// Returns the effect on an access to the sectors `[from, to)`. A read does not need the sectors in `elsewhere`;
-    /// `renews` marks a write of new data of the host, and `turn_ns` is the time of a repeated pass.
+    /// Returns the effect of the defects on an access to the sectors `[from, to)`, and remaps sectors that a write
+    /// heals. The access does not need the sectors in `elsewhere`. `renews` means that the write carries new host data,
+    /// and `turn_ns` is the time of a repeated pass.
     pub fn meet(
         &mut self,
         (from, to): (u64, u64),
@@ -214,7 +217,8 @@ impl MediaDefects {
         meeting
     }
 
-    /// Marks `[from, to)` as stored elsewhere; new data will be written home to spares.
+    /// Records that newer data for `[from, to)` are stored elsewhere, and remaps healable sectors, because the data
+    /// will be written to spares.
     pub fn renew(&mut self, from: u64, to: u64) {
         for at in 0..self.marks.len() {
             let Mark { from: first, to: end, media_defect } = self.marks[at];
@@ -228,7 +232,7 @@ impl MediaDefects {
         (self.random.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns the first run of `[from, to)` that is neither on spares nor elsewhere.
+    /// Returns the first run in `[from, to)` that is neither remapped nor stored elsewhere.
     fn first_bad(&self, from: u64, to: u64, elsewhere: &[(u64, u64)]) -> Option<Stretch> {
         let covers = |at: u64| {
             let spared = self.spared_at(at).map(|(_, end, _)| end);
@@ -246,7 +250,7 @@ impl MediaDefects {
         None
     }
 
-    /// Returns the run of remapped sectors that holds `at`: first, end, number of the last spare.
+    /// Returns the run of remapped sectors that contains `at`, as (first sector, end, number of the last spare).
     fn spared_at(&self, at: u64) -> Option<(u64, u64, u64)> {
         let (&begin, &(end, last)) = self.spared.range(..=at).next_back()?;
         (at < end).then_some((begin, end, last))
@@ -262,7 +266,7 @@ impl MediaDefects {
         }
     }
 
-    /// Calls `each` with the legs of an access to `[from, to)`. Spares are counted from the end of the media.
+    /// Calls `each` with the parts of an access to `[from, to)`, in place or on spares.
     pub fn legs(&self, from: u64, to: u64, mut each: impl FnMut(PathSegment)) {
         let mut at = from;
         while at < to {
@@ -278,7 +282,7 @@ impl MediaDefects {
         }
     }
 
-    /// Returns where read-ahead from `from` ends: at the next sector that is bad or remapped.
+    /// Returns where read-ahead from `from` must stop: the next sector that is bad or remapped.
     pub fn next_from(&self, from: u64) -> u64 {
         let marks = self.marks.iter().filter(|mark| mark.to > from).map(|mark| mark.from.max(from));
         let spared = self.spared_at(from).map(|_| from);
@@ -286,24 +290,24 @@ impl MediaDefects {
         marks.chain(spared).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the sector, not before `from`, from which on everything up to `to` is good.
+    /// Returns the first sector at or after `from` such that all sectors from there to `to` are good.
     pub fn clear_since(&self, from: u64, to: u64) -> u64 {
         let marks = self.marks.iter().filter(|mark| mark.from < to).map(|mark| mark.to.min(to));
         let spared = self.spared.range(..to).next_back().map(|(_, &(end, _))| end.min(to));
         marks.chain(spared).chain([from]).max().unwrap_or(from)
     }
 
-    /// Records data of the write cache that could not be written.
+    /// Records data that the write cache failed to write.
     pub fn defer(&mut self, stretch: Stretch) {
         self.deferred.get_or_insert(stretch);
     }
 
-    /// Returns the failure that a flush has to report.
+    /// Returns and removes the failure that the next flush must report.
     pub fn take_deferred(&mut self) -> Option<Stretch> {
         self.deferred.take()
     }
 
-    /// Returns the number of sectors found unreadable and not written since.
+    /// Returns the number of sectors found unreadable and not rewritten since.
     pub fn pending(&self) -> u64 {
         self.pending.len() as u64
     }
@@ -334,7 +338,7 @@ mod tests {
         media.replace(&[bad(10, 20)], 512, 1);
         let met = media.meet((0, 15), false, false, &[], 6);
         assert_eq!((met.delay_ns, met.repeats, met.fails), (12, 2, Some(Stretch { from: 10, to: 15 })));
-        assert_eq!(media.meet((0, 12), false, false, &[(9, 12)], 6).fails, None, "the cache has it");
+        assert_eq!(media.meet((0, 12), false, false, &[(9, 12)], 6).fails, None, "the sector is stored elsewhere");
         assert_eq!((media.pending(), media.errors), (1, 1));
         let met = media.meet((8, 13), true, true, &[], 6);
         assert_eq!((met.delay_ns, met.fails, media.spares, media.pending()), (0, None, 3, 0));

@@ -1,4 +1,4 @@
-//! [`PendingRequests`]: requests in flight between a load generator and a system, with their [`Outcome`]s.
+//! [`PendingRequests`]: requests in flight between a load generator and a system, and their [`Outcome`]s.
 
 use headstack_result::Check;
 use headstack_workload::Request;
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 /// A request that completed in error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// The host's id of it.
+    /// The host's id of the request.
     pub id: u32,
-    /// First byte of the system's address space that could not be read or written. For a flush, the first that a write
-    /// cache could not destage.
+    /// First byte of the system's address space that could not be read or written. For a flush, the first byte that a
+    /// write cache failed to destage.
     pub at_bytes: u64,
-    /// Whether it could not be written.
+    /// Whether the request is a write.
     pub write: bool,
 }
 
-/// An error of the operating system, by its number.
+/// Error number of the operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Errno {
-    /// Input or output error.
+    /// I/O error (EIO).
     #[default]
     #[serde(rename = "EIO")]
     Io,
-    /// No space is left.
+    /// No space left (ENOSPC).
     #[serde(rename = "ENOSPC")]
     NoSpace,
-    /// It took too long.
+    /// Timed out (ETIMEDOUT).
     #[serde(rename = "ETIMEDOUT")]
     TimedOut,
-    /// Read-only.
+    /// Read-only (EROFS).
     #[serde(rename = "EROFS")]
     ReadOnly,
 }
@@ -37,18 +37,18 @@ pub enum Errno {
 /// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Completed.
+    /// The request completed.
     Done,
-    /// A fault answered it with this error, and none of its work was done.
+    /// A fault answered the request with this error before any work was done.
     Refused(Errno),
-    /// Failed, with the byte of the system at fault, if there is one.
+    /// The request failed; with the byte of the system at fault, if any.
     Failed(Option<u64>),
-    /// Will never be answered: the device, its power or the session is gone.
+    /// The request will never be answered, because the device, its power or the session is gone.
     Vanished,
 }
 
 impl Outcome {
-    /// Returns the outcome of a request whose parts have these outcomes: the worst, and of failures the first byte.
+    /// Returns the combined outcome of two parts: the worse one. Of two failures, the one at the lower byte.
     pub fn with(self, other: Outcome) -> Outcome {
         match (self, other) {
             (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
@@ -63,13 +63,13 @@ impl Outcome {
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingRequest {
-    /// When it should have been issued; its latency counts from here.
+    /// Time at which the request should have been issued; its latency counts from here.
     pub intended_ns: u64,
     /// The request itself.
     pub request: Request,
-    /// Client that issued it; 0 if all are alike.
+    /// Client that issued the request; 0 if clients are not distinguished.
     pub client: u32,
-    /// Stream to which it belongs; 0 if all are alike.
+    /// Stream that the request belongs to; 0 if streams are not distinguished.
     pub stream: u32,
 }
 
@@ -78,16 +78,16 @@ pub struct PendingRequest {
 pub struct PendingRequests {
     slots: Vec<PendingRequest>,
     free: Vec<u32>,
-    /// Requests issued so far.
+    /// Number of requests issued so far.
     pub issued: u64,
     issued_bytes: u64,
-    /// Requests completed so far.
+    /// Number of requests completed so far.
     pub completed: u64,
     completed_bytes: u64,
 }
 
 impl PendingRequests {
-    /// Creates an empty set, with room for `capacity` at a time.
+    /// Creates an empty set with room for `capacity` requests at a time.
     pub fn with_capacity(capacity: usize) -> Self {
         PendingRequests {
             slots: Vec::with_capacity(capacity),
@@ -136,7 +136,7 @@ impl PendingRequests {
         self.slots.iter().zip(flies).filter(|(_, flies)| *flies).map(|(flight, _)| flight)
     }
 
-    /// Checks that every issued request completed or is in flight.
+    /// Checks that every issued request has completed or is in flight.
     pub fn checks(&self) -> Vec<Check> {
         let (issued, completed, count) = (self.issued, self.completed, self.under_way().count() as u64);
         let bytes: u64 = self.under_way().map(|flight| u64::from(flight.request.length_bytes)).sum();

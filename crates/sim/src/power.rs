@@ -1,8 +1,8 @@
 //! [`Meter`]: power and energy of a device, computed from a run's counters.
 //!
-//! A disk consumes the power of its electronics and its spindle while it turns, and more while the arm moves or data
-//! pass the heads. Nothing is summed up during the run: energy is the time in each state, which the counters hold,
-//! times its power.
+//! While its spindle turns, a disk consumes power for electronics and spindle, and more while the arm moves or data are
+//! transferred. No energy is summed up during a run: it is the time in each state, known from the counters, times the
+//! power in this state.
 
 use headstack_result::Energy;
 
@@ -15,15 +15,15 @@ pub(crate) struct Meter {
     power: Power,
     seek_ns: u64,
     transfer_ns: u64,
-    /// Time from each stop command to the next start, both counted with the latter.
+    /// Time from each stop of the spindle to the next start, in ns.
     standby_ns: u64,
     spin_ups: u64,
-    /// When the spindle stops, or stopped if it has not started since.
+    /// Time at which the spindle stops, or stopped if it has not started since.
     stops_ns: u64,
 }
 
 impl Meter {
-    /// Returns the meter of a disk drive, whose spindle stops at `stops_ns` if no command arrives before.
+    /// Returns the meter of a disk whose spindle stops at `stops_ns` if no command arrives before then.
     pub fn disk(power: &Power, counters: &Counters, stops_ns: u64) -> Meter {
         Meter {
             power: *power,
@@ -35,24 +35,24 @@ impl Meter {
         }
     }
 
-    /// Returns the meter of an SSD, each of whose dies was busy for `die_busy_ns` on average.
+    /// Returns the meter of an SSD whose dies were busy for `die_busy_ns` on average.
     pub fn ssd(power: &SsdPower, die_busy_ns: u64) -> Meter {
         let power = power.states();
         Meter { power, seek_ns: 0, transfer_ns: die_busy_ns, standby_ns: 0, spin_ups: 0, stops_ns: u64::MAX }
     }
 
-    /// Returns time at rest and number of stops up to `now_ns`.
+    /// Returns the time at rest and the number of stops up to `now_ns`.
     fn rested(&self, now_ns: u64) -> (u64, u64) {
         let rests_ns = now_ns.saturating_sub(self.stops_ns);
         (self.standby_ns + rests_ns, self.spin_ups + u64::from(rests_ns > 0))
     }
 
-    /// Returns the energy from `start_ns`, when the meter was `before`, to `end_ns`.
+    /// Returns the energy used from `start_ns`, when the meter read `before`, to `end_ns`.
     fn energy_since(&self, before: &Meter, start_ns: u64, end_ns: u64) -> Energy {
         let (power, duration_ns) = (&self.power, end_ns - start_ns);
         let joules = |watts: f64, ns: u64| watts * (ns as f64 / 1e9);
         let seek_ns = self.seek_ns - before.seek_ns;
-        // The work of a die is counted when it begins, and subtracted when a read suspends it.
+        // A die's work is counted when it starts and subtracted if a read suspends it.
         let transfer_ns = self.transfer_ns.saturating_sub(before.transfer_ns);
         let ((rested_ns, stops), (rested_before_ns, stops_before)) = (self.rested(end_ns), before.rested(start_ns));
         let (standby_ns, stops) = (rested_ns - rested_before_ns, stops - stops_before);
@@ -73,8 +73,8 @@ impl Meter {
     }
 }
 
-/// Returns the energy of all devices from `start_ns`, with the meters `before`, to `end_ns`, with the meters `after`;
-/// `None` if it is unknown for any device, since a sum without it would mislead.
+/// Returns the energy used by all devices from `start_ns` (meters `before`) to `end_ns` (meters `after`). Returns
+/// `None` if the energy of any device is unknown, because a sum without that device would mislead.
 pub(crate) fn energy(before: &[Option<Meter>], after: &[Option<Meter>], start_ns: u64, end_ns: u64) -> Option<Energy> {
     let mut total: Option<Energy> = None;
     for (before, after) in before.iter().zip(after) {

@@ -1,4 +1,4 @@
-//! [`Recorder`]: records the requests of a run in the order in which they were issued.
+//! [`Recorder`]: passes on the requests of a run in the order in which they were issued.
 
 use std::collections::VecDeque;
 
@@ -7,32 +7,32 @@ use headstack_workload::Recorded;
 use crate::drive::Completion;
 use crate::pending_requests::PendingRequest;
 
-/// A request as a trace holds it.
+/// A request as stored in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// Arrival, request and completion. A request that was in flight at the end of the run has no completion.
+    /// Arrival, request and completion. A request in flight at the end of the run has no completion.
     pub recorded: Recorded,
-    /// Time from its arrival until the system began to work on it; `None` if there is no completion.
+    /// Time from arrival until the system started to work on the request; `None` if there is no completion.
     pub wait_ns: Option<u64>,
-    /// Client that issued it: its number within a scenario, else 0.
+    /// Number of the client in a scenario, otherwise 0.
     pub client: u32,
-    /// Stream to which it belongs: its number within a scenario, else 0.
+    /// Number of the stream in a scenario, otherwise 0.
     pub stream: u32,
 }
 
-/// Receives every request of a run, warm-up included, in the order of issue, which is that of arrival.
+/// Receives every request of a run, including warm-up, in order of issue, which is the order of arrival.
 pub type Sink<'a> = dyn FnMut(&Observed) + 'a;
 
-/// Holds requests back until all that were issued before them are complete, so that a trace is in order of arrival, and
-/// requests of one moment keep their order.
+/// Holds back each request until all earlier ones have completed, so that a trace is in order of arrival and requests
+/// that arrive at the same time keep their order.
 #[derive(Debug)]
 pub struct Recorder<S> {
     sink: S,
-    /// Requests from the oldest in flight on, and whether each is complete.
+    /// Requests from the oldest one in flight on, with whether each has completed.
     window: VecDeque<(Observed, bool)>,
-    /// Number of requests passed on.
+    /// Number of requests passed on so far.
     first: u64,
-    /// Number of the request with each id.
+    /// Number of the request for each id in use.
     numbers: Vec<u64>,
 }
 
@@ -42,7 +42,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         Recorder { sink, window: VecDeque::new(), first: 0, numbers: Vec::new() }
     }
 
-    /// Records a request that is issued under `id`.
+    /// Records that a request is issued under `id`.
     pub fn issued(&mut self, id: u32, flight: &PendingRequest) {
         let slot = id as usize;
         if self.numbers.len() <= slot {
@@ -55,7 +55,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         self.window.push_back((observed, false));
     }
 
-    /// Records a completion.
+    /// Records the completion of a request.
     pub fn completed(&mut self, completion: &Completion) {
         let number = self.numbers[completion.id as usize];
         let (observed, complete) = &mut self.window[(number - self.first) as usize];
@@ -66,7 +66,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         self.hand_out();
     }
 
-    /// Records that a request will never complete: it is passed on without a completion.
+    /// Records that a request will never complete, so that it is passed on without a completion.
     pub fn vanished(&mut self, id: u32) {
         let number = self.numbers[id as usize];
         self.window[(number - self.first) as usize].1 = true;
@@ -81,7 +81,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         }
     }
 
-    /// Ends the recording: the remaining requests are passed on, some without a completion.
+    /// Passes on the remaining requests, with or without a completion.
     pub fn finish(mut self) {
         for (observed, _) in self.window {
             (self.sink)(&observed);

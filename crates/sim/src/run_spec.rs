@@ -1,4 +1,4 @@
-//! [`RunSpec`]: the input of [`run`](crate::run()): a system, the workload or scenario on it, a seed and faults.
+//! [`RunSpec`]: the input of [`run`](crate::run()): a system, its workload or scenario, a seed, and faults.
 
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, Workload};
@@ -6,35 +6,35 @@ use headstack_workload::{Span, Workload};
 use crate::description::system::SystemDescription;
 use crate::faults::Schedule;
 
-/// A run of a system.
+/// Specification of a run.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
     /// The system's name, for display.
     pub system_name: String,
-    /// The system.
+    /// Description of the system.
     pub system: SystemDescription,
     /// The load on the system.
     pub demand: Demand,
-    /// The part of the system that the workload touches; `None` for the whole.
+    /// Range of the system that the workload uses; `None` for the whole system.
     pub span: Option<Span>,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Length of the intervals for which results are also kept, if any.
+    /// Length of the intervals for interval results, in ns; `None` for none.
     pub interval_ns: Option<u64>,
-    /// Number of past requests of the same kind that warm caches and flash before the run, in no time: hours of use
-    /// that need not be simulated. A write-back cache is then as dirty as it stays under the load.
+    /// Number of requests of the same kind that warm caches and flash before the run, in zero time, as hours of use
+    /// would. A write-back cache is then brought to the dirty share that it keeps under this load.
     pub preload: u64,
-    /// Faults and their times, from the start of the run on, warm-up included.
+    /// Faults with times relative to the start of the run, including warm-up.
     pub faults: Option<Schedule>,
 }
 
 /// Load on a system.
-#[allow(clippy::large_enum_variant)] // One a run.
+#[allow(clippy::large_enum_variant)] // There is one per run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
-    /// An access specification, in a closed or an open loop.
+    /// A workload in a closed or open loop.
     Workload(Workload),
-    /// Several kinds of clients at once.
+    /// A scenario with several kinds of clients.
     Scenario(Scenario),
 }
 

@@ -1,4 +1,4 @@
-//! [`Snapshot`]: the counters of a system at a moment; the figures of a run are the difference of two.
+//! [`Snapshot`]: the counters of a system at one moment. The counters of a run are the difference of two snapshots.
 
 use headstack_result::{Component, Counter, Energy};
 
@@ -21,12 +21,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Adds a component.
+    /// Adds a component with its busy and waiting times.
     pub fn component(&mut self, name: String, servers: u32, busy_ns: u64, waited_ns: u64) {
         self.components.push(Component { name, servers, busy_ns, waited_ns });
     }
 
-    /// Adds to a counter.
+    /// Adds `value` to the counter `name`.
     pub fn count(&mut self, name: &'static str, value: u64) {
         match self.counters.iter_mut().find(|counter| counter.0 == name) {
             Some(counter) => counter.1 += value,
@@ -34,14 +34,14 @@ impl Snapshot {
         }
     }
 
-    /// Adds a link.
+    /// Adds the counters of a link.
     pub fn add_link(&mut self, link: &Link) {
         let description = link.description();
         let servers = if description.full_duplex { 2 } else { 1 };
         self.component(description.name.clone(), servers, link.busy_ns, link.waited_ns);
     }
 
-    /// Adds a disk; `name` is empty for a system of its own.
+    /// Adds the counters of a disk; `name` is empty for a single device.
     pub fn add_disk(&mut self, name: &str, disk: &DriveDescription, counters: &Counters) {
         let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
         self.component(own("mechanism"), disk.actuators, counters.mechanism_ns, 0);
@@ -81,7 +81,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds an SSD; `name` is empty for a system of its own.
+    /// Adds the counters of an SSD; `name` is empty for a single device.
     pub fn add_ssd(&mut self, name: &str, ssd: &SsdDescription, counters: &SsdCounters) {
         let own = |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name} {part}") };
         self.component(own("dies"), ssd.dies(), counters.dies_busy_ns, 0);
@@ -100,7 +100,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds a volume; `name` is empty for a system of its own.
+    /// Adds the counters of a volume; `name` is empty for a single device.
     pub fn add_volume(&mut self, name: &str, volume: &VolumeDescription, counters: &VolumeCounters) {
         let own = if name.is_empty() { "volume".to_owned() } else { format!("{name} volume") };
         self.component(own, volume.queue_depth, counters.served_ns, counters.limited_ns);
@@ -108,18 +108,18 @@ impl Snapshot {
         self.count("merged_requests", counters.merged_requests);
     }
 
-    /// Adds a device's power meter.
+    /// Adds the power meter of a device.
     pub(crate) fn add_meter(&mut self, meter: Option<Meter>) {
         self.meters.push(meter);
     }
 
-    /// Returns the energy of all devices from `start_ns`, the moment of `before`, to `end_ns`, the moment of this
-    /// snapshot, if it is known for each.
+    /// Returns the energy used by all devices from `start_ns`, the time of `before`, to `end_ns`, the time of this
+    /// snapshot. Returns `None` if it is unknown for any device.
     pub fn energy_since(&self, before: &Snapshot, start_ns: u64, end_ns: u64) -> Option<Energy> {
         energy(&before.meters, &self.meters, start_ns, end_ns)
     }
 
-    /// Returns the differences from `before` to this snapshot.
+    /// Returns the differences between this snapshot and the earlier snapshot `before`.
     pub fn since(self, before: &Snapshot) -> (Vec<Component>, Vec<Counter>) {
         let earlier =
             |name: &str| before.counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1);
@@ -128,8 +128,8 @@ impl Snapshot {
             counters.map(|&(name, value)| Counter { name: name.to_owned(), value: value - earlier(name) }).collect();
         let mut components = self.components;
         for (component, before) in components.iter_mut().zip(&before.components) {
-            // A transfer is counted when it is reserved, so the end of a run may cut one short; the difference is at
-            // least 0.
+            // A transfer is counted when it is reserved, so the end of a run may cut it short. The difference must not
+            // become negative.
             component.busy_ns = component.busy_ns.saturating_sub(before.busy_ns);
             component.waited_ns -= before.waited_ns;
         }

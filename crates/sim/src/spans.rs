@@ -1,21 +1,21 @@
-//! Arithmetic of spans: their intersections and their order.
+//! Arithmetic on spans: intersections and sorting.
 
 use headstack_workload::Span;
 
-/// Returns the intersection of a span and the bytes `[from, to)`.
+/// Returns the intersection of a span with the bytes `[from, to)`.
 pub(crate) fn common(span: Span, from: u64, to: u64) -> Option<Span> {
     let (from, to) = (from.max(span.start_bytes), to.min(span.start_bytes + span.length_bytes));
     (from < to).then(|| Span { start_bytes: from, length_bytes: to - from })
 }
 
-/// Appends the intersections of ascending spans and the bytes `[from, to)`.
+/// Appends the intersections of ascending spans with the bytes `[from, to)`.
 pub(crate) fn common_with_all(spans: &[Span], from: u64, to: u64, into: &mut Vec<Span>) {
     let begin = spans.partition_point(|span| span.start_bytes + span.length_bytes <= from);
     let inside = spans[begin..].iter().take_while(|span| span.start_bytes < to);
     into.extend(inside.filter_map(|&span| common(span, from, to)));
 }
 
-/// Sorts spans from index `first` on and merges adjacent ones.
+/// Sorts the spans from index `first` on, and merges adjacent ones.
 pub(crate) fn put_in_order(spans: &mut Vec<Span>, first: usize) {
     spans[first..].sort_unstable_by_key(|span| span.start_bytes);
     let mut kept = first;

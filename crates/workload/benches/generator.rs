@@ -1,4 +1,4 @@
-//! Cost of generating requests and arrival times, in nanoseconds each: `cargo bench -p headstack-workload`.
+//! Cost of generating requests and arrival times, in ns each. Run with `cargo bench -p headstack-workload`.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -9,7 +9,7 @@ use headstack_workload::{Addresses, ArrivalClock, ArrivalProcess, Generator, Spa
 const ROUNDS: usize = 7;
 const PER_ROUND: u32 = 5_000_000;
 
-/// The best of several rounds: on a shared machine the others measure the neighbours.
+/// Measures the best of several rounds, because on a shared machine other rounds include the load of other programs.
 fn measure(name: &str, mut once: impl FnMut() -> u64) {
     let mut best_ns = f64::INFINITY;
     for _ in 0..ROUNDS {

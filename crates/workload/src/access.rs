@@ -1,18 +1,18 @@
-//! [`AccessSpecification`]: Iometer's joint distribution of size, kind and randomness.
+//! [`AccessSpecification`]: a joint distribution of request size, kind and randomness, as in Iometer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{bytes_u32, bytes_u32_option, duration_u64};
 
-/// Tolerance of the sum of shares around 100 %, so that shares such as 1/3 can be written in decimals.
+/// Tolerance of the sum of shares around 100 %, so that shares such as 1/3 can be written as decimals.
 pub(crate) const SHARE_TOLERANCE_PERCENT: f64 = 1e-6;
 
-/// An access specification: a mix of lines, each with its share of the requests.
+/// An access specification: a mix of lines, each with a share of the requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessSpecification {
-    /// The specification's name in its source, such as "File Server".
+    /// Name of the specification in its source, for example "File Server".
     pub name: String,
-    /// The lines; their shares sum to 100 %.
+    /// Lines, whose shares sum to 100 %.
     pub lines: Vec<AccessLine>,
 }
 
@@ -20,26 +20,26 @@ pub struct AccessSpecification {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessLine {
-    /// Length of the requests in bytes.
+    /// Length of each request in bytes.
     #[serde(rename = "size", with = "bytes_u32")]
     pub size_bytes: u32,
     /// Share of all requests in percent, above 0.
     #[serde(default = "all")]
     pub share_percent: f64,
-    /// Reads among the line's requests, in percent; the rest are writes and trims.
+    /// Share of reads among the line's requests, in percent; the rest are writes and trims.
     pub read_percent: f64,
-    /// Requests with a random address, in percent; the rest continue sequentially.
+    /// Share of requests with a random address, in percent; the rest are sequential.
     pub random_percent: f64,
-    /// Trims among the line's requests that are not reads, in percent.
+    /// Share of trims among the line's requests that are not reads, in percent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trim_percent: f64,
-    /// Pause before each burst of the line in a closed loop, in nanoseconds.
+    /// Pause before each burst of the line in a closed loop, in ns.
     #[serde(default, rename = "delay", with = "duration_u64")]
     pub delay_ns: u64,
-    /// Consecutive requests in a burst of the line, 1 or more.
+    /// Number of consecutive requests in a burst of the line, 1 or more.
     #[serde(default = "default_one")]
     pub burst: u32,
-    /// Offsets are multiples of this; if `None`, of the sector.
+    /// Alignment of offsets in bytes; `None` aligns them to the sector.
     #[serde(default, rename = "align", with = "bytes_u32_option", skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
 }
@@ -52,20 +52,20 @@ fn default_one() -> u32 {
     1
 }
 
-// serde passes a reference.
+// Serde requires a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(percent: &f64) -> bool {
     *percent == 0.0
 }
 
-/// An invalid key below the one that is being checked, and the allowed values.
+/// An invalid key, relative to the item being checked, and a message with the allowed values.
 pub(crate) type Complaint = (String, String);
 
 pub(crate) fn check_percent(key: &str, percent: f64) -> Result<(), Complaint> {
     if (0.0..=100.0).contains(&percent) {
         return Ok(());
     }
-    let message = format!("{percent} is not a percentage; 0 to 100 is allowed");
+    let message = format!("{percent} is not a percentage; must be 0 to 100");
     Err((key.to_owned(), message))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn check_share(key: &str, percent: f64) -> Result<(), Complaint> {
     if percent > 0.0 && percent <= 100.0 {
         return Ok(());
     }
-    let message = format!("{percent} is not a share; above 0 and up to 100 (percent) is allowed");
+    let message = format!("{percent} is not a share in percent; must be above 0 and at most 100");
     Err((key.to_owned(), message))
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn check_sum(key: &str, shares: impl Iterator<Item = f64>) -> Result<
     if (sum - 100.0).abs() <= SHARE_TOLERANCE_PERCENT {
         return Ok(());
     }
-    let message = format!("share_percent sums to {sum}; it must sum to 100");
+    let message = format!("share_percent sums to {sum}; must sum to 100");
     Err((key.to_owned(), message))
 }
 

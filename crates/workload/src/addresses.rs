@@ -11,59 +11,58 @@ use crate::request::Kind;
 
 /// Distribution of random addresses.
 ///
-/// Under [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and [`HotBands`](Addresses::HotBands) an access
-/// picks among the aligned places where it fits into the span. Under [`Zipf`](Addresses::Zipf) and
-/// [`Pareto`](Addresses::Pareto) popularity belongs to blocks that all lines share: a block is the smallest size of the
-/// specification, rounded up to the common alignment, and an access starts at its block's start. Popular blocks are
-/// spread over the span by a permutation keyed with the seed, so that every block is reached. [`Once`](Addresses::Once)
-/// and [`RandomMap`](Addresses::RandomMap) use such blocks too.
+/// [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and [`HotBands`](Addresses::HotBands) choose among
+/// the aligned positions at which a request fits into the span. Under [`Zipf`](Addresses::Zipf) and
+/// [`Pareto`](Addresses::Pareto), each block has a popularity, which all lines share. A block has the smallest request
+/// size of the specification, rounded up to the common alignment, and a request starts at the start of its block. A
+/// permutation keyed with the seed spreads popular blocks over the whole span. [`Once`](Addresses::Once) and
+/// [`RandomMap`](Addresses::RandomMap) use the same blocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Addresses {
-    /// Every place is equally likely.
+    /// All positions have the same probability.
     #[default]
     Uniform,
-    /// Every block once in a random order, then in another order, and so on.
+    /// Uses every block once in random order, then again in another order, and so on.
     Once,
-    /// Every block once, as with fio's random map: if a random block was already used, the next unused one is taken; a
-    /// request is cut to the free space after its start, so that each block is used once regardless of sizes.
+    /// Uses every block once, like fio's random map. If a random block has been used, takes the next unused one. A
+    /// request is cut to the free space after its start, so that each block is used once with any request sizes.
     RandomMap,
-    /// In the order of places: `zone` bytes one request after the other, then the next zone `step` bytes after the
-    /// start of the last, and from the start again at the end of the span.
+    /// Ascending positions in zones: reads or writes `zone` bytes sequentially, then moves to the next zone, which
+    /// starts `step` bytes after the start of the last zone. After the end of the span, starts over.
     Strided {
-        /// Length of a zone in bytes; a request that is longer is a zone of its own.
+        /// Length of a zone in bytes. A longer request is a zone of its own.
         #[serde(rename = "zone", with = "bytes_u64")]
         zone_bytes: u64,
-        /// From the start of a zone to that of the next, in bytes, above 0.
+        /// Distance from the start of a zone to the start of the next, in bytes, above 0.
         #[serde(rename = "step", with = "bytes_u64")]
         step_bytes: u64,
-        /// Whether each next zone is before the last, and the end of the span follows its start.
+        /// Whether zones follow in descending order, from the end of the span to its start.
         #[serde(default)]
         backwards: bool,
     },
-    /// The block of rank k has a probability proportional to k^-theta.
+    /// Gives the block of rank k a probability proportional to k^-theta.
     Zipf {
-        /// Exponent, above 0 and up to 10.
+        /// Exponent, above 0 and at most 10.
         theta: f64,
     },
-    /// Self-similar (Gray et al., SIGMOD 1994): a share 1 - h of the accesses goes to a share h of the
-    /// blocks, and so on within them. 0.2 is the 80/20 rule.
+    /// Self-similar distribution (Gray et al., SIGMOD 1994): a share 1 - h of the accesses goes to a share h of the
+    /// blocks, and likewise inside each part. For example, 0.2 is the 80/20 rule.
     Pareto {
-        /// Between 0 and 1, both excluded.
+        /// Share h, above 0 and below 1.
         h: f64,
     },
-    /// Normally distributed around a place, truncated at the ends of the span.
+    /// Normal distribution around a position, truncated at the ends of the span.
     Normal {
         /// Mean, in percent of the span.
         mean_percent: f64,
-        /// Standard deviation in percent of the span, above 0 and up to 100.
+        /// Standard deviation in percent of the span, above 0 and at most 100.
         deviation_percent: f64,
     },
-    /// Bands of the span, each with its share of the accesses, uniform within. Bands may overlap and
-    /// may leave gaps.
+    /// Bands of the span, each with a share of the accesses and uniform inside. Bands may overlap and may leave gaps.
     HotBands(Vec<Band>),
-    /// A band of the span accessed as vdbench's `hotband=(from,to)` does: mostly near its start, with decreasing
-    /// frequency further on, by a curve of cache hits that is built into vdbench.
+    /// Band of the span accessed like vdbench's `hotband=(from,to)`: most often near its start and less often further
+    /// on, following a cache hit curve built into vdbench.
     VdbenchHotband {
         /// Start, in percent of the span.
         from_percent: f64,
@@ -72,7 +71,7 @@ pub enum Addresses {
     },
 }
 
-/// A band of the span.
+/// A band of the span, with its share of the accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
@@ -88,7 +87,7 @@ impl Addresses {
     /// Checks everything that does not depend on the system.
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         let range = |key: &str, value: f64, is_allowed: bool, allowed: &str| {
-            let message = format!("{value} is out of range; {allowed} is allowed");
+            let message = format!("{value} is out of range; must be {allowed}");
             if is_allowed { Ok(()) } else { Err((key.to_owned(), message)) }
         };
         match self {
@@ -99,7 +98,7 @@ impl Addresses {
             }
             Addresses::Zipf { theta } => {
                 let is_allowed = *theta > 0.0 && *theta <= 10.0;
-                range("addresses.zipf.theta", *theta, is_allowed, "above 0 and up to 10")
+                range("addresses.zipf.theta", *theta, is_allowed, "above 0 and at most 10")
             }
             Addresses::Pareto { h } => {
                 let is_allowed = *h > 0.0 && *h < 1.0;
@@ -108,7 +107,7 @@ impl Addresses {
             Addresses::Normal { mean_percent, deviation_percent } => {
                 check_percent("addresses.normal.mean_percent", *mean_percent)?;
                 let is_allowed = *deviation_percent > 0.0 && *deviation_percent <= 100.0;
-                range("addresses.normal.deviation_percent", *deviation_percent, is_allowed, "above 0 and up to 100")
+                range("addresses.normal.deviation_percent", *deviation_percent, is_allowed, "above 0 and at most 100")
             }
             Addresses::HotBands(bands) => validate_bands(bands),
             Addresses::VdbenchHotband { from_percent, to_percent } => {
@@ -137,7 +136,7 @@ fn check_band(key: impl Fn(&str) -> String, from_percent: f64, to_percent: f64) 
     Ok(())
 }
 
-/// Draws the offsets of random accesses by one law.
+/// Sampler of offsets of random accesses for one distribution.
 pub(crate) enum Sampler {
     Uniform,
     Once(Rounds),
@@ -150,7 +149,7 @@ pub(crate) enum Sampler {
     VdbenchHotband(Hotband),
 }
 
-/// Spreads ranks over the blocks of a skewed distribution.
+/// Spreads popularity ranks over the blocks of a skewed distribution.
 pub(crate) struct Scatter {
     blocks: Places,
     permutation: Permutation,
@@ -163,7 +162,7 @@ impl Scatter {
     }
 }
 
-/// Every block once in the order of a permutation, then in that of another.
+/// Uses every block once in the order of a permutation, then again in the order of another.
 pub(crate) struct Rounds {
     scatter: Scatter,
     next: u64,
@@ -183,21 +182,22 @@ impl Rounds {
     }
 }
 
-/// Every block once although requests differ in length, as with fio's random map: a request goes to a free block, and
-/// is cut to the free space after it. When none is left, all are free again.
+/// Uses every block once for requests of different lengths, like fio's random map. A request starts at a free block and
+/// is cut to the free space after it. When no block is free, all become free again.
 ///
-/// A tree of bits, 64 to a word: on each level, a bit marks a full word of the level below.
+/// A bit marks a used block. Each word has 64 bits, and each further level has one bit for each full word of the level
+/// below.
 pub(crate) struct RandomMap {
     blocks: Places,
     levels: Vec<Vec<u64>>,
     left: u64,
 }
 
-/// Most blocks: a larger map takes more than 2 GiB.
+/// Maximum number of blocks; a larger map would take more than 2 GiB.
 const MAP_BLOCKS_MAX: u64 = 1 << 34;
 
 impl RandomMap {
-    /// Creates a free map; `None` if there are too many blocks to keep one.
+    /// Creates a map with all blocks free, or `None` if it would have no blocks or too many.
     pub(crate) fn new(blocks: Places) -> Option<RandomMap> {
         if blocks.count == 0 || blocks.count > MAP_BLOCKS_MAX {
             return None;
@@ -214,8 +214,8 @@ impl RandomMap {
         }
     }
 
-    /// Takes the first free block at or after a random one, and the following ones as far as they are free and needed;
-    /// returns the place and the available length.
+    /// Takes the first free block at or after a random one, and the free blocks directly after it as far as they are
+    /// needed. Returns the offset and the length available.
     pub(crate) fn take(&mut self, length_bytes: u32, random: &mut Random) -> (u64, u32) {
         if self.left == 0 {
             self.levels.iter_mut().for_each(|level| level.fill(0));
@@ -230,7 +230,7 @@ impl RandomMap {
             next += 1;
         }
         self.left -= next - block;
-        // Not longer than the request, so below 2^32.
+        // The length is at most that of the request, so it is below 2^32.
         let length_bytes = ((next - block) * self.blocks.step_bytes).min(length_bytes.into()) as u32;
         (self.blocks.offset_bytes(block), length_bytes)
     }
@@ -251,14 +251,14 @@ impl RandomMap {
         }
     }
 
-    /// Returns the first free block from `block` on, wrapping around at the end; there is one.
+    /// Returns the first free block at or after `block`, wrapping around at the end. At least one block must be free.
     fn free_from(&self, block: u64) -> u64 {
-        self.free_at_or_behind(block).or_else(|| self.free_at_or_behind(0)).expect("a block is left")
+        self.free_at_or_behind(block).or_else(|| self.free_at_or_behind(0)).expect("at least one block is free")
     }
 
     fn free_at_or_behind(&self, block: u64) -> Option<u64> {
         let (mut level, mut at) = (0, block);
-        // Up, until something is free further on within a word.
+        // Go up until a word has a free bit after this position.
         loop {
             let word = self.levels[level].get((at / 64) as usize)?;
             let free = !word & (u64::MAX << (at % 64));
@@ -272,7 +272,7 @@ impl RandomMap {
             }
             at = at / 64 + 1;
         }
-        // Down, to the first free bit of each word.
+        // Go down to the first free bit of each word.
         while level > 0 {
             level -= 1;
             let word = self.levels[level].get(at as usize)?;
@@ -282,14 +282,14 @@ impl RandomMap {
     }
 }
 
-/// Zones one after the other.
+/// State of strided accesses: one zone after another.
 pub(crate) struct Strides {
     zone_bytes: u64,
     step_bytes: u64,
     backwards: bool,
-    /// Start of the zone of the next request; `None` before the first.
+    /// Start of the zone of the next request; `None` before the first request.
     zone_start: Option<u64>,
-    /// Bytes of the zone that are used up.
+    /// Number of bytes used in the current zone.
     used_bytes: u64,
 }
 
@@ -312,7 +312,7 @@ impl Strides {
     }
 
     fn next_zone(&self, start: u64, first: u64, last: u64) -> u64 {
-        // A request may be longer than the previous one and fit at fewer places.
+        // The request may be longer than the previous one and fit at fewer positions.
         let (next, begin) = match self.backwards {
             true => (start.checked_sub(self.step_bytes), last),
             false => (start.checked_add(self.step_bytes), first),
@@ -322,11 +322,11 @@ impl Strides {
 }
 
 impl Sampler {
-    /// Creates a sampler. `blocks` are the units of popularity under the skewed distributions.
+    /// Creates the sampler of a distribution. `blocks` are the units of popularity of skewed distributions.
     pub(crate) fn new(addresses: &Addresses, blocks: Places, mut keys: Random) -> Sampler {
         let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, &mut keys) };
         match addresses {
-            // A hot band and a map need the span, so the generator creates them.
+            // The generator creates hot bands and maps itself, because they need the span.
             Addresses::Uniform | Addresses::VdbenchHotband { .. } | Addresses::RandomMap => Sampler::Uniform,
             Addresses::Once => {
                 let scatter = scatter();
@@ -356,12 +356,12 @@ impl Sampler {
         }
     }
 
-    /// Returns the offset of a random access of `length_bytes` to one of `places`.
+    /// Returns the offset of a random access of `length_bytes` at one of `places`.
     #[inline]
     pub(crate) fn offset_bytes(&mut self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
             Sampler::Once(rounds) => rounds.offset_bytes(),
-            // The caller does not need the length.
+            // This caller does not need the cut length.
             Sampler::Map(map) => map.take(length_bytes, random).0,
             Sampler::Strided(strides) => strides.offset_bytes(places, length_bytes),
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
@@ -388,23 +388,23 @@ impl Sampler {
     }
 }
 
-/// Returns the places of a band: from the first that starts inside it to the one before the first that starts after it.
-/// Adjacent bands share no place and omit none. A band narrower than a place takes the nearest.
+/// Returns the range of places in a band: from the first place that starts inside the band to the first that starts
+/// after it. Adjacent bands share no place and leave none out. A band narrower than one place gets the nearest place.
 fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
     let first = ((from * count as f64).ceil() as u64).min(count - 1);
     let end = ((to * count as f64).ceil() as u64).clamp(first + 1, count);
     (first, end)
 }
 
-/// The Zipf distribution on ranks `0..n`, sampled by rejection-inversion (Hörmann & Derflinger, "Rejection- inversion
-/// to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact for any n, constant
-/// memory, fewer than 1.2 draws on average.
+/// Zipf distribution on ranks `0..n`, sampled by rejection-inversion (Hörmann & Derflinger, "Rejection-inversion to
+/// generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996). The method is exact for any n, uses
+/// constant memory, and takes fewer than 1.2 draws on average.
 pub(crate) struct Zipf {
     n: f64,
     theta: f64,
-    /// Integral of the hat at 1.5, minus the probability mass of rank 1.
+    /// Integral of the hat function at 1.5, minus the probability mass of rank 1.
     integral_first: f64,
-    /// Integral of the hat at n + 1/2.
+    /// Integral of the hat function at n + 1/2.
     integral_last: f64,
     /// Distance from the rank below which a point is accepted without a test.
     squeeze: f64,
@@ -438,12 +438,12 @@ impl Zipf {
 
     #[inline]
     fn inverse_integral(&self, y: f64) -> f64 {
-        // Rounding may make the argument less than -1, for which there is no logarithm.
+        // Rounding may make the argument less than -1, where the logarithm is undefined.
         let scaled = (y * (1.0 - self.theta)).max(-1.0);
         libm::exp(log1p_over(scaled) * y)
     }
 
-    /// Draws a rank, from 0 (the most popular).
+    /// Draws a rank; 0 is the most popular.
     #[inline]
     pub(crate) fn rank(&self, random: &mut Random) -> u64 {
         loop {

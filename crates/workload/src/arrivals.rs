@@ -1,4 +1,4 @@
-//! [`Arrivals`]: the arrival process of requests, the warm-up, and the length of a run.
+//! [`Arrivals`]: the arrival process of requests; also the warm-up and the length of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,29 @@ use crate::error::WorkloadError;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 
-/// Largest queue depth of a closed loop.
+/// Maximum queue depth of a closed loop.
 pub const OUTSTANDING_MAX: u32 = 65_536;
 
-/// Least arrivals per cycle: much shorter phases amount to a Poisson process, at a high cost.
+/// Minimum mean number of arrivals per on/off cycle. Much shorter phases amount to a Poisson process, at a high cost.
 const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;
 
-/// How requests arrive.
+/// Arrival process of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
-    /// Closed loop: each completion is followed, after the think time, by the next request.
+    /// Closed loop: the next request follows each completion after the think time.
     Closed {
-        /// Queue depth: requests in flight or in think time, 1 to 65,536.
+        /// Queue depth, including requests in think time, 1 to 65,536.
         outstanding: u32,
-        /// Time from a completion to the next issue.
+        /// Time from a completion to the next request.
         #[serde(default)]
         think: Think,
     },
-    /// Open loop: requests arrive at their times whether or not earlier ones are complete.
+    /// Open loop: requests arrive at set times, whether or not earlier ones have completed.
     Open {
-        /// Mean arrivals a second.
+        /// Mean number of arrivals per second.
         rate_per_s: f64,
-        /// Distribution of the arrivals.
+        /// Distribution of arrival times.
         process: ArrivalProcess,
     },
 }
@@ -47,14 +47,14 @@ pub enum Think {
     /// The next request is issued at once.
     #[default]
     None,
-    /// Always this many nanoseconds.
+    /// A constant time in ns.
     Fixed(#[serde(with = "duration_u64")] u64),
-    /// Exponentially distributed with this mean in nanoseconds.
+    /// Exponentially distributed time with this mean in ns.
     Exponential(#[serde(with = "duration_u64")] u64),
 }
 
 impl Think {
-    /// Draws a think time in nanoseconds.
+    /// Draws a think time in ns.
     #[inline]
     pub(crate) fn draw_ns(self, random: &mut Random) -> u64 {
         match self {
@@ -65,7 +65,7 @@ impl Think {
     }
 }
 
-/// Distribution of open-loop arrivals.
+/// Distribution of the arrival times of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ArrivalProcess {
@@ -73,13 +73,13 @@ pub enum ArrivalProcess {
     Fixed,
     /// Independent exponential intervals.
     Poisson,
-    /// Poisson during "on" phases and silent during "off" phases, both of exponential length; the rate within the on
-    /// phases is set so that the long-run rate is the given one.
+    /// Poisson arrivals during "on" phases and none during "off" phases. Both phases have exponential lengths, and the
+    /// rate in the on phases is chosen so that the long-run rate is as specified.
     Bursty {
-        /// Mean length of an on phase in nanoseconds.
+        /// Mean length of an on phase in ns.
         #[serde(rename = "on", with = "duration_u64")]
         on_ns: u64,
-        /// Mean length of an off phase in nanoseconds.
+        /// Mean length of an off phase in ns.
         #[serde(rename = "off", with = "duration_u64")]
         off_ns: u64,
     },
@@ -92,7 +92,7 @@ impl Arrivals {
                 if (1..=OUTSTANDING_MAX).contains(&outstanding) {
                     return Ok(());
                 }
-                let message = format!("{outstanding} is out of range; 1 to {OUTSTANDING_MAX} is allowed");
+                let message = format!("{outstanding} is out of range; must be 1 to {OUTSTANDING_MAX}");
                 Err(("arrivals.closed.outstanding".to_owned(), message))
             }
             Arrivals::Open { rate_per_s, process } => validate_open(rate_per_s, process),
@@ -102,42 +102,42 @@ impl Arrivals {
 
 fn validate_open(rate_per_s: f64, process: ArrivalProcess) -> Result<(), Complaint> {
     if !(rate_per_s > 0.0 && rate_per_s <= 1e9) {
-        let message = format!("{rate_per_s} is out of range; above 0 and up to 1e9 is allowed");
+        let message = format!("{rate_per_s} is out of range; must be above 0 and at most 1e9");
         return Err(("arrivals.open.rate_per_s".to_owned(), message));
     }
     let ArrivalProcess::Bursty { on_ns, off_ns } = process else {
         return Ok(());
     };
     if on_ns == 0 {
-        let message = "0ns is not allowed; an on phase has a length".to_owned();
+        let message = "0ns is out of range; must be above 0".to_owned();
         return Err(("arrivals.open.process.bursty.on".to_owned(), message));
     }
-    // The clock steps through every phase.
+    // The clock steps through every phase, so very short phases are expensive.
     let arrivals_per_cycle = rate_per_s * (on_ns as f64 + off_ns as f64) / 1e9;
     if arrivals_per_cycle < ARRIVALS_PER_CYCLE_MIN {
         let message = format!(
             "the phases are too short: {arrivals_per_cycle:.2e} arrivals in an on and off phase; \
-             {ARRIVALS_PER_CYCLE_MIN} or more is allowed"
+             must be {ARRIVALS_PER_CYCLE_MIN} or more"
         );
         return Err(("arrivals.open.process.bursty".to_owned(), message));
     }
     Ok(())
 }
 
-/// The warm-up, which results exclude: it ends when both limits have passed.
+/// Warm-up of a run, which results exclude. It ends when both limits have been reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
-    /// Completed requests.
+    /// Number of completed requests.
     #[serde(default)]
     pub requests: u64,
-    /// Time in nanoseconds.
+    /// Time in ns.
     #[serde(default, rename = "time", with = "duration_u64")]
     pub time_ns: u64,
 }
 
 impl WarmUp {
-    /// Whether it is over after `completed` requests and `passed_ns`.
+    /// Whether the warm-up is over after `completed` requests and `passed_ns`.
     #[inline]
     pub fn is_over(&self, completed: u64, passed_ns: u64) -> bool {
         completed >= self.requests && passed_ns >= self.time_ns
@@ -154,16 +154,16 @@ impl Default for WarmUp {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunLength {
-    /// This many completed requests.
+    /// Number of completed requests.
     Requests(u64),
-    /// This many nanoseconds.
+    /// Time in ns.
     #[serde(rename = "time")]
     TimeNs(#[serde(with = "duration_u64")] u64),
-    /// Until the mean latency is known precisely enough.
+    /// Runs until the mean latency has the requested precision.
     Confidence {
         /// Half-width of the 95 % confidence interval, in percent of the mean.
         percent: f64,
-        /// Completed requests after which the run ends in any case.
+        /// Number of completed requests after which the run ends in any case.
         max_requests: u64,
     },
 }
@@ -177,7 +177,7 @@ impl Default for RunLength {
 impl RunLength {
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         let too_small = |key: &str, value: String| {
-            let message = format!("{value} is not allowed; 1 or more is allowed");
+            let message = format!("{value} is out of range; must be 1 or more");
             Err((key.to_owned(), message))
         };
         match *self {
@@ -187,7 +187,7 @@ impl RunLength {
                 too_small("run_length.confidence.max_requests", "0".to_owned())
             }
             RunLength::Confidence { percent, .. } if !(percent > 0.0 && percent <= 100.0) => {
-                let message = format!("{percent} is out of range; above 0 and up to 100 is allowed");
+                let message = format!("{percent} is out of range; must be above 0 and at most 100");
                 Err(("run_length.confidence.percent".to_owned(), message))
             }
             RunLength::Requests(_) | RunLength::TimeNs(_) | RunLength::Confidence { .. } => Ok(()),
@@ -195,10 +195,10 @@ impl RunLength {
     }
 }
 
-/// The intended arrival times of an open loop, in nanoseconds from the start of the run.
+/// Intended arrival times of an open loop, in ns from the start of the run.
 ///
-/// Times do not drift: constant intervals are computed from the count, random ones are summed with 64 bits below the
-/// nanosecond.
+/// Arrival times do not drift: constant intervals are computed from the count, and random intervals are summed with 64
+/// bits below 1 ns.
 #[derive(Clone)]
 pub struct ArrivalClock {
     process: Clock,
@@ -213,7 +213,7 @@ enum Clock {
     Bursty { mean_ns: f64, on_ns: f64, off_ns: f64, left_on_ns: f64 },
 }
 
-/// A time in nanoseconds and 2^-64 parts.
+/// A time in ns with a fraction in units of 2^-64 ns.
 #[derive(Clone, Default)]
 struct FinePoint {
     whole_ns: u64,
@@ -232,10 +232,10 @@ impl FinePoint {
 }
 
 impl ArrivalClock {
-    /// Creates a clock for [`Arrivals::Open`] with these parameters.
+    /// Creates the clock of an [`Arrivals::Open`] loop with these parameters.
     ///
     /// # Errors
-    /// When the rate or an on phase is not above 0.
+    /// Returns an error if the rate or the length of an on phase is out of range.
     pub fn new(rate_per_s: f64, process: ArrivalProcess, seed: u64) -> Result<ArrivalClock, WorkloadError> {
         validate_open(rate_per_s, process)?;
         let mean_ns = 1e9 / rate_per_s;
@@ -246,7 +246,7 @@ impl ArrivalClock {
             ArrivalProcess::Poisson => Clock::Poisson { mean_ns },
             ArrivalProcess::Bursty { on_ns, off_ns } => {
                 let (on_ns, off_ns) = (on_ns as f64, off_ns as f64);
-                // Exponential phases have no memory: a stationary start needs only the right phase.
+                // Exponential phases have no memory, so a stationary start needs only the right phase.
                 if random.unit() * (on_ns + off_ns) > on_ns {
                     now.advance(random.exponential(off_ns));
                 }
@@ -261,7 +261,7 @@ impl ArrivalClock {
         Ok(ArrivalClock { process, random, now })
     }
 
-    /// Returns the next arrival, not before the last one.
+    /// Returns the next arrival time in ns, never less than the previous one.
     #[inline]
     pub fn next_ns(&mut self) -> u64 {
         match &mut self.process {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn fixed_arrivals_do_not_drift() {
-        // 3 a second: no multiple of a nanosecond.
+        // The interval at 3 per second is not a whole number of ns.
         let mut clock = ArrivalClock::new(3.0, ArrivalProcess::Fixed, 0).unwrap();
         let times: Vec<u64> = (0..3_000_000).map(|_| clock.next_ns()).collect();
         assert_eq!(times[..3], [333_333_333, 666_666_666, 1_000_000_000]);
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn sums_of_tiny_gaps_do_not_drift() {
-        // A billion per second: gaps of 1 ns on average, most of which truncation would lose.
+        // At a billion per second, gaps are 1 ns on average, and truncation would lose most of them.
         let count = 1_000_000;
         let sum: f64 = gaps_ns(ArrivalProcess::Poisson, 1e9, count).iter().sum();
         assert!((sum / 1e6 - 1.0).abs() < 0.004, "{sum}");
@@ -342,9 +342,10 @@ mod tests {
         let count = 2_000_000;
         let gaps = gaps_ns(process, 1_000.0, count);
         let rate_per_s = count as f64 * 1e9 / gaps.iter().sum::<f64>();
-        // About 20,000 on-off cycles; the count in one varies by 1.3 of its mean: 0.95 % standard error.
+        // There are about 20,000 on/off cycles. The count in one varies by 1.3 times its mean, so the standard error is
+        // 0.95 %.
         assert!((rate_per_s / 1_000.0 - 1.0).abs() < 0.035, "{rate_per_s}");
-        // Within the on phases the rate is ten times as high.
+        // The rate within the on phases is ten times higher.
         let short = gaps.iter().filter(|&&gap| gap < 1_000_000.0).count();
         assert!(short as f64 > 0.98 * count as f64, "{short}");
         let squared = gaps.iter().map(|gap| gap * gap).sum::<f64>() / count as f64;

@@ -1,8 +1,8 @@
-//! [`Document`]: a TOML file whose errors know their line.
+//! [`Document`]: a TOML file with errors that name the line.
 //!
-//! [`Document::read`] converts the file to a value; an error is returned as one [`InputError`] that names file, line
-//! and key and the allowed values. Checks made after reading (a sum of shares, a range that depends on another key)
-//! report through [`Document::error`], which finds the line of the key they name.
+//! [`Document::read`] converts the file to a value. An error is returned as one [`InputError`] that names the file, the
+//! line, the key and the allowed values. Checks after reading, for example of a sum of shares or of a range that
+//! depends on another key, use [`Document::error`], which finds the line of a key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,21 +11,21 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-/// Invalid input: its place, the key, and the allowed values.
+/// Error in the input: its position, the key, and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file as named by the user; empty if the input is not a file.
+    /// File as named by the user; empty if the input is not a file.
     pub file: String,
     /// Line in the file, from 1.
     pub line: Option<usize>,
-    /// Path of the key, such as `lines[3].size`; empty for the whole input.
+    /// Path of the key, for example `lines[3].size`; empty for the whole input.
     pub key: String,
-    /// The error and the allowed values, on one line.
+    /// One-line error message, with the allowed values.
     pub message: String,
 }
 
 impl fmt::Display for InputError {
-    /// Formats `FILE:LINE: KEY: MESSAGE`, without unknown parts.
+    /// Formats `FILE:LINE: KEY: MESSAGE` without unknown parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file.as_str(), self.line) {
             ("", None) => {}
@@ -42,27 +42,27 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// The message for a required key that a file lacks.
+/// Message for a missing required key.
 const MISSING: &str = "this key is missing";
-/// Most other missing keys that are reported.
+/// Maximum number of other missing keys to report.
 const MISSING_MAX: usize = 64;
 
 /// Prefix of an error about a key that does not exist.
 const UNKNOWN_KEY: &str = "unknown key; ";
 
 impl InputError {
-    /// Whether it is about an unknown key.
+    /// Whether the error is about an unknown key.
     pub fn is_unknown_key(&self) -> bool {
         self.message.starts_with(UNKNOWN_KEY)
     }
 }
 
-/// A TOML file: its text and the place of every key in it.
+/// A TOML file: its text and the position of every key.
 #[derive(Clone, Debug)]
 pub struct Document {
     file: String,
     text: String,
-    /// Every key, then its value, then the value's own entries, in the order of the tables.
+    /// Entries in the order of the tables: each key, then its value, then the entries inside the value.
     entries: Vec<Entry>,
 }
 
@@ -73,10 +73,10 @@ struct Entry {
 }
 
 impl Document {
-    /// Parses `text`, which came from `file`.
+    /// Parses `text`, which was read from `file`.
     ///
     /// # Errors
-    /// When the text is not TOML.
+    /// Returns an error if the text is not TOML.
     pub fn parse(file: &str, text: &str) -> Result<Document, InputError> {
         let mut document = Document { file: file.to_owned(), text: text.to_owned(), entries: Vec::new() };
         let table = DeTable::parse(text).map_err(|error| InputError {
@@ -91,14 +91,14 @@ impl Document {
 
     /// Reads the document into a value.
     ///
-    /// A misspelt key is reported with the key that was probably meant and all that are allowed;
-    /// this needs `#[serde(deny_unknown_fields)]` on the type.
+    /// The error for a misspelled key names the key that was probably meant and all allowed keys. This needs
+    /// `#[serde(deny_unknown_fields)]` on the type.
     ///
     /// # Errors
-    /// When a key is unknown, missing or of the wrong type, or its value is refused.
+    /// Returns an error if a key is unknown, missing or of the wrong type, or its value is rejected.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         toml::from_str(&self.text).map_err(|error| {
-            // The top table has an empty span.
+            // The top-level table has an empty span.
             let span = error.span().filter(|span| !span.is_empty());
             let path = span.as_ref().map_or("", |span| self.path_at(span));
             let explained = self.explain(path, span.as_ref(), error.message());
@@ -106,7 +106,7 @@ impl Document {
         })
     }
 
-    /// Adds the names of other missing keys, so that the author of a file sees all at once.
+    /// Adds the names of other missing keys to an error, so that the author sees all of them at once.
     fn with_others_missing<T: DeserializeOwned>(&self, first: InputError) -> InputError {
         let Ok(mut table) = toml::from_str::<toml::Table>(&self.text) else { return first };
         let mut others: Vec<String> = Vec::new();
@@ -127,7 +127,7 @@ impl Document {
         InputError { message: format!("{MISSING}, and so are {}", others.join(", ")), ..first }
     }
 
-    /// Returns the file as the user named it.
+    /// Returns the file name as given by the user.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -146,14 +146,14 @@ impl Document {
     pub fn lines(&self) -> BTreeMap<String, usize> {
         let mut lines = BTreeMap::new();
         for entry in &self.entries {
-            // A key precedes its value.
+            // A key precedes its value, so the first entry has the line of the key.
             lines.entry(entry.path.clone()).or_insert_with(|| self.line_at(entry.span.start));
         }
         lines
     }
 
-    /// Returns an error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line of that
-    /// key or of its nearest parent in the file.
+    /// Returns an error about the key at `key_path`, for example `geometry.zones[3].first_cylinder`, with the line of
+    /// the key or of its nearest parent in the file.
     pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         let mut path = key_path;
         let entry = loop {
@@ -171,7 +171,7 @@ impl Document {
         }
     }
 
-    /// Rewrites serde's message about the entry at `path` in terms of keys.
+    /// Rewrites serde's message about the entry at `path` in terms of the file's keys.
     fn explain(&self, path: &str, span: Option<&Range<usize>>, message: &str) -> InputError {
         if let Some((name, expected)) = unknown(message, "unknown field").or_else(|| unexpected(message)) {
             let key = self.key_named(path, name);
@@ -191,12 +191,12 @@ impl Document {
             }
         }
         let error = self.error(path, one_line(message));
-        // A value may be on a later line than its key.
+        // A value may start on a later line than its key.
         let line = span.map(|span| self.line_at(span.start)).or(error.line);
         InputError { line, ..error }
     }
 
-    /// Returns the path of the smallest entry that covers `span`.
+    /// Returns the path of the smallest entry that contains `span`.
     fn path_at(&self, span: &Range<usize>) -> &str {
         self.entries
             .iter()
@@ -206,8 +206,8 @@ impl Document {
             .map_or("", |entry| entry.path.as_str())
     }
 
-    /// Returns the path of the key `name` in or at `path`: a type that serde buffers (a tagged enum) reports only the
-    /// table around the key.
+    /// Returns the path of the key `name` in or at `path`. For types that serde buffers, such as tagged enums, serde
+    /// reports only the table around the key.
     fn key_named(&self, path: &str, name: &str) -> String {
         let is_named = |candidate: &str| {
             candidate.strip_suffix(name).is_some_and(|parent| parent.is_empty() || parent.ends_with('.'))
@@ -221,9 +221,8 @@ impl Document {
             .map_or_else(|| join(path, name), |entry| entry.path.clone())
     }
 
-    /// Returns the path of the value `text` (of a string, without its quotes) in the table at `path`: a type that serde
-    /// buffers reports only the table around the value. Returns the table's path if no value, or more than one,
-    /// matches.
+    /// Returns the path of the value `text` (without the quotes of a string) in the table at `path`, because serde
+    /// reports only the table for types that it buffers. Returns the table's path unless exactly one value matches.
     fn path_of_value<'p>(&'p self, path: &'p str, text: &str) -> &'p str {
         let is_within = |entry: &&Entry| entry.path.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
         let is_it = |entry: &&Entry| {
@@ -243,7 +242,7 @@ impl Document {
     }
 }
 
-/// Error of a table, and its place.
+/// Error in a table, with its position.
 struct Refused {
     path: String,
     message: String,
@@ -255,21 +254,22 @@ impl Refused {
     }
 }
 
-/// Checks that the table is a value of this type. It is read as text, as files are: another parser for every type would
-/// be 1/3 of the web engine.
+/// Checks that the table is a valid value of type `T`. The table is converted to text and parsed like a file, because
+/// another parser for every type would make up 1/3 of the web engine.
 fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
-    let text = toml::to_string(table).expect("tables have text");
+    let text = toml::to_string(table).expect("tables can be written as text");
     let Err(error) = toml::from_str::<T>(&text) else { return Ok(()) };
-    let document = Document::parse("", &text).expect("it was written by the same library");
+    let document = Document::parse("", &text).expect("the same library wrote the text");
     let span = error.span().filter(|span| !span.is_empty());
     let path = span.as_ref().map_or("", |span| document.path_at(span)).to_owned();
     Err(Refused { path, message: error.message().to_owned() })
 }
 
-/// Returns the tables at `path` without a key `name`, with their paths: several if it leads through lists.
+/// Returns the tables at `path` that lack the key `name`, with their paths. There are several if the path leads through
+/// lists.
 fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec<(String, &'t mut toml::Table)> {
     let mut matching = vec![(String::new(), table)];
-    // A key that one item of a list lacks may be missing in others too.
+    // If one item of a list lacks a key, others may lack it too.
     for part in path.split('.').map(|part| part.split('[').next().unwrap_or(part)).filter(|part| !part.is_empty()) {
         let below = |(place, table): (String, &'t mut toml::Table)| -> Vec<(String, &'t mut toml::Table)> {
             match table.get_mut(part) {
@@ -290,7 +290,8 @@ fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec
     matching
 }
 
-/// Sets a missing key to some value of the right type, so that other missing keys are found; returns whether it could.
+/// Sets a missing key to a value of the right type, so that other missing keys can be found. Returns whether such a
+/// value was found.
 fn fill<T: DeserializeOwned>(table: &mut toml::Table, path: &str, name: &str) -> bool {
     let text = |text: &str| toml::Value::String(text.to_owned());
     let mut candidates = vec![
@@ -314,7 +315,7 @@ fn fill<T: DeserializeOwned>(table: &mut toml::Table, path: &str, name: &str) ->
         if refused.path != own || refused.missing().is_some() {
             return true;
         }
-        // One of a few words.
+        // The value is one of a few words.
         candidates
             .extend(unknown(&refused.message, "unknown variant").and_then(|(_, words)| Some(text(words.first()?))));
         table.clone_from(&before);
@@ -347,18 +348,18 @@ fn join(parent: &str, key: &str) -> String {
     if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
 }
 
-/// Joins a message that the parser breaks into lines.
+/// Joins a multi-line message of the parser into one line.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the name in backticks that follows `prefix`.
+/// Returns the name in backticks after `prefix`.
 fn quoted_after<'m>(message: &'m str, prefix: &str) -> Option<&'m str> {
     let rest = message.strip_prefix(prefix)?.trim_start();
     rest.strip_prefix('`')?.split('`').next()
 }
 
-/// Returns the value in serde's "invalid type: integer `7`, …" or a quantity's "\"7\" is not a duration: …".
+/// Returns the value from serde's "invalid type: integer `7`, …", or from a quantity's "\"7\" is not a duration: …".
 fn value_in(message: &str) -> Option<String> {
     if let Some(rest) = message.strip_prefix('"') {
         return rest.split_once("\" is not ").map(|(text, _)| text.to_owned());
@@ -368,14 +369,15 @@ fn value_in(message: &str) -> Option<String> {
     parts.nth(1).map(str::to_owned)
 }
 
-/// Splits serde's "unknown field `x`, expected one of `a`, `b`" into the name and the allowed ones.
+/// Splits serde's "unknown field `x`, expected one of `a`, `b`" into the unknown name and the allowed ones.
 fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let name = quoted_after(message, prefix)?;
     let (_, after) = message.split_once(", expected").unwrap_or((message, ""));
     Some((name, after.split('`').skip(1).step_by(2).collect()))
 }
 
-/// Splits toml's "unexpected keys in table: x, available keys: a, b" (of an enum's fields) likewise.
+/// Splits toml's "unexpected keys in table: x, available keys: a, b" (for fields of an enum) into the unknown name and
+/// the allowed ones.
 fn unexpected(message: &str) -> Option<(&str, Vec<&str>)> {
     let (names, expected) = message.strip_prefix("unexpected keys in table: ")?.split_once(", available keys: ")?;
     Some((names.split(", ").next()?, expected.split(", ").collect()))
@@ -391,7 +393,7 @@ fn allowed(name: &str, expected: Vec<&str>) -> String {
     format!("{hint}allowed: {}", expected.join(", "))
 }
 
-/// Returns up to `most` of `candidates` that `name` may be a misspelling of, the likeliest first.
+/// Returns up to `most` of the `candidates` that `name` may be a misspelling of, most likely first.
 pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: usize) -> Vec<&'c str> {
     let mut close: Vec<(usize, &str)> = candidates
         .map(|candidate| (edit_distance(name, candidate), candidate))
@@ -402,7 +404,7 @@ pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: 
     close.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// Returns the Levenshtein distance in characters.
+/// Returns the Levenshtein distance between two strings, in characters.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

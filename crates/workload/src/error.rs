@@ -2,13 +2,13 @@
 
 use crate::access::Complaint;
 
-/// A workload that a generator cannot produce.
+/// Reason why a generator cannot produce a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct WorkloadError {
-    /// Path of the key in the workload's file form, such as `lines[3].size`.
+    /// Path of the key in the workload's file, for example `lines[3].size`.
     pub key: String,
-    /// The error and the allowed values.
+    /// Error message, with the allowed values.
     pub message: String,
 }
 

@@ -1,4 +1,5 @@
-//! [`Generator`]: converts a workload to requests. The hot path: no allocation, no division, few random numbers.
+//! [`Generator`]: converts a workload to requests. The hot path does not allocate or divide, and draws few random
+//! numbers.
 
 use crate::access::AccessLine;
 use crate::addresses::{Addresses, RandomMap, Sampler};
@@ -11,19 +12,19 @@ use crate::request::{Kind, Request};
 use crate::span::Span;
 use crate::workload::{Sequence, Workload};
 
-/// Most blocks: higher ranks have probabilities below the resolution of a 53-bit random number.
+/// Maximum number of blocks. Higher ranks would have probabilities below the resolution of a 53-bit random number.
 const BLOCKS_MAX: u64 = 1 << 40;
 
-/// The endless sequence of a workload's requests on one span.
+/// Endless sequence of a workload's requests on a span.
 ///
-/// The sequence depends only on workload, span, sector and seed.
+/// The sequence depends only on the workload, the span, the sector size and the seed.
 pub struct Generator {
     lines: Vec<Line>,
     line_choice: AliasTable,
     sampler: Sampler,
-    /// Start of the next sequential access of each stream, for each kind if kinds are separate.
+    /// Start of the next sequential access of each stream, and of each kind if kinds have their own pointers.
     pointers: Vec<u64>,
-    /// Offset from a kind's pointers to the next kind's; 0 if they share them.
+    /// Offset from a kind's pointers to those of the next kind; 0 if kinds share pointers.
     kind_pointers: usize,
     end_bytes: u64,
     streams: usize,
@@ -37,46 +38,47 @@ pub struct Generator {
     flush_every: u64,
     sync_every: u64,
     writes: u64,
-    /// Whether the last request was a write, after which a flush may be due.
+    /// Whether the last request was a write, so that a flush may be due.
     has_written: bool,
     sequence: Sequence,
-    /// Remaining requests of the present run, including its random one.
+    /// Number of requests left in the current run, including its random one.
     left_in_run: u32,
-    /// Place of the last request of each kind, which a run may repeat.
+    /// Offset of the last request of each kind, which a run may repeat.
     last: [u64; 3],
-    /// A range that was trimmed and is still to be written.
+    /// A trimmed range that must be written next.
     trimmed: Option<(u64, u32)>,
-    /// State of a repeating sequence, if requests repeat.
+    /// State of the loop, if the sequence repeats.
     again: Option<Box<Again>>,
     addresses: Random,
     choices: Random,
     think_times: Random,
 }
 
-/// A loop of requests, and the input of its generator.
+/// A repeating loop of requests, with the inputs for a new generator.
 struct Again {
     workload: Workload,
     span: Span,
     sector_bytes: u32,
     seed: u64,
-    /// Remaining transfers and bytes of the loop.
+    /// Transfers and bytes left in the loop.
     left: (u64, u64),
 }
 
-/// An access line prepared for drawing: percentages as thresholds for 32-bit random numbers.
+/// An access line prepared for drawing, with percentages as thresholds for 32-bit random numbers.
 struct Line {
     length_bytes: u32,
     places: Places,
     read_below: u64,
     random_below: u64,
     trim_below: u64,
-    /// Alignment of the line if it is coarser than the sector, to which pointers are always aligned.
+    /// Alignment of the line if it is coarser than the sector size. Pointers are always aligned to sectors.
     pointer_align_bytes: Option<u64>,
     delay_ns: u64,
     burst: u32,
 }
 
-/// Returns a threshold, so that 0 % is never below and 100 % always.
+/// Returns the threshold for a percentage. No 32-bit number is below the threshold of 0 %, and all are below that of
+/// 100 %.
 fn threshold(percent: f64) -> u64 {
     (percent / 100.0 * (1u64 << 32) as f64).round() as u64
 }
@@ -84,18 +86,19 @@ fn threshold(percent: f64) -> u64 {
 impl Line {
     fn new(line: &AccessLine, span: Span, sector_bytes: u32) -> Result<Line, (&'static str, String)> {
         if !line.size_bytes.is_multiple_of(sector_bytes) {
-            let message = format!("{} bytes is not a multiple of the sector of {sector_bytes} bytes", line.size_bytes);
+            let message =
+                format!("{} bytes is not a multiple of the sector size ({sector_bytes} bytes)", line.size_bytes);
             return Err(("size", message));
         }
         let align_bytes = line.align_bytes.unwrap_or(sector_bytes);
         if !align_bytes.is_multiple_of(sector_bytes) {
-            let message = format!("{align_bytes} bytes is not a multiple of the sector of {sector_bytes} bytes");
+            let message = format!("{align_bytes} bytes is not a multiple of the sector size ({sector_bytes} bytes)");
             return Err(("align", message));
         }
         let step_bytes = u64::from(align_bytes);
         let Some(places) = Places::within(span, step_bytes, step_bytes, u64::from(line.size_bytes)) else {
             let message = format!(
-                "no aligned request of {} bytes fits into the span of {} bytes",
+                "no aligned request of {} bytes fits in the span of {} bytes",
                 line.size_bytes, span.length_bytes
             );
             return Err(("size", message));
@@ -113,8 +116,8 @@ impl Line {
     }
 }
 
-/// Returns the blocks of a skewed distribution: as large as the smallest request, rounded up so that each start suits
-/// every line, and such that the largest request fits at the last of them.
+/// Returns the blocks of a skewed distribution. A block has the size of the smallest request, rounded up so that every
+/// block start is aligned for every line. The largest request fits at the last block.
 fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
     let align_bytes = lines.iter().map(|line| line.places.step_bytes).try_fold(1, least_common_multiple)?;
     let sizes = || lines.iter().map(|line| u64::from(line.length_bytes));
@@ -122,7 +125,7 @@ fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
     Places::within(span, align_bytes, block_bytes, sizes().max()?)
 }
 
-/// Returns the hot band, if it has room for the largest request.
+/// Returns the hot band, or an error if the largest request does not fit in it.
 fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Result<Hotband, WorkloadError> {
     let band = Hotband::new(span, from_percent, to_percent);
     match lines.iter().find(|line| !band.holds(&line.places, line.length_bytes)) {
@@ -130,14 +133,14 @@ fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Re
         Some(line) => Err(WorkloadError {
             key: "addresses.vdbench_hotband".to_owned(),
             message: format!(
-                "no aligned request of {} bytes fits into {from_percent} to {to_percent} % of the span of {} bytes",
+                "no aligned request of {} bytes fits in {from_percent} to {to_percent} % of the span of {} bytes",
                 line.length_bytes, span.length_bytes
             ),
         }),
     }
 }
 
-/// Checks that zones begin and continue at addresses allowed for every line.
+/// Checks that zones start and continue at addresses that are aligned for every line.
 fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadError> {
     let Addresses::Strided { zone_bytes, step_bytes, .. } = addresses else {
         return Ok(());
@@ -145,12 +148,12 @@ fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadEr
     for line in lines {
         let align_bytes = line.places.step_bytes;
         if align_bytes != lines[0].places.step_bytes {
-            let message = "lines of several alignments share no zones; omit align".to_owned();
+            let message = "strided lines must have the same alignment; omit align".to_owned();
             return Err(WorkloadError { key: "addresses.strided".to_owned(), message });
         }
         for (key, bytes) in [("zone", *zone_bytes), ("step", *step_bytes), ("size", line.length_bytes.into())] {
             if !bytes.is_multiple_of(align_bytes) {
-                let message = format!("{bytes} bytes is not a multiple of the alignment of {align_bytes} bytes");
+                let message = format!("{bytes} bytes is not a multiple of the alignment ({align_bytes} bytes)");
                 let key = if key == "size" { "lines.size".to_owned() } else { format!("addresses.strided.{key}") };
                 return Err(WorkloadError { key, message });
             }
@@ -168,11 +171,11 @@ fn least_common_multiple(a: u64, b: u64) -> Option<u64> {
 }
 
 impl Generator {
-    /// Creates a generator of `workload`'s requests on `span` of a system with sectors of `sector_bytes`.
+    /// Creates a generator of `workload`'s requests on `span`, for a system with sectors of `sector_bytes`.
     ///
     /// # Errors
-    /// When the workload is not valid, a size or an alignment is not a multiple of the sector, or a request does not
-    /// fit into the span.
+    /// Returns an error if the workload is invalid, a size or alignment is not a multiple of the sector size, or a
+    /// request does not fit in the span.
     pub fn new(workload: &Workload, span: Span, sector_bytes: u32, seed: u64) -> Result<Generator, WorkloadError> {
         workload.validate()?;
         check_span(span, sector_bytes)?;
@@ -184,7 +187,7 @@ impl Generator {
                 Line::new(line, span, sector_bytes).map_err(|(key, message)| (format!("lines[{index}].{key}"), message))
             })
             .collect::<Result<Vec<Line>, _>>()?;
-        // A line with bursts is chosen less often, so that its share of requests is right.
+        // A line with bursts is chosen less often, so that its share of the requests is correct.
         let weights: Vec<f64> = specified.iter().map(|line| line.share_percent / f64::from(line.burst)).collect();
         let blocks = match workload.addresses {
             Addresses::Once | Addresses::RandomMap | Addresses::Zipf { .. } | Addresses::Pareto { .. } => {
@@ -255,7 +258,7 @@ impl Generator {
     }
 
     /// Returns the next request.
-    #[allow(clippy::should_implement_trait)] // The sequence has no end, hence no `Option`.
+    #[allow(clippy::should_implement_trait)] // The sequence never ends, so there is no `Option`.
     #[inline]
     pub fn next(&mut self) -> Request {
         if self.has_written
@@ -272,7 +275,7 @@ impl Generator {
         self.request(kind, bits)
     }
 
-    /// Returns the next request of a kind that the lines have, or a flush if one is due.
+    /// Returns the next request of kind `wanted`, which the lines must include, or a flush if one is due.
     pub fn next_of(&mut self, wanted: Kind) -> Request {
         if self.has_written
             && let Some(flush) = self.due_flush()
@@ -296,7 +299,7 @@ impl Generator {
         }
     }
 
-    /// Restarts the sequence if a loop is over.
+    /// Restarts the sequence at the end of a loop.
     #[inline]
     fn loop_when_due(&mut self) {
         if self.again.as_ref().is_some_and(|again| again.left.0 == 0 || again.left.1 == 0) {
@@ -306,12 +309,12 @@ impl Generator {
 
     #[cold]
     fn begin_anew(&mut self) {
-        let again = self.again.take().expect("a loop is over");
+        let again = self.again.take().expect("a loop has ended");
         let made = Generator::new(&again.workload, again.span, again.sector_bytes, again.seed);
-        *self = made.expect("it was made of the same before");
+        *self = made.expect("the same inputs were valid before");
     }
 
-    /// Returns the flush that is due after the write that was the last request.
+    /// Returns the flush that is due after the last write, if any.
     #[inline]
     fn due_flush(&mut self) -> Option<Request> {
         self.has_written = false;
@@ -328,7 +331,8 @@ impl Generator {
         request(Kind::Write, offset_bytes, length_bytes)
     }
 
-    /// Returns the kind of the next request and the bits that determine whether it is random, and chooses its line.
+    /// Chooses the line of the next request. Returns the request's kind and the bits that decide whether its address is
+    /// random.
     #[inline]
     fn choose(&mut self) -> (Kind, u64) {
         self.begin_burst();
@@ -345,7 +349,7 @@ impl Generator {
         (kind, bits)
     }
 
-    /// Returns a request of the chosen line.
+    /// Returns a request for the chosen line.
     #[inline]
     fn request(&mut self, kind: Kind, bits: u64) -> Request {
         let line = &self.lines[self.line];
@@ -367,7 +371,7 @@ impl Generator {
             }
         }
         let pointer = &mut self.pointers[stream + kind as usize * self.kind_pointers];
-        // As in fio, a run among random requests that reaches the end continues at a random place.
+        // As in fio, a run among random requests that reaches the end continues at a random offset.
         let has_room = *pointer + u64::from(length_bytes) <= self.end_bytes;
         is_random |= self.kind_pointers > 0 && line.random_below > 0 && !repeats && !has_room;
         let offset_bytes = if is_random {
@@ -396,7 +400,7 @@ impl Generator {
             };
             if aligned + u64::from(length_bytes) <= self.end_bytes { aligned } else { line.places.first_bytes }
         };
-        // Iometer's random accesses move the pointer too: a sequential access continues from there.
+        // As in Iometer, a random access also moves the pointer, so a sequential access continues after it.
         *pointer = offset_bytes + u64::from(length_bytes);
         self.last[kind as usize] = offset_bytes;
         self.count(length_bytes);
@@ -410,8 +414,8 @@ impl Generator {
         }
     }
 
-    /// Returns the time between a completion and the issue of the next request of a closed loop, in nanoseconds: think
-    /// time, plus the delay of the next request's line if it begins a burst.
+    /// Returns the time in ns between a completion and the next request of a closed loop: the think time, plus the
+    /// delay of the request's line if it starts a burst.
     #[inline]
     pub fn think_ns(&mut self) -> u64 {
         self.begin_burst();
@@ -419,7 +423,7 @@ impl Generator {
         think_ns + std::mem::take(&mut self.pending_delay_ns)
     }
 
-    /// Chooses the line of the next request if the last burst is over.
+    /// Chooses the line of the next request if the last burst has ended.
     #[inline]
     fn begin_burst(&mut self) {
         if self.left_in_burst > 0 {
@@ -442,21 +446,21 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
 fn check_span(span: Span, sector_bytes: u32) -> Result<(), WorkloadError> {
     let error = |message: String| Err(WorkloadError { key: "span".to_owned(), message });
     if sector_bytes == 0 {
-        return error("the sector has 0 bytes".to_owned());
+        return error("a sector size of 0 bytes is not allowed".to_owned());
     }
     if !span.start_bytes.is_multiple_of(u64::from(sector_bytes)) {
         return error(format!(
-            "its start at byte {} is not a multiple of the sector of {sector_bytes} bytes",
+            "start at byte {} is not a multiple of the sector size ({sector_bytes} bytes)",
             span.start_bytes
         ));
     }
     match span.start_bytes.checked_add(span.length_bytes) {
         Some(end_bytes) if end_bytes <= i64::MAX as u64 => Ok(()),
-        _ => error("its end is beyond 8 EiB".to_owned()),
+        _ => error("the end is above 8 EiB".to_owned()),
     }
 }
 
-/// Returns the blocks of a random map, which reach to the end of the span: a request that does not fit is cut.
+/// Returns the blocks of a random map, which cover the span up to its end. A request that does not fit there is cut.
 fn map_blocks(blocks: Places, span: Span) -> Places {
     let room_bytes = span.start_bytes + span.length_bytes - blocks.first_bytes;
     Places { count: room_bytes / blocks.step_bytes, ..blocks }
@@ -466,13 +470,13 @@ fn skewed_error(span: Span) -> WorkloadError {
     WorkloadError {
         key: "addresses".to_owned(),
         message: format!(
-            "the span of {} bytes holds no block that suits every line, or more than 2^40 blocks",
+            "the span of {} bytes must hold 1 to 2^40 blocks that are aligned for every line",
             span.length_bytes
         ),
     }
 }
 
-/// Returns the starts of streams at equal distances.
+/// Returns the starts of `streams` streams at equal distances.
 fn stream_starts(span: Span, streams: u32, sector_bytes: u32) -> Vec<u64> {
     let sectors = span.length_bytes / u64::from(sector_bytes);
     (0..streams)

@@ -1,12 +1,12 @@
-//! [`Hotband`]: vdbench's hot band, reproduced exactly.
+//! [`Hotband`]: an exact reproduction of vdbench's hot band.
 
 use crate::places::Places;
 use crate::random::Random;
 use crate::request::Kind;
 use crate::span::Span;
 
-/// Points of the curve: a cache size in megabytes, as vdbench calls it, and the share of the accesses that a cache of
-/// this size would hit. From vdbench 5.04.06, `Vdb/HotBand.java`.
+/// Points of the curve: a cache size in megabytes (in vdbench's terms), and the share of accesses that a cache of this
+/// size would hit. From vdbench 5.04.06, `Vdb/HotBand.java`.
 const CURVE: [(f64, f64); 29] = [
     (0.0, 0.0),
     (16.0, 0.087217),
@@ -39,17 +39,17 @@ const CURVE: [(f64, f64); 29] = [
     (10_737_418_240.0, 1.0),
 ];
 
-/// vdbench's slope of the last segment. The curve's own would be 52,992,303,224: the code's table is not consistent
-/// there, and its results are those of this number.
+/// Slope of the last segment as in vdbench. The curve itself would give 52,992,303,224: the table in vdbench is
+/// inconsistent here, and vdbench uses this number.
 const LAST_SLOPE: f64 = 1_313_220_630.0;
 
-/// The unit of the curve as the code uses it: it calls 1000 of them kilobytes and then divides by the transfer size in
-/// bytes, so a "megabyte" of the curve is 1000 bytes.
+/// Size of a "megabyte" of the curve. vdbench's code treats 1000 curve units as kilobytes and then divides by the
+/// transfer size in bytes, so the unit is actually 1000 bytes.
 const UNIT_BYTES: u64 = 1_000;
 
 const MEGABYTE_BYTES: u64 = 1_000_000;
 
-/// A band of the span.
+/// A hot band of the span.
 pub(crate) struct Hotband {
     start_bytes: u64,
     end_bytes: u64,
@@ -61,25 +61,27 @@ impl Hotband {
         Hotband { start_bytes: at(from_percent), end_bytes: at(to_percent).min(span.start_bytes + span.length_bytes) }
     }
 
-    /// Whether a request of `length_bytes` at one of `places` fits into the band.
+    /// Whether a request of `length_bytes` at one of `places` fits in the band.
     pub(crate) fn holds(&self, places: &Places, length_bytes: u32) -> bool {
         self.first_bytes(places) + u64::from(length_bytes) <= self.end_bytes
     }
 
-    /// Returns the band's first place.
+    /// Returns the offset of the band's first place.
     #[inline]
     fn first_bytes(&self, places: &Places) -> u64 {
         let before_bytes = self.start_bytes.saturating_sub(places.first_bytes);
         places.first_bytes + before_bytes.next_multiple_of(places.step_bytes)
     }
 
-    /// Returns the offset of an access, as `WG_entry.hotBandSeek`. The band must hold a request of `length_bytes`.
+    /// Returns the offset of an access, like vdbench's `WG_entry.hotBandSeek`. A request of `length_bytes` must fit in
+    /// the band.
     #[inline]
     pub(crate) fn offset_bytes(&self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         let length_bytes = u64::from(length_bytes);
         let first_bytes = self.first_bytes(places);
         let band_bytes = self.end_bytes - first_bytes;
-        // In whole megabytes, at least one per band; ours never leaves the band.
+        // vdbench counts the band in whole megabytes, at least one. Unlike in vdbench, an access never leaves the band
+        // here.
         let counted_bytes = (band_bytes / MEGABYTE_BYTES).max(1) * MEGABYTE_BYTES;
         let blocks = (counted_bytes.min(band_bytes) / length_bytes).max(1);
         let mut block = UNIT_BYTES * curve_value(random.fraction()) / length_bytes;
@@ -87,12 +89,12 @@ impl Hotband {
             block += blocks / 100;
         }
         let offset_bytes = block % blocks * length_bytes;
-        // Only an alignment that does not divide the size moves a block.
+        // This moves a block only if the alignment does not divide the request size.
         first_bytes + offset_bytes / places.step_bytes * places.step_bytes
     }
 }
 
-/// Returns the curve's whole value at a share `u` of 0 to 1, 1 excluded.
+/// Returns the integer value of the curve at share `u`, at least 0 and below 1.
 #[inline]
 fn curve_value(u: f64) -> u64 {
     let next = CURVE.partition_point(|&(_, share)| share <= u);
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn shares_below_an_offset_are_those_of_vdbench() {
-        // Computed independently from the steps of vdbench's source: reads of 8 KiB.
+        // Expected values were computed independently from vdbench's source, for reads of 8 KiB.
         let table = [
             (1_000u64, [0.049, 0.088, 0.324, 0.486, 0.614, 0.450, 0.614, 0.813]),
             (24_000, [0.049, 0.088, 0.325, 0.480, 0.578, 0.620, 0.725, 0.866]),

@@ -1,14 +1,15 @@
-//! Workloads: the requests to a system, and their arrival times. See docs/design/requests-and-time.md.
+//! Workloads: requests to a system and their arrival times. See docs/design/requests-and-time.md.
 //!
-//! A [`Workload`] joins an [`AccessSpecification`] (sizes, kinds and randomness, as in Iometer), the distribution of
-//! its [`Addresses`], its [`Arrivals`] (closed or open loop) and the length of a run. A [`Generator`] converts it to
-//! [`Request`]s on a [`Span`] of a system; an [`ArrivalClock`] returns the intended arrival times of an open loop.
+//! A [`Workload`] combines an [`AccessSpecification`] (sizes, kinds and randomness, as in Iometer), a distribution of
+//! [`Addresses`], [`Arrivals`] in a closed or open loop, and the length of a run. A [`Generator`] converts the workload
+//! to [`Request`]s on a [`Span`] of a system, and an [`ArrivalClock`] returns the intended arrival times of an open
+//! loop.
 //!
-//! A [`Scenario`] joins several kinds of clients, each on its own LUN and range: processes, users of a web server,
-//! guests that boot, video, transactions; a [`ScenarioRun`] returns the next step of each.
+//! A [`Scenario`] combines several kinds of clients, each with its own LUN and range: processes, users of a web server,
+//! booting guests, video, transactions. A [`ScenarioRun`] returns the next step of each client.
 //!
-//! Every description of the project is read through [`Document`], whose errors name file, line and key, and every
-//! quantity with a unit through [`quantity`].
+//! All descriptions in the project are read with [`Document`], whose errors name file, line and key. All quantities
+//! with units are parsed with [`quantity`].
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

@@ -1,8 +1,8 @@
-//! [`Places`] at which requests may begin.
+//! [`Places`]: aligned positions where requests may start.
 
 use crate::span::Span;
 
-/// Places at equal distances: `first_bytes + k * step_bytes` for k below `count`.
+/// Equally spaced positions: `first_bytes + k * step_bytes` for k below `count`.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) first_bytes: u64,
@@ -11,8 +11,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Returns the places inside the span at which `length_bytes` still fit: `step_bytes` apart, from the first
-    /// multiple of `align_bytes`; `None` if there are none.
+    /// Returns the positions in `span` at which `length_bytes` fit: every `step_bytes` from the first multiple of
+    /// `align_bytes`. Returns `None` if there are none.
     pub(crate) fn within(span: Span, align_bytes: u64, step_bytes: u64, length_bytes: u64) -> Option<Places> {
         let end_bytes = span.start_bytes.checked_add(span.length_bytes)?;
         let first_bytes = span.start_bytes.checked_next_multiple_of(align_bytes)?;

@@ -1,18 +1,18 @@
-//! Quantities with units: the only module that parses and prints such text.
+//! Quantities with units. Only this module parses and prints them.
 //!
-//! `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes are never confused: MB is 10^6 and MiB
-//! is 2^20 bytes. A bare `k` or `M` is 2^10 or 2^20, as in the request sizes of fio, dd and others; a bare `G` or `T`
-//! is rejected, since programs and makers of disks disagree on it.
+//! Examples: `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes differ: MB is 10^6 and MiB is
+//! 2^20 bytes. A bare `k` or `M` means 2^10 or 2^20, as in the request sizes of fio, dd and others. A bare `G` or `T`
+//! is rejected, because programs and disk manufacturers disagree on its meaning.
 //!
-//! Parsing is exact decimal arithmetic, rounded once to the nearest whole byte or nanosecond. The newtypes print the
-//! shortest text that parses back to the same value; the `format_` functions print four significant digits for display.
+//! Parsing uses exact decimal arithmetic and rounds once, to the nearest byte or nanosecond. The newtypes print the
+//! shortest text that parses to the same value; the `format_` functions print four significant digits for display.
 
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// A text that is not the expected quantity.
+/// Error for a text that is not the expected quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {expected}: {reason}")]
 pub struct QuantityError {
@@ -33,8 +33,8 @@ const RATE_ALLOWED: &str = "write a number and B/s, KB/s, MB/s, GB/s, KiB/s, MiB
      or b/s, Kb/s, Mb/s, Gb/s (bits), as in \"69MB/s\"";
 const RPM_ALLOWED: &str = "write a positive number and rpm, as in \"15000rpm\"";
 
-/// Units of size, largest first: binary before decimal so that a whole number of both prints as
-/// the binary one.
+/// Size units, largest first. Binary units precede decimal ones, so that a whole multiple of both prints in the binary
+/// unit.
 const BYTE_UNITS: [(&str, u64); 11] = [
     ("PiB", 1 << 50),
     ("PB", 1_000_000_000_000_000),
@@ -58,7 +58,7 @@ const DURATION_UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-/// Units of rate in bits per second, so that bits and bytes share one exact table.
+/// Rate units in bits per second, so that one exact table serves bits and bytes.
 const RATE_UNITS: [(&str, f64); 15] = [
     ("TB/s", 8e12),
     ("GB/s", 8e9),
@@ -77,26 +77,26 @@ const RATE_UNITS: [(&str, f64); 15] = [
     ("b/s", 1.0),
 ];
 
-/// Largest rate: far above any rate and any speed, with few enough digits that printed values parse back.
+/// Maximum rate: above any real rate, and small enough that printed values can be parsed.
 const RATE_MAX_BYTES_PER_S: f64 = 1e18;
 const RPM_MAX: f64 = 1e9;
 
-/// The byte units in which a rate is printed, largest first.
+/// Units for printing rates in bytes, largest first.
 const PRINTED_RATE_UNITS: [(&str, f64); 4] = [("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3), ("B/s", 1.0)];
 
 fn wrong(text: &str, expected: &'static str, reason: impl Into<String>) -> QuantityError {
     QuantityError { text: text.to_owned(), expected, reason: reason.into() }
 }
 
-/// A decimal number, exactly as written: `digits / 10^decimals`.
+/// A decimal number exactly as written: `digits / 10^decimals`.
 struct Decimal {
     digits: u128,
     decimals: u32,
 }
 
 impl Decimal {
-    /// Returns the whole number nearest to `self * factor` (halves up); `None` if it overflows, and if a quantity that
-    /// is not zero would become zero.
+    /// Returns the integer nearest to `self * factor`, with halves rounded up. Returns `None` if it overflows, or if a
+    /// nonzero quantity would become 0.
     fn scaled(&self, factor: u64) -> Option<u128> {
         let divisor = 10u128.checked_pow(self.decimals)?;
         let product = self.digits.checked_mul(u128::from(factor))?;
@@ -105,14 +105,14 @@ impl Decimal {
     }
 }
 
-/// Splits `"8.5 ms"` into its number (without sign) and its unit.
+/// Splits a text such as `"8.5 ms"` into the number (without sign) and the unit.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
     (&text[..end], text[end..].trim_start())
 }
 
-/// Parses digits with at most one point; underscores may group digits as in TOML.
+/// Parses digits with at most one decimal point. Underscores may separate digits, as in TOML.
 fn decimal(number: &str) -> Option<Decimal> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits: String = [whole, fraction].concat().chars().filter(|&c| c != '_').collect();
@@ -126,8 +126,8 @@ fn decimal(number: &str) -> Option<Decimal> {
 /// Parses a size such as `"64KiB"`, `"36.7GB"`, `"512B"` or `"512"` into bytes.
 ///
 /// # Errors
-/// When the text is not a number with a unit of size, is not a whole number of bytes in unit B, or
-/// exceeds 2^64 - 1 bytes. A bare `G` or `T` is refused.
+/// Returns an error if the text is not a number with a size unit, is not a whole number of bytes in unit B, or exceeds
+/// 2^64 - 1 bytes. A bare `G` or `T` is rejected.
 pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text);
     let Some(value) = decimal(number) else {
@@ -144,12 +144,12 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
         },
     };
     if factor == 1 && value.decimals > 0 {
-        return Err(wrong(text, BYTES, "it is not a whole number of bytes"));
+        return Err(wrong(text, BYTES, "must be a whole number of bytes"));
     }
     value
         .scaled(factor)
         .and_then(|bytes| u64::try_from(bytes).ok())
-        .ok_or_else(|| wrong(text, BYTES, "it is out of range (up to 16 EiB)"))
+        .ok_or_else(|| wrong(text, BYTES, "out of range; the maximum is 16 EiB"))
 }
 
 fn unknown_byte_unit(unit: &str) -> String {
@@ -170,12 +170,11 @@ fn unknown_byte_unit(unit: &str) -> String {
     }
 }
 
-/// Parses a duration such as `"8.5ms"`, `"120us"`, `"10s"`, `"5min"` or `"-0.483ms"` into
-/// nanoseconds. Zero needs a unit too.
+/// Parses a duration such as `"8.5ms"`, `"120us"`, `"10s"`, `"5min"` or `"-0.483ms"` into ns. Zero also needs a unit.
 ///
 /// # Errors
-/// When the text is not a number with a unit of time, exceeds the range of `i64` nanoseconds (292
-/// years), or is not zero but rounds to zero.
+/// Returns an error if the text is not a number with a time unit, exceeds the range of `i64` ns (292 years), or rounds
+/// to zero although it is not zero.
 pub fn parse_duration_ns(text: &str) -> Result<i64, QuantityError> {
     let trimmed = text.trim();
     let (negative, magnitude) = match trimmed.strip_prefix('-') {
@@ -194,13 +193,13 @@ pub fn parse_duration_ns(text: &str) -> Result<i64, QuantityError> {
         .scaled(factor)
         .and_then(|ns| i64::try_from(ns).ok())
         .map(|ns| if negative { -ns } else { ns })
-        .ok_or_else(|| wrong(text, DURATION, "it is out of range (1 ns up to 292 years)"))
+        .ok_or_else(|| wrong(text, DURATION, "out of range; must be 1 ns to 292 years"))
 }
 
-/// Parses a rate such as `"69MB/s"`, `"1.1MiB/s"` or `"560Mb/s"` (bits) into bytes a second.
+/// Parses a rate such as `"69MB/s"`, `"1.1MiB/s"` or `"560Mb/s"` (bits) into bytes per second.
 ///
 /// # Errors
-/// When the text is not a number with a unit of rate, or exceeds 1 EB/s.
+/// Returns an error if the text is not a number with a rate unit, or exceeds 1 EB/s.
 pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     let factor = RATE_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
@@ -209,29 +208,31 @@ pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     };
     let bytes_per_s = value * (bits_per_s / 8.0);
     if bytes_per_s > RATE_MAX_BYTES_PER_S {
-        return Err(wrong(text, RATE, "it is out of range (up to 10^18 bytes a second)"));
+        return Err(wrong(text, RATE, "out of range; the maximum is 10^18 bytes per second"));
     }
     Ok(bytes_per_s)
 }
 
-/// Parses the rate of a link, in bytes (`"600MB/s"`) or in bits: the line rate of data sheets (`"6Gb/s"`), for which
-/// `coding` states how many bits carry a byte.
+/// Parses the rate of a link in bytes (`"600MB/s"`), or in bits as the line rate of data sheets (`"6Gb/s"`). For a line
+/// rate, a [`LineCoding`] states how many bits carry a byte.
 ///
 /// # Errors
-/// As for [`parse_rate_bytes_per_s`].
+/// Returns an error under the same conditions as [`parse_rate_bytes_per_s`].
 pub fn parse_link_rate(text: &str) -> Result<LinkRate, QuantityError> {
     let in_bits = split(text).1.ends_with("b/s");
     parse_rate_bytes_per_s(text).map(|bytes_per_s| LinkRate { bytes_per_s, in_bits })
 }
 
-/// Parses a spindle speed such as `"15000rpm"` into revolutions a minute.
+/// Parses a spindle speed such as `"15000rpm"` into revolutions per minute.
 ///
 /// # Errors
-/// When the text is not a positive number with the unit rpm, or exceeds 10^9 rpm.
+/// Returns an error if the text is not a positive number with the unit rpm, or exceeds 10^9 rpm.
 pub fn parse_rpm(text: &str) -> Result<f64, QuantityError> {
     let (number, unit) = split(text);
     match float(number) {
-        Some(value) if value > RPM_MAX && unit == "rpm" => Err(wrong(text, RPM, "it is out of range (up to 10^9 rpm)")),
+        Some(value) if value > RPM_MAX && unit == "rpm" => {
+            Err(wrong(text, RPM, "out of range; the maximum is 10^9 rpm"))
+        }
         Some(value) if value > 0.0 && unit == "rpm" => Ok(value),
         _ => Err(wrong(text, RPM, RPM_ALLOWED)),
     }
@@ -257,8 +258,8 @@ fn trim_zeros(mut text: String) -> String {
     text
 }
 
-/// Prints a size for display: exactly if four digits suffice (`"64KiB"`, `"36.7GB"`), else rounded to four with a
-/// decimal prefix (`"9.186GB"`).
+/// Prints a size for display: exactly if four digits are enough (`"64KiB"`, `"36.7GB"`), otherwise rounded to four
+/// digits with a decimal prefix (`"9.186GB"`).
 pub fn format_bytes(bytes: u64) -> String {
     let exact = Bytes(bytes).to_string();
     if exact.bytes().filter(u8::is_ascii_digit).count() <= 4 {
@@ -269,10 +270,10 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{}{unit}", significant(bytes as f64 / *factor as f64, 4))
 }
 
-/// Prints a duration in nanoseconds for display, with four significant digits: `"8.512ms"`.
+/// Prints a duration given in ns for display, with four significant digits, for example `"8.512ms"`.
 pub fn format_duration_ns(duration_ns: i64) -> String {
     let magnitude = duration_ns.unsigned_abs();
-    // Whole minutes and hours are readable; "1.512h" is not until the time is long.
+    // Whole minutes and hours are easy to read, but a fraction such as "1.512h" is clear only for long times.
     let (unit, factor) = DURATION_UNITS
         .iter()
         .find(|(name, factor)| match *name {
@@ -283,49 +284,49 @@ pub fn format_duration_ns(duration_ns: i64) -> String {
     format!("{}{unit}", significant(duration_ns as f64 / *factor as f64, 4))
 }
 
-/// Returns a count and its noun, with an `s` in the plural: `1 request`, `2 requests`.
+/// Returns a count and its noun, with an `s` in the plural, for example `1 request` or `2 requests`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Prints a rate in bytes per second for display, with four significant digits: `"69MB/s"`.
+/// Prints a rate in bytes per second for display, with four significant digits, for example `"69MB/s"`.
 pub fn format_rate(bytes_per_s: f64) -> String {
     let (unit, factor) = PRINTED_RATE_UNITS.iter().find(|(_, factor)| bytes_per_s >= *factor).unwrap_or(&("B/s", 1.0));
     format!("{}{unit}", significant(bytes_per_s / factor, 4))
 }
 
-/// A size in bytes, written in descriptions as text with a unit or as a whole number of bytes.
+/// A size in bytes, written as text with a unit or as a whole number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A signed duration in nanoseconds, written as text with a unit.
+/// A signed duration in ns, written as text with a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DurationNs(pub i64);
 
-/// A rate in bytes a second, written as text with a unit.
+/// A rate in bytes per second, written as text with a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
 
-/// The rate of a link, written as text with a unit: of its data in bytes, or of its line in bits.
+/// Rate of a link, written as text with a unit: the data rate in bytes, or the line rate in bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct LinkRate {
-    /// Rate with eight bits per byte.
+    /// Rate in bytes per second, at eight bits per byte.
     bytes_per_s: f64,
     in_bits: bool,
 }
 
-/// How many bits of a line carry a byte of data.
+/// Number of bits on a line that carry one byte of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineCoding {
-    /// Ten, as with 8b/10b on SATA, SAS and Fibre Channel; later generations have other codes, and are named after the
-    /// rate with ten (24G SAS: 2,400 MB/s).
+    /// Ten bits, as with 8b/10b on SATA, SAS and Fibre Channel. Later generations use other codes, but are named after
+    /// the rate with ten bits (24G SAS: 2,400 MB/s).
     TenBits,
-    /// Eight: parallel buses, networks.
+    /// Eight bits, as on parallel buses and networks.
     EightBits,
 }
 
 impl LinkRate {
-    /// Returns the rate of data on a link of this line rate.
+    /// Returns the data rate of a link with this line rate.
     pub fn data(self, coding: LineCoding) -> Rate {
         match (self.in_bits, coding) {
             (true, LineCoding::TenBits) => Rate(self.bytes_per_s * 0.8),
@@ -335,7 +336,7 @@ impl LinkRate {
 }
 
 impl From<Rate> for LinkRate {
-    /// Converts a rate of data.
+    /// Converts a data rate.
     fn from(rate: Rate) -> LinkRate {
         LinkRate { bytes_per_s: rate.0, in_bits: false }
     }
@@ -350,13 +351,13 @@ impl fmt::Display for LinkRate {
     }
 }
 
-/// A spindle speed in revolutions a minute, written as text with a unit.
+/// A spindle speed in revolutions per minute, written as text with a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rpm(pub f64);
 
 impl fmt::Display for Bytes {
-    /// Prints exactly: the largest unit of which the size is a multiple of a thousandth (decimal units) or a whole
-    /// multiple (binary units).
+    /// Prints the size exactly, in the largest unit that gives at most three decimals (decimal units) or a whole number
+    /// (binary units).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(name, factor): &(&str, u64)| {
             let step = if name.contains('i') || *factor == 1 { *factor } else { factor / 1000 };
@@ -374,7 +375,7 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for DurationNs {
-    /// Prints exactly: whole hours and minutes, else the largest decimal unit with all its digits.
+    /// Prints the duration exactly: in whole hours or minutes, otherwise in the largest decimal unit with all digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -396,7 +397,7 @@ impl fmt::Display for DurationNs {
 }
 
 impl fmt::Display for Rate {
-    /// Prints exactly: the largest unit in which the shortest decimal parses back to the same value.
+    /// Prints the rate exactly, in the largest unit whose shortest decimal parses to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let candidate = PRINTED_RATE_UNITS
             .iter()
@@ -416,7 +417,7 @@ impl fmt::Display for Rpm {
     }
 }
 
-/// Deserializes a quantity from text, and from a whole number if `from_integer` allows it.
+/// Deserializes a quantity from text, or from a whole number if `from_integer` is set.
 struct QuantityVisitor<T> {
     expected: &'static str,
     parse: fn(&str) -> Result<T, QuantityError>,
@@ -449,7 +450,7 @@ impl<T> Visitor<'_> for QuantityVisitor<T> {
     }
 }
 
-/// Serializes as text with a unit, through the type's `Display` and its parse function.
+/// Serializes a quantity as text with a unit, through the type's `Display` and its parse function.
 macro_rules! as_text {
     ($quantity:ident, $parse:expr, $make:expr, $from_integer:expr, $expected:literal) => {
         impl Serialize for $quantity {
@@ -482,7 +483,7 @@ as_text!(
 );
 as_text!(Rpm, parse_rpm, Rpm, None, "a spindle speed such as \"15000rpm\"");
 
-/// Serde of a `u32` size in bytes as [`Bytes`].
+/// Serializes a `u32` size in bytes as [`Bytes`].
 pub(crate) mod bytes_u32 {
     use super::{Bytes, Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -492,12 +493,11 @@ pub(crate) mod bytes_u32 {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
         let bytes = Bytes::deserialize(deserializer)?;
-        u32::try_from(bytes.0)
-            .map_err(|_| de::Error::custom(format!("{bytes} is too large; less than 4GiB is allowed")))
+        u32::try_from(bytes.0).map_err(|_| de::Error::custom(format!("{bytes} is too large; must be less than 4GiB")))
     }
 }
 
-/// Serde of an optional `u32` size in bytes as [`Bytes`].
+/// Serializes an optional `u32` size in bytes as [`Bytes`].
 pub(crate) mod bytes_u32_option {
     use super::{Bytes, Deserializer, Serialize, Serializer, bytes_u32};
 
@@ -510,7 +510,7 @@ pub(crate) mod bytes_u32_option {
     }
 }
 
-/// Serde of a `u64` size in bytes as [`Bytes`].
+/// Serializes a `u64` size in bytes as [`Bytes`].
 pub(crate) mod bytes_u64 {
     use super::{Bytes, Deserialize, Deserializer, Serialize, Serializer};
 
@@ -523,20 +523,19 @@ pub(crate) mod bytes_u64 {
     }
 }
 
-/// Serde of a `u64` duration in nanoseconds as a [`DurationNs`] that is not negative.
+/// Serializes a `u64` duration in ns as a [`DurationNs`] that is not negative.
 pub(crate) mod duration_u64 {
     use super::{Deserialize, Deserializer, DurationNs, Serialize, Serializer, de};
 
     pub fn serialize<S: Serializer>(duration_ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         let signed = i64::try_from(*duration_ns).map_err(|_| {
-            serde::ser::Error::custom(format!("{duration_ns} ns is too long; up to 292 years is allowed"))
+            serde::ser::Error::custom(format!("{duration_ns} ns is too long; the maximum is 292 years"))
         })?;
         DurationNs(signed).serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let duration = DurationNs::deserialize(deserializer)?;
-        u64::try_from(duration.0)
-            .map_err(|_| de::Error::custom(format!("{duration} is negative; 0ns or more is allowed")))
+        u64::try_from(duration.0).map_err(|_| de::Error::custom(format!("{duration} is negative; must be 0ns or more")))
     }
 }

@@ -1,13 +1,13 @@
-//! [`Random`]: random numbers by xoshiro256++, with an independent stream per purpose.
+//! [`Random`]: random numbers from xoshiro256++, with an independent stream for each purpose.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-/// The generator's name as results record it.
+/// Name of the random number generator, as recorded in results.
 pub const GENERATOR_NAME: &str = "xoshiro256++";
 
-/// Purpose of a stream of random numbers. Separate purposes keep one kind of draw from shifting another: the addresses
-/// of a run do not depend on when think times are drawn.
+/// Purpose of a stream of random numbers. With separate streams, one kind of draw does not shift another; for example,
+/// addresses do not depend on when think times are drawn.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Addresses of requests.
@@ -16,7 +16,7 @@ pub enum Purpose {
     Choices,
     /// Think times.
     Think,
-    /// Times of arrival.
+    /// Arrival times.
     Arrivals,
     /// Keys of permutations.
     Permutation,
@@ -26,22 +26,22 @@ pub enum Purpose {
     Sizes,
     /// Overwrites that bring an SSD to its steady state.
     Preconditioning,
-    /// Contents of files that are created for measurements.
+    /// Contents of files created for measurements.
     Contents,
-    /// Accesses that meet a media defect.
+    /// Accesses affected by a media defect.
     MediaDefects,
-    /// Effects of injected faults, and the requests that meet them.
+    /// Effects of injected faults, and the requests affected.
     Faults,
     /// Latencies of a cloud volume.
     Latency,
-    /// Phase and speed of the spindle of an array's member.
+    /// Phase and speed of the spindles of array members.
     Spindle,
 }
 
-/// Returns the seed of client `index` of the stream `name` of a scenario: adding a stream to a scenario does not change
-/// the draws of the others.
+/// Returns the seed of client `index` of a scenario's stream `name`. Adding a stream to the scenario does not change
+/// the draws of other streams.
 pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
-    // FNV-1a, which is stable.
+    // FNV-1a, because its result never changes between versions.
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
@@ -54,8 +54,8 @@ pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// Creates the stream for `purpose`: seeded with the purpose's output of SplitMix64 under `seed`, which xoshiro's
-    /// own seeding expands to its 256 bits.
+    /// Creates the stream for `purpose`. It is seeded with the purpose's output of SplitMix64 under `seed`, which
+    /// xoshiro's own seeding expands to 256 bits.
     pub fn new(seed: u64, purpose: Purpose) -> Random {
         let mut seeds = SplitMix64::seed_from_u64(seed);
         for _ in 0..purpose as u32 {
@@ -70,13 +70,13 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Returns a uniform number in `0..n` by multiply-high: no division, and a bias below n / 2^64.
+    /// Returns a uniform number in `0..n` by multiply-high, without a division and with a bias below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Returns a uniform number in (0, 1] in steps of 2^-53; never 0, so that its logarithm exists.
+    /// Returns a uniform number in (0, 1] in steps of 2^-53. It is never 0, so its logarithm exists.
     #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -88,7 +88,7 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns an exponential number with the given mean, by inversion.
+    /// Returns an exponentially distributed number with the given mean, by inversion.
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(self.unit()) * mean
@@ -107,26 +107,27 @@ impl Random {
     }
 }
 
-/// Walker's alias table: draws an index with given weights from one random number.
+/// Walker's alias table: draws a weighted index with one random number.
 pub(crate) struct AliasTable {
     columns: Vec<Column>,
 }
 
 #[derive(Clone, Copy)]
 struct Column {
-    /// Below this fraction of the column (in 2^-64) the index is the column's own, above it the alias.
+    /// Fraction of the column, in units of 2^-64, below which the draw is the column's own index. Above it, the draw is
+    /// the alias.
     threshold: u64,
     alias: u32,
 }
 
 impl AliasTable {
-    /// Builds the table by Vose's method. `weights` are positive and need not be normalised.
+    /// Builds the table by Vose's method. Weights must be positive and need not be normalized.
     pub(crate) fn new(weights: &[f64]) -> AliasTable {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
         let mut heights: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|&index| heights[index] < 1.0);
-        // A column that no pair changes is full, and is its own alias.
+        // A column that no pair changes is full and is its own alias.
         let mut columns: Vec<Column> =
             (0..weights.len()).map(|index| Column { threshold: u64::MAX, alias: index as u32 }).collect();
         while let (Some(&from), Some(to)) = (large.last(), small.pop()) {
@@ -150,7 +151,7 @@ impl AliasTable {
 }
 
 /// A keyed permutation of `0..n`: a Feistel network over the bits of n - 1, repeated until the value is below n (Black
-/// & Rogaway 2002). Unlike a hash modulo n it reaches every value, each once.
+/// & Rogaway 2002). Unlike a hash modulo n, it reaches every value exactly once.
 pub(crate) struct Permutation {
     n: u64,
     low_bits: u32,
@@ -160,7 +161,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// Creates a permutation; `n` is 1 to 2^62, so that a half has at most 31 bits.
+    /// Creates a permutation. `n` must be 1 to 2^62, so that each half has at most 31 bits.
     pub(crate) fn new(n: u64, random: &mut Random) -> Permutation {
         debug_assert!((1..=1 << 62).contains(&n));
         let bits = u64::BITS - (n - 1).leading_zeros();
@@ -174,8 +175,8 @@ impl Permutation {
         }
     }
 
-    /// Returns the image of `value`, which is below n. The network's domain is below 2n, so it takes fewer than two
-    /// steps on average.
+    /// Returns the image of `value`, which must be below n. The network's domain is below 2n, so this takes fewer than
+    /// two steps on average.
     #[inline]
     pub(crate) fn apply(&self, value: u64) -> u64 {
         let mut value = value;
@@ -187,8 +188,8 @@ impl Permutation {
         }
     }
 
-    /// Applies the network. Each round changes one half by a function of the other, and hence is invertible for any
-    /// function; the halves need not be of the same width.
+    /// Applies the network. Each round changes one half by a function of the other half, so it is invertible for any
+    /// function. The halves may differ in width.
     #[inline]
     fn network(&self, value: u64) -> u64 {
         let (mut high, mut low) = (value >> self.low_bits, value & self.low_mask);
@@ -200,8 +201,8 @@ impl Permutation {
     }
 }
 
-/// Mixes all bits of `value` into the lower half of the result (Stafford's variant 13 of MurmurHash3's finalizer, as in
-/// SplitMix64, without its last step).
+/// Mixes all bits of `value` into the lower half of the result, by Stafford's variant 13 of MurmurHash3's finalizer as
+/// in SplitMix64, without the last step.
 #[inline]
 fn scramble(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -262,7 +263,7 @@ mod tests {
         };
         let (one, two) = (permuted(1), permuted(2));
         assert_ne!(one, two);
-        // A random permutation has one fixed point and one ascent by exactly 1 on average.
+        // A random permutation has on average one fixed point, and one ascent by exactly 1.
         let fixed = (0u64..).zip(&one).filter(|&(from, &to)| from == to).count();
         let neighbours = one.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count();
         assert!(fixed < 10 && neighbours < 10, "{fixed} fixed, {neighbours} neighbours");
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn popular_ranks_are_spread_evenly() {
-        // The 100 first ranks under 4,000 keys, in 50 cells of the space.
+        // Checks the first 100 ranks under 4,000 keys, in 50 cells of the space.
         let n = 16_001;
         let mut cells = vec![0u64; 50];
         for seed in 0..4_000 {

@@ -19,7 +19,7 @@ impl Kind {
     /// All kinds, in declaration order, so that `kind as usize` is the index.
     pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Trim, Kind::Flush];
 
-    /// Returns the kind's name in results and reports.
+    /// Returns the name of the kind in results and reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -30,40 +30,40 @@ impl Kind {
     }
 }
 
-/// A request to a system, without the time of its issue.
+/// A request to a system, without its time of issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its kind.
+    /// Kind of the request.
     pub kind: Kind,
-    /// First byte, from the start of the system; 0 for a flush.
+    /// Offset of the first byte in the system; 0 for a flush.
     pub offset_bytes: u64,
     /// Length in bytes; 0 for a flush.
     pub length_bytes: u32,
-    /// Whether a write must be on stable storage before it completes (FUA); for a flush, whether it includes metadata,
-    /// as fsync(2) does and fdatasync(2) does not.
+    /// For a write, whether it must be on stable storage before it completes (FUA). For a flush, whether it includes
+    /// metadata, as with fsync(2) but not fdatasync(2).
     pub force_unit_access: bool,
-    /// Whether it is an ordered command: everything queued before it is done first, everything after it waits (SCSI's
-    /// ordered task attribute).
+    /// Whether the request is an ordered command (SCSI's ordered task attribute): earlier commands are done first, and
+    /// later ones wait.
     pub ordered: bool,
 }
 
 impl Request {
-    /// Returns the bytes that it touches.
+    /// Returns the bytes that the request touches.
     pub fn span(&self) -> Span {
         Span { start_bytes: self.offset_bytes, length_bytes: u64::from(self.length_bytes) }
     }
 }
 
-/// A request of a trace.
+/// A request in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Time of arrival, in nanoseconds of the trace's own clock, whose zero is arbitrary.
+    /// Arrival time in ns by the trace's own clock, whose zero is arbitrary.
     pub arrival_ns: u64,
-    /// Time of completion on the same clock, if it was recorded.
+    /// Completion time by the same clock, if it was recorded.
     pub completion_ns: Option<u64>,
     /// The request.
     pub request: Request,
-    /// Whether the system flushes its cache before this request (PREFLUSH in Linux), as it does before the commit block
-    /// of a journal.
+    /// Whether the system flushes its cache before this request (PREFLUSH in Linux), for example before the commit
+    /// block of a journal.
     pub pre_flush: bool,
 }

@@ -1,7 +1,7 @@
-//! [`Scenario`]s: several kinds of concurrent clients, each on its own LUN and range.
+//! [`Scenario`]: several kinds of concurrent clients, each with its own LUN and range.
 //!
-//! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] creates their clients, whose next [`Step`] the simulator
-//! requests.
+//! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] creates the clients of these streams and returns their
+//! next [`Step`].
 
 mod access;
 mod boot;
@@ -43,28 +43,28 @@ use crate::document::{Document, InputError};
 use crate::error::WorkloadError;
 use crate::quantity::Rate;
 
-/// Most processors of a host.
+/// Maximum number of processors of a host.
 const CPUS_MAX: u32 = 4_096;
 
-/// A load of several kinds of clients at once.
+/// A load from several kinds of clients at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ScenarioForm", into = "ScenarioForm")]
 pub struct Scenario {
-    /// The scenario's name in the catalogue.
+    /// Name of the scenario in the catalogue.
     pub name: String,
-    /// Source of its figures.
+    /// Source of the scenario's figures.
     pub source: String,
-    /// Processors of the host, which [`Step::Cpu`] occupies.
+    /// Number of host processors, which [`Step::Cpu`] occupies.
     pub cpus: u32,
-    /// Rate of the network in front of the server, which [`Step::Transfer`] uses; if `None`, transfers take no time.
+    /// Rate of the network in front of the server, for [`Step::Transfer`]; with `None`, transfers take no time.
     pub network: Option<Rate>,
-    /// The pool that issues the requests of all streams with a share: its threads, or its rate.
+    /// Threads or rate of the pool, which issues the requests of all streams with a share.
     pub pool: Option<Arrivals>,
-    /// The warm-up, which results exclude; none by default.
+    /// Warm-up, which results exclude; none by default.
     pub warm_up: WarmUp,
     /// Length of a run.
     pub run_length: ScenarioLength,
-    /// The kinds of clients.
+    /// Streams of clients.
     pub streams: Vec<Stream>,
 }
 
@@ -75,8 +75,7 @@ impl TryFrom<ScenarioForm> for Scenario {
         let streams = form.streams.into_iter().enumerate().map(|(index, stream)| {
             stream.resolve().ok_or_else(|| WorkloadError {
                 key: format!("streams[{index}]"),
-                message: "exactly one of access, web, boot, video, transactions, sequential, prefill is allowed, \
-                          and needed"
+                message: "must have exactly one of access, web, boot, video, transactions, sequential, prefill"
                     .to_owned(),
             })
         });
@@ -109,10 +108,10 @@ impl From<Scenario> for ScenarioForm {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario; `file` is the name used in errors.
+    /// Reads and checks a scenario. Errors name the file as `file`.
     ///
     /// # Errors
-    /// When the text is not TOML, or a key is misspelt, missing or has a value that is not allowed.
+    /// Returns an error if the text is not TOML, or a key is misspelled, missing or has an invalid value.
     pub fn from_toml(file: &str, text: &str) -> Result<Scenario, InputError> {
         let document = Document::parse(file, text)?;
         let form: ScenarioForm = document.read()?;
@@ -125,7 +124,7 @@ impl Scenario {
     /// Checks everything that does not depend on the system.
     ///
     /// # Errors
-    /// The first key whose value is not allowed.
+    /// Returns an error for the first key with an invalid value.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         Ok(self.check()?)
     }
@@ -133,7 +132,7 @@ impl Scenario {
     fn check(&self) -> Result<(), Complaint> {
         let error = |key: &str, message: String| Err((key.to_owned(), message));
         if !(1..=CPUS_MAX).contains(&self.cpus) {
-            return error("cpus", format!("{} is out of range; 1 to {CPUS_MAX} is allowed", self.cpus));
+            return error("cpus", format!("{} is out of range; must be 1 to {CPUS_MAX}", self.cpus));
         }
         if self.network.is_some_and(|rate| rate.0 <= 0.0) {
             return error("network", "a rate of 0 is not allowed; omit the key for no limit".to_owned());
@@ -152,9 +151,9 @@ impl Scenario {
         self.check_pool()?;
         match self.run_length {
             ScenarioLength::Requests(0) => {
-                error("run_length.requests", "0 is not allowed; 1 or more is allowed".to_owned())
+                error("run_length.requests", "0 is out of range; must be 1 or more".to_owned())
             }
-            ScenarioLength::TimeNs(0) => error("run_length.time", "0ns is not allowed; a run has a length".to_owned()),
+            ScenarioLength::TimeNs(0) => error("run_length.time", "0ns is out of range; must be above 0".to_owned()),
             ScenarioLength::AllDone if !self.streams.iter().any(|stream| stream.kind.is_finite()) => error(
                 "run_length",
                 "no stream ends; add requests or time, or a boot, a prefill, or video with frames".to_owned(),
@@ -179,8 +178,8 @@ impl Scenario {
         }
     }
 
-    /// Returns the scenario with `clients` clients in place of those of each stream that has a number of them, and of
-    /// the pool's threads: the points of a saturation curve.
+    /// Returns the scenario with `clients` clients in each stream that has a number of clients, and as many threads in
+    /// the pool. Each number of clients gives one point of a saturation curve.
     #[must_use]
     pub fn with_clients(&self, clients: u32) -> Scenario {
         let mut scenario = self.clone();

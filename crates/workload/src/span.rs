@@ -1,24 +1,24 @@
-//! [`Span`]: parts of a system, as users write them.
+//! [`Span`]: part of a system, as written by users.
 
 use crate::quantity;
 
-/// The part of a system that a workload may touch.
+/// Part of a system that a workload may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start_bytes: u64,
     /// Length in bytes.
     pub length_bytes: u64,
 }
 
 impl Span {
-    /// Parses a part of a system of `capacity_bytes`: `36.7GB` (the first), `10GB..20GB` or `0%..50%`, with ends
-    /// rounded down to whole sectors.
+    /// Parses a part of a system of `capacity_bytes`, for example `36.7GB` (the first 36.7 GB), `10GB..20GB` or
+    /// `0%..50%`. Ends are rounded down to whole sectors.
     ///
     /// # Errors
-    /// One line, if the text is no range, or the range is empty or exceeds the system.
+    /// Returns a one-line message if the text is not a range, or the range is empty or exceeds the system.
     pub fn parse(text: &str, capacity_bytes: u64, sector_bytes: u32) -> Result<Span, String> {
-        debug_assert!(sector_bytes > 0, "sectors hold something");
+        debug_assert!(sector_bytes > 0, "the sector size is above 0");
         let place = |end: &str| -> Result<Option<u64>, String> {
             let bytes = match end.strip_suffix('%') {
                 Some(share) => {

@@ -1,7 +1,7 @@
-//! Goodness of fit, for tests of random draws.
+//! Goodness of fit for tests of random draws.
 
-/// Returns Pearson's chi-square of `counts` against `probabilities`, as standard deviations from its mean. Neighbouring
-/// classes are joined until each expects 10 or more, so that chi-square applies.
+/// Returns Pearson's chi-square of `counts` for `probabilities`, in standard deviations from its mean. Neighboring
+/// classes are merged until each expects at least 10 draws, so that chi-square applies.
 pub(crate) fn chi_square_z(counts: &[u64], probabilities: &[f64]) -> f64 {
     assert_eq!(counts.len(), probabilities.len());
     let total: u64 = counts.iter().sum();
@@ -28,7 +28,7 @@ pub(crate) fn chi_square_z(counts: &[u64], probabilities: &[f64]) -> f64 {
     (chi_square - degrees) / (2.0 * degrees).sqrt()
 }
 
-/// Asserts that `counts` fit `probabilities`; a fit that is too good is as suspicious as a bad one.
+/// Asserts that `counts` fit `probabilities`. A fit that is too good also fails.
 pub(crate) fn assert_fits(what: &str, counts: &[u64], probabilities: &[f64]) {
     let z = chi_square_z(counts, probabilities);
     assert!(z.abs() < 4.5, "{what}: chi-square is {z:.1} sigma from its mean");

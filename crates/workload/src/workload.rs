@@ -9,75 +9,76 @@ use crate::document::{Document, InputError};
 use crate::error::WorkloadError;
 use crate::quantity::format_bytes;
 
-/// The most sequential streams of a workload.
+/// Maximum number of sequential streams in a workload.
 const STREAMS_MAX: u32 = 65_536;
 
-/// A load of one access specification.
+/// A load with one access specification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WorkloadForm", into = "WorkloadForm")]
 pub struct Workload {
-    /// The workload's name in the catalogue.
+    /// Name of the workload in the catalogue.
     pub name: String,
-    /// Source of its figures.
+    /// Source of the workload's figures.
     pub source: String,
     /// Sizes, kinds and randomness of the requests.
     pub specification: AccessSpecification,
     /// Distribution of random addresses.
     pub addresses: Addresses,
-    /// Sequential pointers, which requests use in turn; Iometer's worker has one.
+    /// Number of sequential pointers, which requests use in turn. Iometer's worker has one.
     pub streams: u32,
-    /// Requests at a pointer before the next one's turn.
+    /// Number of consecutive requests at a pointer before the next pointer's turn.
     pub stream_turn: u32,
-    /// Writes between two flushes; 0 for no flushes.
+    /// Number of writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
-    /// Writes between two flushes of data and metadata, as with fsync(2); 0 for none. If both kinds of flush are due,
-    /// only this one is issued.
+    /// Number of writes between two flushes of data and metadata, as with fsync(2); 0 for none. If both kinds of flush
+    /// are due, only this one is issued.
     pub sync_every: u64,
     /// Order of the requests.
     pub sequence: Sequence,
     /// How requests arrive.
     pub arrivals: Arrivals,
-    /// The warm-up, which results exclude.
+    /// Warm-up, which results exclude.
     pub warm_up: WarmUp,
     /// Length of a run.
     pub run_length: RunLength,
 }
 
-/// Order of requests, in addition to their sizes and kinds.
+/// Order of requests, beyond their sizes and kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sequence {
-    /// Whether sequential requests of each kind continue from the last of their own kind, rather than from the last of
-    /// all.
+    /// Whether sequential requests continue after the last request of the same kind instead of the last request of any
+    /// kind.
     pub kinds_apart: bool,
-    /// Whether each place is trimmed and then written.
+    /// Whether each position is first trimmed and then written.
     pub trim_then_write: bool,
-    /// Length of a run, whose last request has a random address; 0 if only the lines decide.
+    /// Length of a run of requests whose last one has a random address; 0 if only the lines decide which requests are
+    /// random.
     pub run: u32,
-    /// Whether the others of a run repeat the previous address, rather than continue after it.
+    /// Whether the other requests of a run repeat the previous address instead of continuing after it.
     pub repeats: bool,
-    /// Length after which the same requests repeat, in the same order; `None` for never.
+    /// Length after which the same requests repeat in the same order; `None` for no repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looped: Option<LoopLength>,
 }
 
-/// The length of a loop whose requests repeat: the limit that is reached first ends it.
+/// Length of a repeating loop of requests. The first limit reached ends the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopLength {
-    /// Requests other than flushes.
+    /// Number of requests other than flushes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<u64>,
-    /// Bytes of requests.
+    /// Total size of the requests in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Bytes of requests, as a multiple of the length of the part that is used.
+    /// Total size of the requests, as a multiple of the size of the used part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<f64>,
 }
 
 impl LoopLength {
-    /// Returns transfers and bytes, on a part of `part_bytes`.
+    /// Returns the limits on transfers and bytes for a part of `part_bytes`.
     pub(crate) fn on(self, part_bytes: u64) -> (u64, u64) {
         let by_passes = self.passes.map_or(u64::MAX, |passes| (part_bytes as f64 * passes).round() as u64);
         let bytes = self.bytes.unwrap_or(u64::MAX).min(by_passes);
@@ -85,14 +86,14 @@ impl LoopLength {
     }
 }
 
-/// The file form and JSON form: the specification's lines are at the top level.
+/// A workload as written in TOML and JSON, with the specification's lines at the top level.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorkloadForm {
     name: String,
     #[serde(default)]
     source: String,
-    /// The specification's own name if it differs from the workload's.
+    /// Name of the specification if it differs from the workload's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     specification: Option<String>,
     #[serde(default)]
@@ -124,7 +125,7 @@ fn one_request() -> u32 {
     1
 }
 
-// serde passes a reference.
+// Serde requires a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_one(requests: &u32) -> bool {
     *requests == 1
@@ -184,10 +185,10 @@ impl From<Workload> for WorkloadForm {
 }
 
 impl Workload {
-    /// Reads and checks a workload; `file` is the name used in errors.
+    /// Reads and checks a workload. Errors name the file as `file`.
     ///
     /// # Errors
-    /// When the text is not TOML, or a key is misspelt, missing or has a value that is not allowed.
+    /// Returns an error if the text is not TOML, or a key is misspelled, missing or has an invalid value.
     pub fn from_toml(file: &str, text: &str) -> Result<Workload, InputError> {
         let document = Document::parse(file, text)?;
         let workload: Workload = document.read()?;
@@ -198,16 +199,16 @@ impl Workload {
     /// Checks everything that does not depend on the system.
     ///
     /// # Errors
-    /// The first key whose value is not allowed.
+    /// Returns an error for the first key with an invalid value.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         if !(1..=STREAMS_MAX).contains(&self.streams) {
             return Err(WorkloadError {
                 key: "streams".to_owned(),
-                message: format!("{} is out of range; 1 to {STREAMS_MAX} is allowed", self.streams),
+                message: format!("{} is out of range; must be 1 to {STREAMS_MAX}", self.streams),
             });
         }
         if self.stream_turn == 0 {
-            let message = "0 is out of range; 1 or more is allowed".to_owned();
+            let message = "0 is out of range; must be 1 or more".to_owned();
             return Err(WorkloadError { key: "stream_turn".to_owned(), message });
         }
         self.specification.validate()?;
@@ -217,15 +218,16 @@ impl Workload {
         Ok(())
     }
 
-    /// Whether time passes between a completion of its closed loop and the next request: clients think, or lines have
-    /// delays.
+    /// Whether clients of a closed loop pause between a completion and the next request, for think time or a line's
+    /// delay.
     pub fn thinks(&self) -> bool {
         let has_delay = self.specification.lines.iter().any(|line| line.delay_ns > 0);
         matches!(self.arrivals, Arrivals::Closed { think, .. } if has_delay || think != Think::None)
     }
 
-    /// Returns a note on requests as long as the physical sectors that need not begin with them: most touch one more,
-    /// and writes first read two. `logical_bytes` is the alignment of requests that state none.
+    /// Returns a note if random requests of at least a physical sector may start inside one. Most such requests touch
+    /// an additional sector, and such writes are read-modify-write. `logical_bytes` is the alignment of lines that
+    /// state none.
     pub fn note_of_alignment(&self, logical_bytes: u32, physical_bytes: u32) -> Option<String> {
         let straddles = |line: &&AccessLine| {
             let step = line.align_bytes.unwrap_or(logical_bytes).max(1);
@@ -240,8 +242,8 @@ impl Workload {
         let [size, step, sector] = [line.size_bytes, line.align_bytes.unwrap_or(logical_bytes), physical_bytes]
             .map(|bytes| format_bytes(bytes.into()));
         Some(format!(
-            "{}: requests of {size} start at multiples of {step}, but physical sectors have {sector}: most start \
-             or end within a sector, and such writes are read-modify-write; use align = \"{sector}\"",
+            "{}: requests of {size} start at multiples of {step}, but physical sectors are {sector}: most start or \
+             end inside a sector, and such writes are read-modify-write; use align = \"{sector}\"",
             self.name
         ))
     }

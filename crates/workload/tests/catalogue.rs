@@ -1,4 +1,4 @@
-//! Every workload of the catalogue is valid, sourced and can be generated.
+//! Every workload of the catalogue is valid, has a source, and can be generated.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn every_workload_is_valid_named_and_sourced() {
         let workload = read(&path);
         assert_eq!(Some(workload.name.as_str()), path.file_stem().and_then(|stem| stem.to_str()));
         assert!(!workload.source.is_empty(), "{} has no source", workload.name);
-        assert!(names.insert(workload.specification.name.clone()), "two are named alike");
+        assert!(names.insert(workload.specification.name.clone()), "two workloads have the same name");
         let sum: f64 = workload.specification.lines.iter().map(|line| line.share_percent).sum();
         assert!((sum - 100.0).abs() <= 1e-6, "{} sums to {sum}", workload.name);
     }
@@ -55,7 +55,7 @@ fn every_workload_has_the_mean_size_of_its_table() {
 
 #[test]
 fn published_mean_sizes_are_met() {
-    // Tom's Hardware 2009: 11.1 KB for File Server, 15.7 KB (of 1,024 bytes) for Web Server.
+    // Published by Tom's Hardware in 2009: 11.1 KB for File Server and 15.7 KB for Web Server, with 1,024 bytes per KB.
     for (name, mean_kib) in [("file-server", 11.1), ("web-server", 15.7)] {
         let path = files().into_iter().find(|path| path.ends_with(format!("{name}.toml"))).unwrap();
         let lines = read(&path).specification.lines;

@@ -1,4 +1,4 @@
-//! Errors of TOML files: one line with file, line and key.
+//! Errors of TOML files: each is one line with file, line and key.
 
 use headstack_workload::{Bytes, Document, DurationNs, InputError, Workload};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ struct Zone {
     sectors_per_track: u32,
 }
 
-/// An internally tagged enum, which serde buffers, so that it knows only the place of the table.
+/// An internally tagged enum, which serde buffers, so that serde reports only the position of the table.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(dead_code)]
@@ -177,12 +177,12 @@ random_percent = 0
 fn workloads_are_checked_line_by_line() {
     Workload::from_toml("w.toml", WORKLOAD).unwrap();
     for (from, to, expected) in [
-        ("= 40", "= 39", "w.toml:9: lines: share_percent sums to 99; it must sum to 100"),
-        ("= 80", "= 101", "w.toml:12: lines[0].read_percent: 101 is not a percentage; 0 to 100 is allowed"),
+        ("= 40", "= 39", "w.toml:9: lines: share_percent sums to 99; must sum to 100"),
+        ("= 80", "= 101", "w.toml:12: lines[0].read_percent: 101 is not a percentage; must be 0 to 100"),
         (
             "outstanding = 4",
             "outstanding = 0",
-            "w.toml:6: arrivals.closed.outstanding: 0 is out of range; 1 to 65536 is allowed",
+            "w.toml:6: arrivals.closed.outstanding: 0 is out of range; must be 1 to 65536",
         ),
         ("\"64KiB\"", "0", "w.toml:16: lines[1].size: 0 is not allowed; a request has at least one sector"),
         (
@@ -190,11 +190,11 @@ fn workloads_are_checked_line_by_line() {
             "\"64G\"",
             "w.toml:16: lines[1].size: \"64G\" is not a size: G is ambiguous; write GiB (powers of 1024) or GB (of 1000)",
         ),
-        ("\"2ms\"", "\"-2ms\"", "w.toml:7: arrivals.closed.think: -2ms is negative; 0ns or more is allowed"),
+        ("\"2ms\"", "\"-2ms\"", "w.toml:7: arrivals.closed.think: -2ms is negative; must be 0ns or more"),
         (
             "theta = 0.9",
             "theta = 0",
-            "w.toml:3: addresses.zipf.theta: 0 is out of range; above 0 and up to 10 is allowed",
+            "w.toml:3: addresses.zipf.theta: 0 is out of range; must be above 0 and at most 10",
         ),
         (
             "theta = 0.9",
@@ -206,11 +206,11 @@ fn workloads_are_checked_line_by_line() {
             " = \"unifrom\"",
             "w.toml:3: addresses: unknown value `unifrom`; did you mean `uniform`? allowed: uniform, once, random_map, strided, zipf, pareto, normal, hot_bands, vdbench_hotband",
         ),
-        ("source", "streams = 0\nsource", "w.toml:2: streams: 0 is out of range; 1 to 65536 is allowed"),
+        ("source", "streams = 0\nsource", "w.toml:2: streams: 0 is out of range; must be 1 to 65536"),
         (
             "source",
             "run_length.requests = 0\nsource",
-            "w.toml:2: run_length.requests: 0 is not allowed; 1 or more is allowed",
+            "w.toml:2: run_length.requests: 0 is out of range; must be 1 or more",
         ),
         (
             "random_percent = 0",

@@ -133,13 +133,13 @@ fn spindle_speeds_are_positive() {
 fn rates_and_speeds_beyond_any_device_are_refused() {
     assert_eq!(parse_rate_bytes_per_s("1000000TB/s"), Ok(1e18));
     assert_eq!(parse_rpm("1000000000rpm"), Ok(1e9));
-    // Larger ones would print with more digits than can be parsed.
+    // Larger rates would print with more digits than can be parsed.
     for text in ["1000001TB/s", "88888000000158800000001604759210TB/s"] {
         let error = parse_rate_bytes_per_s(text).unwrap_err().to_string();
-        assert!(error.contains("out of range (up to 10^18 bytes a second)"), "{error}");
+        assert!(error.contains("out of range; the maximum is 10^18 bytes per second"), "{error}");
     }
     let error = parse_rpm("340282366920938463463374607431768211455rpm").unwrap_err().to_string();
-    assert!(error.contains("out of range (up to 10^9 rpm)"), "{error}");
+    assert!(error.contains("out of range; the maximum is 10^9 rpm"), "{error}");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn quantities_read_and_write_text() {
 }
 
 proptest! {
-    /// Any text is a quantity or an error in one line, and an accepted one prints as itself.
+    /// Any text is a quantity or causes a one-line error, and a valid text prints as itself.
     #[test]
     fn no_text_does_more_than_an_error(text in "[0-9._+ -]{0,12}[a-zA-Zµ/ ]{0,6}", any in ".{0,24}") {
         for text in [text, any] {
@@ -232,7 +232,7 @@ proptest! {
         }
     }
 
-    /// A bare prefix is that of the binary unit, for any number.
+    /// A bare prefix means the binary unit, for any number.
     #[test]
     fn a_bare_prefix_is_the_binary_unit(number in 0u64..1 << 40, tenths in 0u64..10) {
         for (bare, unit) in [("k", "KiB"), ("K", "KiB"), ("m", "MiB"), ("M", "MiB")] {

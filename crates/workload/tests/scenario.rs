@@ -1,4 +1,4 @@
-//! Every kind of stream, on a system of fixed latencies.
+//! Every kind of stream on a system with constant latencies.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ fn scenario(text: &str) -> Scenario {
     Scenario::from_toml("s.toml", &format!("name = \"test\"\n{text}")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns one stream that runs for a time.
+/// Returns a scenario with one stream that runs for a fixed time.
 fn timed(kind: &str) -> Scenario {
     scenario(&format!("run_length = {{ time = \"1h\" }}\n[[streams]]\nname = \"x\"\n{kind}"))
 }
@@ -30,7 +30,7 @@ fn every_kind_keeps_range_and_count() {
     let luns = data_and_log();
     let outcome = Fake { limit_ns: 20 * S, limit_requests: usize::MAX, ..Fake::default() }.run(&everything, &luns);
     assert_eq!(outcome.issued, outcome.done.len() + outcome.in_flight);
-    // All but the open loop, whose number is unbounded.
+    // The maximum for each stream; the open loop is unbounded.
     let peaks = [7, u32::MAX, 5, 5, 3 * 4, 4 * 3, 3 * 2, 6, 4 * 2, 2];
     for (index, stream) in everything.streams.iter().enumerate() {
         assert!(outcome.stream_peaks[index] <= peaks[index], "{}: {}", stream.name, outcome.stream_peaks[index]);
@@ -64,7 +64,7 @@ fn runs_do_not_depend_on_the_polling_order() {
         let fake = Fake { limit_ns: 5 * S, limit_requests: usize::MAX, seed, reversed, ..Fake::default() };
         let mut done = fake.run(&everything, &data_and_log()).done;
         done.retain(|done| done.completed_ns < 5 * S);
-        // Clients of one stream are alike: which of them issues a request is not part of the result.
+        // Clients of one stream are identical, so the result does not include which client issues a request.
         let mut issues: Vec<_> = done
             .iter()
             .map(|d| (d.issued_ns, d.stream, d.request.offset_bytes, d.request.length_bytes, d.request.kind as u32))
@@ -136,7 +136,7 @@ fn the_pool_divides_requests_by_their_shares() {
     let reads = outcome.done.iter().filter(|done| done.request.kind == Kind::Read).count() as f64 / total;
     assert!((reads - 0.658).abs() < 0.005, "{reads}");
     assert!(outcome.client_peaks.iter().all(|&peak| peak == 1) && outcome.client_peaks.len() == 15);
-    // Most accesses of a hot band go to its start: 75 % of them to 10 % of it.
+    // Most accesses of a hot band go to its start: 75 % go to the first 10 %.
     let band = outcome.of("hot1");
     let (from, width) = (10 * GB, 8 * GB);
     let near = band.iter().filter(|done| done.request.offset_bytes - from < width / 10).count();
@@ -161,10 +161,10 @@ fn a_web_server_reads_pages_and_sends_them() {
         let mean_bytes = bytes as f64 / pages as f64;
         assert!((mean_bytes / (2u64 << 20) as f64 - 1.0).abs() < 0.02, "{mean_bytes}");
         assert!(outcome.transferred_bytes.abs_diff(bytes) <= 5 * (4 << 20));
-        // Every byte of a page is read once; five pages may be in flight.
+        // Every byte of a page is read once, and up to five pages are in flight.
         let read_bytes: u64 = outcome.done.iter().map(|done| u64::from(done.request.length_bytes)).sum();
         assert!(read_bytes - bytes <= 5 * (4 << 20), "{read_bytes} {bytes}");
-        // Closed loop without think time: users = rate x time.
+        // In a closed loop without think time, the number of users is rate x time.
         assert!((pages_per_s * mean_page_ns / 1e9 - 5.0).abs() < 0.01, "{pages_per_s} {mean_page_ns}");
         if layout == "\"contiguous\"" {
             // The hot files are the first 18 % of 84 GB.
@@ -181,7 +181,7 @@ fn a_web_server_reads_pages_and_sends_them() {
             assert!(high as f64 > 0.4 * outcome.done.len() as f64, "{high}");
         }
     }
-    // A network of 10 MB/s carries five pages of 2 MiB a second.
+    // A network of 10 MB/s carries five pages of 2 MiB per second.
     let mut slow = text("\"contiguous\"");
     slow.network = Some(headstack_workload::Rate(10e6));
     let outcome = Fake { limit_ns: 1_000 * S, ..Fake::default() }.run(&slow, &lun);
@@ -222,13 +222,13 @@ fn a_boot_storm_ends_and_reports_every_guest() {
     let Facts::Boot { guests } = outcome.facts("x") else { panic!() };
     for (guest, boot) in guests.iter().enumerate() {
         assert_eq!(boot.started_ns, guest as u64 * 3 * S);
-        // 100 of 2 + 1 ms one by one, then 300 of 1 ms three at a time.
+        // 100 requests take 2 + 1 ms each, one by one; then 300 requests of 1 ms run three at a time.
         assert_eq!(boot.booted_ns, Some(boot.started_ns + 300 * MS + 100 * MS));
         let own = GB * guest as u64..GB * (guest as u64 + 1);
         let mut mine = outcome.done.iter().filter(|done| done.client as usize == guest);
         assert!(mine.all(|done| own.contains(&done.request.offset_bytes)));
     }
-    // Linked clones: the same reads of the same image for all.
+    // With linked clones, all guests make the same reads of the same image.
     let outcome = Fake::default().run(&boot("golden_image = { size_percent = 10, reads_percent = 70 }"), &lun);
     let golden = |client: u32| -> Vec<u64> {
         let mine = outcome.done.iter().filter(|done| done.client == client && done.request.offset_bytes < 6 * GB);
@@ -255,7 +255,7 @@ fn frames(fake: &Fake, keys: &str) -> (u64, u64, f64) {
 
 #[test]
 fn a_fast_system_drops_no_frame() {
-    // A frame is ten requests of 1 ms; 25 frames a second leave 40 ms for each.
+    // A frame takes ten requests of 1 ms; 25 frames per second leave 40 ms for each.
     let fake = Fake { limit_ns: 100 * S - 1, ..Fake::default() };
     for tracks in ["reads = 1", "writes = 1", "reads = 2", "reads = 2\nwrites = 1\ncpu = \"3ms\""] {
         let (complete, dropped, rate) = frames(&fake, &format!("{tracks}\nframes_per_s = 25\nbuffer_frames = 1"));
@@ -266,21 +266,20 @@ fn a_fast_system_drops_no_frame() {
 
 #[test]
 fn a_slow_system_drops_exactly_the_frames_that_are_late() {
-    // 50 ms per frame are too many for a buffer of one and just right for two.
+    // 50 ms per frame are too long for a buffer of one frame, and just short enough for two.
     let slow = Fake { latency_ns: |_| 5 * MS, limit_ns: 100 * S + 1, ..Fake::default() };
     let (complete, dropped, _) = frames(&slow, "reads = 1\nframes_per_s = 25\nbuffer_frames = 1");
-    // Frames 0 to 2,499 are due by the end, and none was in time.
+    // Frames 0 to 2,499 are due by the end, and all are late.
     assert_eq!((complete, dropped), (0, 2_500));
     let (complete, dropped, _) = frames(&slow, "reads = 1\nframes_per_s = 25\nbuffer_frames = 2");
-    // Frames are complete 50 ms after their time; the last of them, 2,498, at 99.97 s.
+    // Frames complete 50 ms after their start; the last one, 2,498, completes at 99.97 s.
     assert_eq!((complete, dropped), (2_499, 0));
-    // 40 ms per frame: complete at the very moment that they are due.
+    // At 40 ms per frame, each frame completes at the very moment when it is due.
     let just = Fake { latency_ns: |_| 4 * MS, limit_ns: 100 * S, ..Fake::default() };
     let (complete, dropped, _) = frames(&just, "reads = 1\nframes_per_s = 25\nbuffer_frames = 1");
     assert_eq!((complete, dropped), (2_500, 0));
-    // The first 100 frames are where each takes 60 ms instead of 40: the reader begins at 0, 60, 120, ..., too late for
-    // every frame that it begins; of three it skips the one that is overdue already. So all 100 are dropped, and no
-    // other.
+    // The first 100 frames take 60 ms instead of 40. The reader starts a frame at 0, 60, 120, ... ms, each time too
+    // late, and skips every third frame, which is already overdue. All of these 100 frames are dropped, and no others.
     fn slow_at_the_start(request: &headstack_workload::Request) -> u64 {
         if request.offset_bytes < 100 * (640 << 10) { 6 * MS } else { MS }
     }
@@ -296,7 +295,7 @@ fn video_without_a_rate_goes_as_fast_as_it_can() {
         ("reads = 1\nbuffer_frames = 1", 100.0),
         ("reads = 1\nbuffer_frames = 1\noutstanding = 2", 200.0),
         ("writes = 1\nbuffer_frames = 4", 400.0),
-        // 20 requests, 5 ms of a processor, 10 requests.
+        // 20 requests, 5 ms on a processor, and 10 requests.
         ("reads = 2\nwrites = 1\ncpu = \"5ms\"\nbuffer_frames = 1", 1_000.0 / 35.0),
     ] {
         let (_, dropped, frames_per_s) = frames(&fake, keys);
@@ -329,13 +328,13 @@ fn transactions_obey_the_interactive_response_time_law() {
         let Facts::Transactions { transactions, transactions_per_s, mean_response_ns } = *outcome.facts("x") else {
             panic!()
         };
-        // N = X (R + Z), with Z the mean of as many draws.
+        // N = X (R + Z), where Z is the mean of the same number of draws.
         let sum = transactions_per_s * (mean_response_ns / 1e9 + 0.1);
         let error = 4.5 / (transactions as f64).sqrt() + 0.001;
         assert!((sum / f64::from(clients) - 1.0).abs() < error, "{clients}: {sum}");
         let requests = outcome.issued as u64;
         assert!((4 * transactions..=4 * (transactions + u64::from(clients))).contains(&requests), "{requests}");
-        // R is at least 2 ms of a processor and four requests of 1 ms; processors bound X.
+        // R is at least 2 ms on a processor and four requests of 1 ms. The processors limit X.
         assert!(mean_response_ns >= 6e6 && transactions_per_s <= f64::from(cpus) * 500.1);
         assert!(clients < 400 || transactions_per_s > 499.0, "{transactions_per_s}");
         assert!(outcome.client_peaks.iter().all(|&peak| peak == 1));
@@ -353,7 +352,7 @@ fn sequential_streams_walk_through_their_regions() {
             pair[1].offset_bytes == pair[0].offset_bytes + 65_536 || pair[1].offset_bytes == u64::from(client) * GB
         };
         assert!(mine.windows(2).all(follows) && mine.iter().all(|request| request.kind == Kind::Write));
-        assert!(mine.len() > GB as usize / 65_536, "no region was walked to its end");
+        assert!(mine.len() > GB as usize / 65_536, "no stream reached the end of its region");
         let requests = GB / 65_536;
         let offsets = (0..).map(|at| u64::from(client) * GB + at % requests * 65_536);
         assert!(mine.iter().zip(offsets).all(|(request, expected)| request.offset_bytes == expected));
@@ -379,13 +378,13 @@ fn a_prefill_writes_every_byte_once() {
         }
         extents.sort_unstable();
         let end = extents.iter().fold(0, |next, &(offset, length)| {
-            assert_eq!(offset, next, "a gap or an overlap");
+            assert_eq!(offset, next, "there is a gap or an overlap");
             next + length
         });
         assert_eq!(end, (600 << 20) + 512);
         let Facts::Prefill { bytes, done_ns } = *outcome.facts("prefill") else { panic!() };
         assert_eq!((bytes, done_ns), (end, Some(outcome.end_ns)));
-        // Two at a time of 1 ms each: 600 MiB and a sector one by one, or the 300 MiB of the largest.
+        // Two requests of 1 ms at a time: 600 MiB and a sector one after another, or 300 MiB for the largest LUN.
         assert_eq!(outcome.end_ns, if clients == 1 { 301 * MS } else { 150 * MS });
     }
 }
@@ -407,7 +406,7 @@ fn the_measured_part_excludes_the_warm_up() {
     run.start_measuring(10 * S);
     transactions(&mut run, 10, 5);
     let Facts::Transactions { transactions, transactions_per_s, .. } = run.report(15 * S)[0].facts else { panic!() };
-    // The last is known to be complete when its client is asked.
+    // The last transaction counts only when its client takes its next step.
     assert_eq!((transactions, transactions_per_s), (5, 1.0));
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios as files: those of the catalogue, both forms, and rejected ones.
+//! Scenarios as files: the catalogue's scenarios, both forms, and invalid ones.
 
 use crate::fake;
 use crate::fake::files::{EVERYTHING, catalogue, files};
@@ -22,7 +22,7 @@ fn every_scenario_of_the_catalogue_is_sourced_and_runs() {
         let names_luns = scenario.streams.iter().any(|stream| stream.lun.is_some());
         let lun = match (stem.starts_with("prefill"), names_luns) {
             (true, _) => luns(&[("data", 4 * GB / 512 * 512)]),
-            // A single drive suffices.
+            // A single drive is enough.
             (false, false) => luns(&[("drive", 900 * GB)]),
             (false, true) => luns(&[("data0", 300 * GB), ("data1", 300 * GB), ("data2", 300 * GB), ("log", 225 * GB)]),
         };
@@ -52,7 +52,7 @@ fn scenarios_survive_toml_and_json() {
     }
 }
 
-/// The error of the scenario with every kind of stream, once `from` is replaced.
+/// Returns the error of the scenario with every kind of stream after `from` is replaced with `to`.
 fn error_with(from: &str, to: &str) -> String {
     let text = format!("name = \"test\"{EVERYTHING}");
     assert!(text.contains(from), "{from}");
@@ -61,18 +61,18 @@ fn error_with(from: &str, to: &str) -> String {
 
 #[test]
 fn what_is_refused_is_one_line_with_the_key() {
-    let out_of_range = "0 is out of range; 1 to 65536 is allowed";
+    let out_of_range = "0 is out of range; must be 1 to 65536";
     for (from, to, expected) in [
-        ("share_percent = 75", "share_percent = 74", "s.toml:7: streams: share_percent sums to 99; it must sum to 100"),
+        ("share_percent = 75", "share_percent = 74", "s.toml:7: streams: share_percent sums to 99; must sum to 100"),
         (
             "share_percent = 75",
             "share_percent = 0",
-            "s.toml:36: streams[3].access.share_percent: 0 is not a share; above 0 and up to 100 (percent) is allowed",
+            "s.toml:36: streams[3].access.share_percent: 0 is not a share in percent; must be above 0 and at most 100",
         ),
         (
             "share_percent = 75",
             "share_percent = 75\narrivals = { closed = { outstanding = 1 } }",
-            "s.toml:35: streams[3].access: arrivals and share_percent exclude each other; one is allowed",
+            "s.toml:35: streams[3].access: arrivals and share_percent exclude each other; use one of them",
         ),
         (
             "pool = { closed = { outstanding = 5, think = { exponential = \"1ms\" } } }",
@@ -83,15 +83,11 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "rate_per_s = 300",
             "rate_per_s = 0",
-            "s.toml:20: streams[1].access.arrivals.open.rate_per_s: 0 is out of range; above 0 and up to 1e9 is allowed",
+            "s.toml:20: streams[1].access.arrivals.open.rate_per_s: 0 is out of range; must be above 0 and at most 1e9",
         ),
-        ("cpus = 2", "cpus = 0", "s.toml:2: cpus: 0 is out of range; 1 to 4096 is allowed"),
+        ("cpus = 2", "cpus = 0", "s.toml:2: cpus: 0 is out of range; must be 1 to 4096"),
         ("100MB/s", "0MB/s", "s.toml:3: network: a rate of 0 is not allowed; omit the key for no limit"),
-        (
-            "{ time = \"20s\" }",
-            "{ time = \"0s\" }",
-            "s.toml:5: run_length.time: 0ns is not allowed; a run has a length",
-        ),
+        ("{ time = \"20s\" }", "{ time = \"0s\" }", "s.toml:5: run_length.time: 0ns is out of range; must be above 0"),
         (
             "[\"0%\", \"10%\"]",
             "[\"10%\", \"10%\"]",
@@ -100,7 +96,7 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "[\"0%\", \"10%\"]",
             "[\"0%\", \"110%\"]",
-            "s.toml:10: streams[0].range[1]: \"110%\" is not an offset in a LUN; \"0%\" to \"100%\" or a size is allowed",
+            "s.toml:10: streams[0].range[1]: \"110%\" is not an offset in a LUN; use \"0%\" to \"100%\" or a size",
         ),
         (
             "name = \"rate\"",
@@ -121,18 +117,18 @@ fn what_is_refused_is_one_line_with_the_key() {
         (
             "hot_pages_percent = 80",
             "hot_pages_percent = 180",
-            "s.toml:51: streams[4].web.hot_pages_percent: 180 is not a percentage; 0 to 100 is allowed",
+            "s.toml:51: streams[4].web.hot_pages_percent: 180 is not a percentage; must be 0 to 100",
         ),
         ("guests = 4", "guests = 0", &format!("s.toml:61: streams[5].boot.guests: {out_of_range}")),
         (
             "requests = 200",
             "requests = 0",
-            "s.toml:66: streams[5].boot.phases[1].requests: 0 is not allowed; a phase does something",
+            "s.toml:66: streams[5].boot.phases[1].requests: 0 is not allowed; a phase has at least one request",
         ),
         (
             "frames_per_s = 25",
             "frames_per_s = 0",
-            "s.toml:78: streams[6].video.frames_per_s: 0 is out of range; above 0 and up to 1e6 is allowed",
+            "s.toml:78: streams[6].video.frames_per_s: 0 is out of range; must be above 0 and at most 1e6",
         ),
         (
             "frames_per_s = 25",
@@ -163,7 +159,7 @@ fn what_is_refused_is_one_line_with_the_key() {
     ] {
         assert_eq!(error_with(from, to), expected);
     }
-    let kinds = "exactly one of access, web, boot, video, transactions, sequential, prefill is allowed, and needed";
+    let kinds = "must have exactly one of access, web, boot, video, transactions, sequential, prefill";
     let text = "name = \"x\"\nrun_length = \"all_done\"\n\n[[streams]]\nname = \"b\"\nprefill = { order = \"serial\", block = 512 }\n[[streams]]\nname = \"a\"";
     assert_eq!(Scenario::from_toml("s.toml", text).unwrap_err().to_string(), format!("s.toml:7: streams[1]: {kinds}"));
     let text = "name = \"x\"\nrun_length = \"all_done\"\n[[streams]]\nname = \"a\"\n[streams.sequential]\nstreams = 1\ndirection = \"read\"\nblock = \"4KiB\"";
@@ -183,14 +179,14 @@ fn requests_that_do_not_fit_the_system_are_refused() {
     );
     assert_eq!(error(&[], 512), "luns: the system has no LUN or no sectors");
     assert_eq!(error(&[("data", 1_000)], 512), "luns: data: LUNs must be whole sectors, one after another");
-    // 10 % of 1 MiB for three tracks.
+    // Each of three tracks gets a part of 10 % of 1 MiB.
     assert_eq!(
         error(&[("data", 1 << 20), ("log", 1 << 20)], 512),
-        "streams[6].video.frame: no frame fits into a track of 34816 bytes"
+        "streams[6].video.frame: no frame fits in a track of 34816 bytes"
     );
     assert_eq!(
         error(&[("data", 512 << 20), ("log", 1 << 20)], 4096),
-        "streams[7].transactions.lines[0].size: 2048 bytes is not a multiple of the sector of 4096 bytes"
+        "streams[7].transactions.lines[0].size: 2048 bytes is not a multiple of the sector size (4096 bytes)"
     );
     let mut bytes = everything.clone();
     bytes.streams[0].range = serde_json::from_str("[\"1GB\", \"2GB\"]").unwrap();

@@ -1,6 +1,7 @@
-//! ARC: one list of ids recently used once, one of ids used again, and ghosts of what each recently evicted. A hit on a
-//! ghost shows that its list was too short, and moves the target (Megiddo and Modha, "ARC: a self-tuning, low overhead
-//! replacement cache", FAST 2003, figure 4; its p, T1, T2, B1 and B2 are the target and the lists here).
+//! ARC: keeps one list of ids used once recently and one of ids used again, each with ghosts of recently evicted ids. A
+//! hit on a ghost shows that its list was too short, and shifts the target (Megiddo and Modha, "ARC: a self-tuning, low
+//! overhead replacement cache", FAST 2003, figure 4; p, T1, T2, B1 and B2 in the paper are the target and the lists
+//! here).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, HELD, KEPT, Nodes, OWN};
@@ -9,7 +10,7 @@ use crate::policy::Policy;
 const ONCE: u32 = 0;
 const AGAIN: u32 = 1;
 
-/// Ids used once, or more than once: the evictable ones, their weight with that of pinned ids, and the ghosts.
+/// Ids used once, or ids used more than once: evictable ids, their weight including pinned ids, and ghosts.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     listed: List,
@@ -21,10 +22,10 @@ struct Kind {
 pub struct Arc {
     nodes: Nodes,
     kinds: [Kind; 2],
-    /// Target share of the cache for ids used once.
+    /// Target weight for ids used once.
     target: f64,
     capacity: u64,
-    /// The kind that evicted the id that is about to be admitted.
+    /// The kind whose ghost is about to be admitted again.
     coming_from: Option<u32>,
 }
 
@@ -37,13 +38,13 @@ impl Arc {
         &mut self.kinds[(self.nodes.mark(id) & OWN) as usize]
     }
 
-    /// Evicts the oldest id of the kind that exceeds its target, and remembers it.
+    /// Evicts the oldest id of the kind that exceeds its target, and keeps a ghost.
     fn give_up(&mut self) -> u32 {
         let once = self.kinds[ONCE as usize].weight;
         let share = once as f64;
         let over = once >= 1 && (share > self.target || (self.coming_from == Some(AGAIN) && share == self.target));
         let wanted = if over { ONCE } else { AGAIN };
-        // If all ids of one kind are pinned, the other evicts.
+        // If all ids of one kind are pinned, evict from the other.
         let kind = if self.kinds[wanted as usize].listed.is_empty() { ONCE + AGAIN - wanted } else { wanted };
         let kind_of = &mut self.kinds[kind as usize];
         let id = kind_of.listed.pop(&mut self.nodes);
@@ -111,7 +112,7 @@ impl Policy for Arc {
         let all = once.weight + again.weight + once.ghosts.weight + again.ghosts.weight;
         if once.weight + once.ghosts.weight >= self.capacity {
             if once.ghosts.is_empty() && !once.listed.is_empty() {
-                // All were used once: the oldest is evicted, and nothing is learned from it.
+                // All ids were used only once, so the oldest is evicted without a ghost.
                 let id = self.kinds[ONCE as usize].listed.pop(&mut self.nodes);
                 self.kinds[ONCE as usize].weight -= u64::from(self.nodes.at(id).weight);
                 self.nodes.forget(id);
@@ -147,7 +148,7 @@ impl Policy for Arc {
     }
 
     fn discard(&mut self, id: u32) {
-        debug_assert!(self.nodes.mark(id) & HELD != 0, "only a cached entry can be evicted");
+        debug_assert!(self.nodes.mark(id) & HELD != 0, "only a cached id can be discarded");
         let weight = u64::from(self.nodes.at(id).weight);
         self.kind(id).weight -= weight;
         let kind = (self.nodes.mark(id) & OWN) as usize;

@@ -1,5 +1,5 @@
-//! LFU: evicts the id with the fewest uses since it was admitted; of several, the one that has had that number for
-//! longest. An evicted id that comes back starts again.
+//! LFU: evicts the id with the fewest uses since it was admitted. Among equals, evicts the id that reached this count
+//! first. An evicted id that returns starts over.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::policy::Policy;
 #[derive(Clone, Debug)]
 pub struct Lfu {
     nodes: Nodes,
-    /// Evictable ids by their number of uses, fewest first; no list is empty.
+    /// Evictable ids by number of uses, fewest first. No list is empty.
     by_uses: BTreeMap<u32, List>,
 }
 
@@ -26,7 +26,7 @@ impl Lfu {
 
     fn unlist(&mut self, id: u32) {
         let uses = self.nodes.mark(id) & OWN;
-        let list = self.by_uses.get_mut(&uses).expect("every evictable entry is listed by its uses");
+        let list = self.by_uses.get_mut(&uses).expect("every evictable id is listed by its uses");
         list.remove(&mut self.nodes, id);
         if list.is_empty() {
             self.by_uses.remove(&uses);
@@ -57,7 +57,7 @@ impl Policy for Lfu {
     }
 
     fn replace(&mut self) -> u32 {
-        let (_, list) = self.by_uses.first_key_value().expect("one entry can be evicted");
+        let (_, list) = self.by_uses.first_key_value().expect("at least one entry can be evicted");
         let id = list.oldest;
         self.discard(id);
         id

@@ -1,7 +1,8 @@
-//! LIRS: nearly all cached ids have had their last two uses close together (LIR); the few others (HIR) pass through a
-//! queue, whose oldest is evicted. A stack in order of use, down to the oldest LIR, remembers evicted ids: one that
-//! comes back while it is there is used more closely than the oldest LIR, and replaces it (Jiang and Zhang, "LIRS: an
-//! efficient low inter-reference recency set replacement policy", SIGMETRICS 2002).
+//! LIRS: most cached ids are LIR, which means that their last two uses were close together. The few others (HIR) pass
+//! through a queue, whose oldest id is evicted. A stack in order of use, down to the oldest LIR id, also remembers
+//! evicted ids. An id that is used again while on the stack replaces the oldest LIR id, because its uses are closer
+//! together (Jiang and Zhang, "LIRS: an efficient low inter-reference recency set replacement policy", SIGMETRICS
+//! 2002).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, NONE, Nodes};
@@ -12,22 +13,22 @@ const IN_STACK: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub struct Lirs {
-    /// Nodes of the stack.
+    /// Nodes of the ids on the stack.
     nodes: Nodes,
     stack: List,
-    /// Nodes of the queue, and of evicted ids in the stack: no id is on both.
+    /// Nodes of the ids in the queue, and of evicted ids on the stack. No id is in both.
     queued: Nodes,
     queue: List,
     ghosts: List,
-    /// Weight of the LIR ids, and its limit.
+    /// Weight of the LIR ids.
     lir: u64,
     lir_max: u64,
     stack_max: u64,
 }
 
 impl Lirs {
-    /// Creates a policy. 1 % of the cache is for HIR. The stack holds at most twice as much as the cache; what was
-    /// evicted first is forgotten.
+    /// Creates a policy with 1 % of the cache for HIR ids. The stack holds at most twice as much as the cache; the ids
+    /// evicted first are forgotten first.
     pub fn new(nodes: Nodes, capacity: u64) -> Lirs {
         Lirs {
             nodes,
@@ -63,7 +64,7 @@ impl Lirs {
         self.queue.push(&mut self.queued, id);
     }
 
-    /// Makes an id LIR in place of the oldest, or HIR if there is no room for LIR at all.
+    /// Makes an id LIR in place of the oldest LIR id, or HIR if there is no room for LIR ids at all.
     fn lift(&mut self, id: u32) {
         let weight = self.weight(id);
         while self.lir + weight > self.lir_max && self.lir > 0 {
@@ -72,17 +73,17 @@ impl Lirs {
         if weight <= self.lir_max {
             self.nodes.at_mut(id).mark |= LIR;
             self.lir += weight;
-            // There may be HIR below the first LIR.
+            // HIR ids may be below the first LIR id.
             self.prune();
         } else if self.nodes.mark(id) & KEPT == 0 {
             self.enqueue(id);
         }
     }
 
-    /// Makes the oldest LIR, at the bottom of the stack, HIR.
+    /// Makes the oldest LIR id, at the bottom of the stack, HIR.
     fn sink_oldest(&mut self) {
         let id = self.stack.oldest;
-        debug_assert!(self.nodes.mark(id) & LIR != 0, "the stack ends with LIR");
+        debug_assert!(self.nodes.mark(id) & LIR != 0, "the bottom of the stack is LIR");
         self.off_stack(id);
         self.lir -= self.weight(id);
         self.nodes.at_mut(id).mark &= !LIR;
@@ -92,7 +93,7 @@ impl Lirs {
         self.prune();
     }
 
-    /// Removes ids from the bottom of the stack until it ends with LIR. The last used id is never removed.
+    /// Removes ids from the bottom of the stack until the bottom is LIR. Never removes the id used last.
     fn prune(&mut self) {
         loop {
             let id = self.stack.oldest;
@@ -169,7 +170,7 @@ impl Policy for Lirs {
         self.nodes.reach(id as usize + 1);
         let comes_back = self.nodes.mark(id) & BACK != 0;
         if comes_back {
-            // Its weight may have changed.
+            // The id's weight may have changed.
             self.off_stack(id);
         }
         self.nodes.hold(id, weight, 0);

@@ -1,6 +1,6 @@
-//! Eviction policies, one file each, and one for those of a single list. Each keeps evictable ids on lists of its own;
-//! a pinned id leaves its list, and returns as the newest when it is unpinned. Parameters are the published defaults,
-//! as in libCacheSim.
+//! Eviction policies, one per file, except that policies with a single list share a file. Each policy keeps evictable
+//! ids on its own lists. A pinned id leaves its list, and returns as the newest when it is unpinned. Parameters are the
+//! published defaults, as in libCacheSim.
 
 mod arc;
 mod lfu;

@@ -1,5 +1,5 @@
-//! [`Queue`]: policies with one list, in order of arrival or of use. FIFO, LRU and CLOCK differ in the effect of a use,
-//! and in what spares the oldest.
+//! [`Queue`]: policies with a single list, in order of arrival or of use. FIFO, LRU and CLOCK differ in what a use does
+//! and in what spares the oldest id.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -14,17 +14,17 @@ const USED: u32 = 1;
 pub type Fifo = Queue<InOrderOfArrival>;
 /// LRU: evicts the least recently used id.
 pub type Lru = Queue<InOrderOfUse>;
-/// CLOCK: a hand moves around in order of arrival and evicts the first id that was not used since its last pass
-/// (Corbato, "A paging experiment with the Multics system", MIT Project MAC, 1968). One bit records the use, and new
-/// ids begin unused. The ring is cut at the hand: ids that it passes become the newest.
+/// CLOCK: a hand moves through the ids in order of arrival and evicts the first id that was not used since the last
+/// pass (Corbato, "A paging experiment with the Multics system", MIT Project MAC, 1968). One bit records a use, and new
+/// ids start unused. Here the ring is a list that starts at the hand, so ids that the hand passes become the newest.
 pub type Clock = Queue<SparedIfUsed>;
 
-/// The difference between the policies with one list.
+/// Behavior that differs between the policies with a single list.
 pub trait Order: Clone + Debug {
     /// Records a use of a cached id.
     fn use_of(list: &mut List, nodes: &mut Nodes, id: u32);
 
-    /// Whether the oldest id becomes the newest, this once, instead of being evicted.
+    /// Whether the oldest id becomes the newest instead of being evicted.
     #[inline]
     fn is_spared(_nodes: &mut Nodes, _id: u32) -> bool {
         false
@@ -69,7 +69,7 @@ impl Order for SparedIfUsed {
     }
 }
 
-/// A policy with all evictable ids on one list.
+/// A policy that keeps all evictable ids on one list.
 #[derive(Clone, Debug)]
 pub struct Queue<O> {
     nodes: Nodes,

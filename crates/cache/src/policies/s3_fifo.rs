@@ -1,6 +1,6 @@
-//! S3-FIFO: new ids pass through a small queue, from which only those used twice more move to the main one; ids that
-//! the small queue recently evicted return directly to the main one (Yang, Zhang, Qiu, Yue and Vinayak, "FIFO queues
-//! are all you need for cache eviction", SOSP 2023).
+//! S3-FIFO: new ids pass through a small queue. Only ids used at least twice more move to the main queue; ids that the
+//! small queue evicted recently return directly to the main queue (Yang, Zhang, Qiu, Yue and Vinayak, "FIFO queues are
+//! all you need for cache eviction", SOSP 2023).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, Nodes, OWN};
@@ -9,7 +9,7 @@ use crate::policy::Policy;
 /// Largest count of uses, and the count with which a new id moves to the main queue.
 const USES_MAX: u32 = 3;
 const USES_TO_STAY: u32 = 2;
-/// Whether the id is in the main queue.
+/// Bit of a mark: the id is in the main queue.
 const MAIN: u32 = 4;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// Creates a policy: 10 % of the cache is for the small queue, and 90 % are remembered.
+    /// Creates a policy with 10 % of the cache for the small queue and ghosts for 90 % of the cache.
     pub fn new(nodes: Nodes, capacity: u64) -> S3Fifo {
         let (main_max, ghosts_max) = (capacity - capacity / 10, capacity * 9 / 10);
         S3Fifo { nodes, small: List::default(), main: List::default(), ghosts: List::default(), main_max, ghosts_max }
@@ -38,7 +38,8 @@ impl S3Fifo {
         }
     }
 
-    /// Takes the first id of the main queue that was not used; each use saves once.
+    /// Removes and returns the first id of the main queue that has no uses left. Each use keeps an id for one more
+    /// round.
     fn take_from_main(&mut self) -> u32 {
         loop {
             let id = self.main.pop(&mut self.nodes);
@@ -52,7 +53,7 @@ impl S3Fifo {
         }
     }
 
-    /// Takes the first id of the small queue that was not used twice; the others move to the main one.
+    /// Removes and returns the first id of the small queue that was not used twice. Moves the others to the main queue.
     fn take_from_small(&mut self) -> Option<u32> {
         while !self.small.is_empty() {
             let id = self.small.pop(&mut self.nodes);

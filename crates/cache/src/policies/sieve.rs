@@ -1,6 +1,6 @@
-//! SIEVE: cached ids stay in order of arrival; a hand moves from the oldest to the newest and evicts the first that was
-//! not used since its last pass (Zhang, Yang, Yue, Vigfusson and Rashmi, "SIEVE is simpler than LRU", NSDI 2024).
-//! Unlike in CLOCK, ids that it passes keep their place, so new ones are examined soon.
+//! SIEVE: keeps ids in order of arrival. A hand moves from the oldest to the newest and evicts the first id that was
+//! not used since the last pass (Zhang, Yang, Yue, Vigfusson and Rashmi, "SIEVE is simpler than LRU", NSDI 2024).
+//! Unlike in CLOCK, ids that the hand passes keep their place, so new ids are examined soon.
 
 use crate::list::List;
 use crate::nodes::{KEPT, NONE, Nodes};
@@ -12,7 +12,7 @@ const USED: u32 = 1;
 pub struct Sieve {
     nodes: Nodes,
     list: List,
-    /// The next id to examine; the oldest if there is none.
+    /// Next id to examine; [`NONE`] stands for the oldest.
     hand: u32,
 }
 

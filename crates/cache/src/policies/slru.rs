@@ -1,16 +1,16 @@
-//! SLRU: segments, each in order of use. A use lifts an id into the next segment, whose overflow sinks by one (Karedla,
-//! Love and Wherry, "Caching strategies to improve disk system performance", IEEE Computer 27(3), 1994, with four
-//! segments in place of its two, each 25 % of the cache).
+//! SLRU: several segments, each in order of use. A use moves an id to the next higher segment; overflow moves to the
+//! next lower one (Karedla, Love and Wherry, "Caching strategies to improve disk system performance", IEEE Computer
+//! 27(3), 1994). The paper has two segments; this has four, each 25 % of the cache.
 
 use crate::list::List;
 use crate::nodes::{KEPT, NONE, Nodes};
 use crate::policy::Policy;
 
 const SEGMENTS: u64 = 4;
-/// The part of a mark that holds the number of a segment.
+/// Bits of a mark that hold the segment number.
 const SEGMENT: u32 = 15;
 
-/// Segments, the lowest first.
+/// Segments, lowest first.
 #[derive(Clone, Debug)]
 pub struct Segments {
     lists: Vec<List>,
@@ -44,7 +44,7 @@ impl Segments {
         self.lists[segment].remove(nodes, id);
         nodes.at_mut(id).mark += 1;
         self.lists[segment + 1].push(nodes, id);
-        // Overflow sinks.
+        // Overflow moves to lower segments.
         for above in (1..=segment + 1).rev() {
             while self.lists[above].weight > self.most[above] {
                 let sinks = self.lists[above].pop(nodes);
@@ -54,7 +54,7 @@ impl Segments {
         }
     }
 
-    /// Returns the next id to evict; [`NONE`] if there is none.
+    /// Returns the next id to evict, or [`NONE`] if there is none.
     pub fn oldest(&self) -> u32 {
         self.lists.iter().find(|list| !list.is_empty()).map_or(NONE, |list| list.oldest)
     }
@@ -77,7 +77,7 @@ pub struct Slru {
 
 impl Slru {
     pub fn new(nodes: Nodes, capacity: u64) -> Slru {
-        // The remainder of the division belongs to the lowest segment.
+        // The lowest segment gets the remainder of the division.
         let quarter = capacity / SEGMENTS;
         let mut most = vec![quarter; SEGMENTS as usize];
         most[0] = capacity - quarter * (SEGMENTS - 1);

@@ -1,12 +1,12 @@
-//! 2Q: new ids pass through a queue; recently evicted ids that come back go onto an LRU list (Johnson and Shasha, "2Q:
-//! a low overhead high performance buffer management replacement algorithm", VLDB 1994, full version; its A1in, A1out
-//! and Am are the queue, the ghosts and the list here). A use in the queue changes nothing.
+//! 2Q: new ids pass through a queue, where uses have no effect. Recently evicted ids that return go onto an LRU list
+//! (Johnson and Shasha, "2Q: a low overhead high performance buffer management replacement algorithm", VLDB 1994, full
+//! version; A1in, A1out and Am in the paper are the queue, the ghosts and the list here).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, Nodes};
 use crate::policy::Policy;
 
-/// Whether the id came back, and is on the list.
+/// Bit of a mark: the id returned and is on the LRU list.
 const MAIN: u32 = 1;
 
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct TwoQ {
 }
 
 impl TwoQ {
-    /// Creates a policy: 25 % of the cache is for the queue, and 50 % of its capacity is remembered.
+    /// Creates a policy with 25 % of the cache for the queue and ghosts for 50 % of the cache.
     pub fn new(nodes: Nodes, capacity: u64) -> TwoQ {
         let (queue_max, ghosts_max) = (capacity / 4, capacity / 2);
         TwoQ { nodes, queue: List::default(), main: List::default(), ghosts: List::default(), queue_max, ghosts_max }

@@ -1,6 +1,6 @@
-//! W-TinyLFU: new ids wait in a small window. An id that leaves it replaces the oldest of the main part if it was
-//! recently used more often, otherwise it is evicted (Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache
-//! admission policy", ACM TOS 13(4), 2017). The window is an LRU list, the main part has two segments.
+//! W-TinyLFU: new ids wait in a small window. An id that leaves the window replaces the oldest id of the main part if
+//! it was used more often recently; otherwise it is evicted (Einziger, Friedman and Manes, "TinyLFU: a highly efficient
+//! cache admission policy", ACM TOS 13(4), 2017). The window is an LRU list, and the main part has two segments.
 
 use super::slru::Segments;
 use crate::list::List;
@@ -8,9 +8,9 @@ use crate::nodes::{KEPT, NONE, Nodes};
 use crate::policy::Policy;
 use crate::sketch::Sketch;
 
-/// Whether the id is in the main part: a bit next to the number of its segment.
+/// Bit of a mark: the id is in the main part. The segment number uses the bits below.
 const MAIN: u32 = 16;
-/// Uses of ids in the main part, per id of its capacity, after which all counts are halved.
+/// Number of uses per id of the main part's capacity after which all counts are halved.
 const SAMPLE: u64 = 32;
 
 #[derive(Clone, Debug)]
@@ -22,13 +22,13 @@ pub struct WTinyLfu {
     main_max: u64,
     sketch: Sketch,
     uses: u64,
-    /// Number of cached ids, and their weight.
+    /// Number of cached ids, and their total weight.
     held: u64,
     held_weight: u64,
 }
 
 impl WTinyLfu {
-    /// Creates a policy: the window is 1 % of the cache, and the segments 20 % and 80 % of the rest.
+    /// Creates a policy with 1 % of the cache for the window; the segments get 20 % and 80 % of the rest.
     pub fn new(nodes: Nodes, capacity: u64) -> WTinyLfu {
         let main_max = capacity - (capacity / 100).max(1).min(capacity);
         let main = Segments::new(vec![main_max / 5, main_max * 4 / 5]);
@@ -36,8 +36,8 @@ impl WTinyLfu {
         WTinyLfu { nodes, keys, window, main, main_max, sketch, uses: 0, held: 0, held_weight: 0 }
     }
 
-    /// Whether the main part was used often enough for all counts to be halved: a number of uses per id that it can
-    /// hold, at the mean weight of the cached ids.
+    /// Whether all counts are due to be halved, because the main part was used often enough. The limit is a number of
+    /// uses per id that the part can hold, at the mean weight of cached ids.
     fn is_due(&self) -> bool {
         let (uses, weight) = (u128::from(self.uses), u128::from(self.held_weight));
         uses * weight >= u128::from(SAMPLE) * u128::from(self.main_max) * u128::from(self.held)

@@ -1,4 +1,4 @@
-//! Compares each policy with a model of it that searches lists, and with sequences worked out by hand.
+//! Compares each policy with a simple model that searches lists, and with sequences worked out by hand.
 
 mod models;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::{Belady, CachePolicy, Future, Policy, Replacement};
 use models::model;
 
-/// A cache whose ids are the keys themselves.
+/// A cache whose ids are the keys.
 struct Cache<P> {
     policy: P,
     capacity: u64,
@@ -23,7 +23,7 @@ impl Cache<Replacement> {
 }
 
 impl<P: Policy> Cache<P> {
-    /// Uses an item of this weight; returns true for a hit.
+    /// Uses an item of weight `weight`; returns true for a hit.
     fn used(&mut self, id: u32, weight: u32, weights: impl Fn(u32) -> u32) -> bool {
         assert_eq!(self.policy.holds(id), self.held.contains(&id));
         if self.policy.holds(id) {
@@ -33,7 +33,7 @@ impl<P: Policy> Cache<P> {
         self.policy.recall(id);
         while self.held.iter().map(|&id| u64::from(weights(id))).sum::<u64>() + u64::from(weight) > self.capacity {
             let gone = self.policy.replace();
-            let place = self.held.iter().position(|&id| id == gone).expect("only what is held goes");
+            let place = self.held.iter().position(|&id| id == gone).expect("only a cached id is evicted");
             self.held.swap_remove(place);
         }
         self.policy.admit(id, weight, u64::from(id));
@@ -42,7 +42,7 @@ impl<P: Policy> Cache<P> {
     }
 }
 
-/// Returns the hits of a sequence, and the final contents.
+/// Returns the hits in a sequence, and the final contents of the cache.
 fn hits(policy: CachePolicy, capacity: u64, ids: &[u32]) -> (Vec<bool>, Vec<u32>) {
     let mut cache = Cache::new(policy, capacity);
     let hits = ids.iter().map(|&id| cache.used(id, 1, |_| 1)).collect();
@@ -61,8 +61,8 @@ fn belady_hits(capacity: u64, ids: &[u32]) -> Vec<bool> {
     ids.iter().enumerate().map(used).collect()
 }
 
-/// A cache of three sees A B C, A again, D, and A once more: FIFO's descendants spare A and lose B, and differ
-/// afterwards.
+/// A cache of three items sees A B C, A again, D, and A once more. FIFO's descendants spare A and evict B, and then
+/// differ.
 #[test]
 fn each_policy_evicts_its_own_victim() {
     let (a, b, c, d, e) = (1, 2, 3, 4, 5);
@@ -72,26 +72,25 @@ fn each_policy_evicts_its_own_victim() {
     }
     assert_eq!(held(CachePolicy::Lru, &[a, b, c, a, d, e]), [a, d, e]);
     assert_eq!(held(CachePolicy::Fifo, &[a, b, c, a, d, e]), [c, d, e]);
-    // The hand spared A, evicted B, and points at C next.
+    // The hand spared A, evicted B, and now points at C.
     assert_eq!(held(CachePolicy::Clock, &[a, b, c, a, d, e]), [a, d, e]);
-    // A is forgotten as soon as the hand has passed it: CLOCK evicts A before D and E, SIEVE examines the new ones
+    // A is no longer marked once the hand has passed it: CLOCK evicts A before D and E, while SIEVE examines new items
     // first.
     assert_eq!(held(CachePolicy::Clock, &[a, b, c, a, d, e, 6]), [d, e, 6]);
     assert_eq!(held(CachePolicy::Sieve, &[a, b, c, a, d, e, 6]), [a, e, 6]);
-    // A was used again and is on the other list, which new ones do not touch.
+    // A was used again and is on the other list, which new items do not affect.
     assert_eq!(held(CachePolicy::Arc, &[a, b, c, a, d, e, 6, 7, 8]), [a, 7, 8]);
-    // A was used twice after its admission, and moves to the main queue; B, C, D and E pass through the small one.
+    // A was used twice after its admission and moves to the main queue. B, C, D and E pass through the small queue.
     assert_eq!(held(CachePolicy::S3Fifo, &[a, b, c, a, a, d, e, 6, 7]), [a, 6, 7]);
-    // Two may be LIR, and were the first two: later ones pass through the room of one.
+    // Two items can be LIR, here the first two. Later items pass through the single remaining slot.
     assert_eq!(held(CachePolicy::Lirs, &[a, b, c, d, e, 6]), [a, b, 6]);
-    // A use in the queue changes nothing, and none comes back.
+    // A use in the queue changes nothing, and no evicted item returns.
     assert_eq!(held(CachePolicy::TwoQ, &[a, b, c, a, d, e]), [c, d, e]);
-    // The least often used is evicted, and of two the first admitted.
+    // The least frequently used item is evicted; among equals, the one admitted first.
     assert_eq!(held(CachePolicy::Lfu, &[a, a, b, b, c, d, e]), [a, b, e]);
 }
 
-/// A scan of items that are not used again spares items in use, except under policies that ignore uses or track only
-/// one.
+/// A scan of items used once spares items in use, except under policies that ignore uses or track only one use.
 #[test]
 fn scans_spare_items_in_use() {
     let kept = |policy| {
@@ -99,8 +98,8 @@ fn scans_spare_items_in_use() {
         let keys: Vec<u32> = warm.chain(1000..1200).chain(0..20).collect();
         hits(policy, 50, &keys).0[280..].iter().filter(|&&hit| hit).count()
     };
-    // Three segments of SLRU are above the one that new ids pass through, and 25 % of 50 is 12. The filter of so small
-    // a cache confuses some of 220 keys, so W-TinyLFU evicts some items in use.
+    // SLRU has three segments above the one that new items pass through, and 25 % of 50 is 12. The filter of such a
+    // small cache confuses some of the 220 keys, so W-TinyLFU evicts some items in use.
     assert_eq!(CachePolicy::ALL.map(kept), [0, 0, 0, 20, 20, 20, 20, 0, 12, 20, 11]);
 }
 
@@ -108,7 +107,7 @@ fn some_ids() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(prop_oneof![0u32..8, 0u32..30, 0u32..100], 1..600)
 }
 
-/// Returns the most hits of any eviction choices, by trying all.
+/// Returns the maximum number of hits over all possible eviction choices.
 fn most_hits(capacity: usize, held: &[u32], ids: &[u32]) -> usize {
     let Some((&id, rest)) = ids.split_first() else { return 0 };
     if held.contains(&id) {
@@ -144,7 +143,7 @@ proptest! {
         prop_assert_eq!(hits, most_hits(capacity as usize, &[], &ids));
     }
 
-    /// A larger cache holds everything that a smaller one does: Belady's policy and LRU are stack algorithms.
+    /// A larger cache holds everything that a smaller one does, because Belady's policy and LRU are stack algorithms.
     #[test]
     fn more_room_never_loses_a_hit(capacity in 1u64..25, ids in some_ids()) {
         for hits in [|n, ids: &[u32]| belady_hits(n, ids), |n, ids: &[u32]| hits(CachePolicy::Lru, n, ids).0] {
@@ -153,7 +152,7 @@ proptest! {
         }
     }
 
-    /// For any weights and pins, only evictable ids are evicted, and room is found.
+    /// For any weights and pins, only evictable ids are evicted, and room is always found.
     #[test]
     fn what_must_stay_stays(
         capacity in 20u64..60,
@@ -188,7 +187,7 @@ proptest! {
         }
     }
 
-    /// Forgotten ids are reported, each once, and never cached ones.
+    /// Each forgotten id is reported exactly once, and cached ids are never reported.
     #[test]
     fn forgotten_ids_are_reported(capacity in 1u64..25, ids in some_ids()) {
         for policy in CachePolicy::ALL {
@@ -203,7 +202,7 @@ proptest! {
                 while let Some(forgotten) = cache.policy.nodes().next_forgotten() {
                     prop_assert!(!cache.policy.holds(forgotten), "{:?}", policy);
                     let place = known.iter().position(|&id| id == forgotten);
-                    known.swap_remove(place.expect("it was known"));
+                    known.swap_remove(place.expect("the id was known"));
                 }
                 prop_assert!(known.len() as u64 <= 3 * capacity, "{:?} remembers {}", policy, known.len());
             }

@@ -1,4 +1,4 @@
-//! Models of the policies, as in their papers, with lists that are searched. Lists are oldest first.
+//! Models of the policies, written as in their papers with lists that are searched. Lists have the oldest id first.
 
 use crate::CachePolicy;
 use crate::sketch::Sketch;
@@ -58,7 +58,7 @@ impl Model for Fifo {
     }
 }
 
-/// CLOCK: a ring of (key, used) with an index as hand, as in textbooks.
+/// CLOCK as in textbooks: a ring of (key, used), with an index as the hand.
 struct Clock(usize, Vec<(u32, bool)>, usize);
 
 impl Model for Clock {
@@ -160,7 +160,7 @@ impl Model for S3Fifo {
     }
 }
 
-/// ARC: figure 4 of the paper, line by line.
+/// ARC, line by line from figure 4 of the paper.
 #[derive(Default)]
 struct Arc {
     c: usize,
@@ -230,13 +230,13 @@ enum State {
     Gone,
 }
 
-/// LIRS: stack and queue of the paper, with the stack bounded at twice the cache.
+/// LIRS with the stack and queue of the paper; the stack is limited to twice the cache.
 #[derive(Default)]
 struct Lirs {
     c: usize,
     stack: Vec<(u32, State)>,
     queue: Vec<u32>,
-    /// Evicted keys in the stack, in the order of eviction.
+    /// Evicted keys on the stack, in order of eviction.
     gone: Vec<u32>,
 }
 
@@ -264,7 +264,7 @@ impl Lirs {
         }
     }
 
-    /// Makes the key, on top of the stack, LIR.
+    /// Makes the key on top of the stack LIR.
     fn lift(&mut self, key: u32) {
         if self.lir_max() == 0 {
             self.stack.push((key, State::Hir));
@@ -427,7 +427,7 @@ impl Model for Slru {
     }
 }
 
-/// LFU: (key, uses, since when).
+/// LFU, with entries (key, uses, time at which this count was reached).
 struct Lfu(usize, Vec<(u32, u32, u32)>, u32);
 
 impl Model for Lfu {
@@ -447,7 +447,7 @@ impl Model for Lfu {
     }
 }
 
-/// W-TinyLFU with the counts of the filter, which is tested separately.
+/// W-TinyLFU with the filter's own counts, which are tested separately.
 struct WTinyLfu {
     c: usize,
     main_max: usize,
@@ -508,7 +508,7 @@ impl Model for WTinyLfu {
     }
 }
 
-/// Estimates of a filter are never too low, and exact for few keys.
+/// A filter's estimates are never too low, and are exact for few keys.
 #[test]
 fn estimates_are_never_too_low() {
     let mut sketch = Sketch::new(1_000);
@@ -522,7 +522,7 @@ fn estimates_are_never_too_low() {
     assert!((0..1_000u64).all(|key| u64::from(sketch.estimate(key)) >= key % 7 / 2));
 }
 
-/// A filter that grew keeps its estimates, and those for later keys are never too low.
+/// A filter that grows keeps its estimates, and estimates of later keys are never too low.
 #[test]
 fn a_filter_that_grows_keeps_its_estimates() {
     let mut sketch = Sketch::new(1 << 50);

@@ -447,7 +447,7 @@ fn what_cannot_be_run_is_refused_before_anything_starts() {
     };
     let has = |line: String, words: &str| assert!(line.contains(words) && !line.contains('\n'), "{line:?}: {words}");
     has(refusal(&|one| one.targets.clear()), "has no target");
-    has(refusal(&|one| one.workload = workload(4096, 100.0, &closed(0))), "1 to 65536 is allowed");
+    has(refusal(&|one| one.workload = workload(4096, 100.0, &closed(0))), "must be 1 to 65536");
     has(
         refusal(&|one| {
             one.workload = workload(4096, 100.0, &open(10.0, "fixed"));

@@ -1,7 +1,7 @@
-//! [`Adapter`]: the driver, host adapter or bridge, and interrupts between an application and a drive.
+//! [`Adapter`]: the driver, the host adapter or bridge, and the interrupts between an application and a drive.
 //!
-//! A command occupies its adapter for an *interval*, during which it takes no other command, and adds a latency for the
-//! application that occupies nothing. Interrupts report completions; some adapters coalesce them.
+//! Each command occupies its adapter for an *interval*, during which the adapter accepts no other command, and adds a
+//! latency that occupies nothing. Interrupts report completions; some adapters coalesce interrupts.
 
 pub use crate::description::adapter as description;
 
@@ -18,16 +18,14 @@ pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescripti
         Err(InvalidDescription { key: format!("interface.host.{key}"), message: message.to_owned() })
     };
     if adapter.tags == 0 {
-        return refused("tags", "0; 1 or more are allowed");
+        return refused("tags", "0; must be 1 or more");
     }
     if !(0.0..1e6).contains(&adapter.ns_per_byte) {
-        return refused("ns_per_byte", "the rate must be above 1 kB/s");
+        return refused("ns_per_byte", "must be above 1 kB/s");
     }
     match adapter.coalescing {
-        Some(Coalescing { one_in: 0, .. }) => refused("coalescing.one_in", "0; 1 or more are allowed"),
-        Some(Coalescing { completions_max: 0, .. }) => {
-            refused("coalescing.completions_max", "0; 1 or more are allowed")
-        }
+        Some(Coalescing { one_in: 0, .. }) => refused("coalescing.one_in", "0; must be 1 or more"),
+        Some(Coalescing { completions_max: 0, .. }) => refused("coalescing.completions_max", "0; must be 1 or more"),
         Some(_) | None => Ok(()),
     }
 }
@@ -36,19 +34,19 @@ pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescripti
 #[derive(Clone, Debug)]
 pub struct Adapter {
     description: AdapterDescription,
-    /// Time at which it can take the next command.
+    /// Time at which the adapter can accept the next command.
     free_ns: u64,
     /// Commands on their way to the drive, in order of time.
     inbound: VecDeque<(u64, u32, Request)>,
     /// Completions on their way to the application, in order of time.
     outbound: VecDeque<Completion>,
-    /// Commands that the application waits for.
+    /// Number of commands that the application waits for.
     outstanding: u32,
     /// Time of the last scheduled interrupt.
     interrupt_ns: u64,
-    /// Completions that this interrupt reports.
+    /// Number of completions that the last scheduled interrupt reports.
     coalesced: u32,
-    /// Completions so far.
+    /// Number of completions so far.
     completions: u64,
 }
 
@@ -67,7 +65,7 @@ impl Adapter {
         }
     }
 
-    /// Creates the adapter of requests whose commands are paced elsewhere: it only reports completions.
+    /// Creates an adapter that delays only completions, for requests whose commands are paced elsewhere.
     pub fn of_requests(description: AdapterDescription) -> Adapter {
         Adapter::new(AdapterDescription { read_interval_ns: 0, write_interval_ns: 0, ns_per_byte: 0.0, ..description })
     }
@@ -89,13 +87,13 @@ impl Adapter {
         self.outstanding == 0
     }
 
-    /// Returns the time of its next event.
+    /// Returns the time of the adapter's next event.
     pub fn next_event_ns(&self) -> u64 {
         let inbound = self.inbound.front().map_or(u64::MAX, |&(at_ns, ..)| at_ns);
         inbound.min(self.outbound.front().map_or(u64::MAX, |completion| completion.at_ns))
     }
 
-    /// Takes a command, which reaches the drive after the adapter's interval.
+    /// Accepts a command, which reaches the drive as soon as the adapter is free.
     pub fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
         let start_ns = now_ns.max(self.free_ns);
         self.free_ns = start_ns + self.description.interval_ns(request);
@@ -103,12 +101,12 @@ impl Adapter {
         self.inbound.push_back((start_ns, id, *request));
     }
 
-    /// Returns the next command that reaches the drive at or before `now_ns`.
+    /// Returns the next command that reaches the drive at or before `now_ns`, if any.
     pub fn deliver(&mut self, now_ns: u64) -> Option<(u64, u32, Request)> {
         if self.inbound.front()?.0 > now_ns { None } else { self.inbound.pop_front() }
     }
 
-    /// Takes the drive's completion of a command.
+    /// Accepts a completion from the drive.
     pub fn complete(&mut self, done: Completion) {
         let AdapterDescription { latency_ns, wake_ns, coalescing, .. } = self.description;
         self.completions += 1;
@@ -118,11 +116,11 @@ impl Adapter {
             None => ready_ns,
             Some(coalescing) => self.interrupt(coalescing, ready_ns),
         };
-        debug_assert!(self.outbound.back().is_none_or(|last| last.at_ns <= at_ns), "interrupts come in order");
+        debug_assert!(self.outbound.back().is_none_or(|last| last.at_ns <= at_ns), "interrupts are in order of time");
         self.outbound.push_back(Completion { at_ns, ..done });
     }
 
-    /// Returns the time of the interrupt for a completion that is ready at `ready_ns`.
+    /// Returns when the interrupt occurs that reports a completion ready at `ready_ns`.
     fn interrupt(&mut self, coalescing: Coalescing, ready_ns: u64) -> u64 {
         let Coalescing { interval_ns, completions_max, from_outstanding, one_in } = coalescing;
         if ready_ns > self.interrupt_ns {
@@ -139,7 +137,7 @@ impl Adapter {
         self.interrupt_ns
     }
 
-    /// Returns the next completion that is reported to the application at or before `now_ns`.
+    /// Returns the next completion reported to the application at or before `now_ns`, if any.
     pub fn report(&mut self, now_ns: u64) -> Option<Completion> {
         if self.outbound.front()?.at_ns > now_ns {
             return None;
@@ -169,8 +167,8 @@ mod tests {
         Request { kind, offset_bytes: 0, length_bytes: 4096, force_unit_access: false, ordered: false }
     }
 
-    /// Returns when completions are reported to the application, for commands that arrive together and take the drive
-    /// 100 us each.
+    /// Returns when completions are reported to the application, if all commands arrive at time 0 and the drive takes
+    /// 100 us for each.
     fn reported_ns(description: AdapterDescription, kinds: &[Kind]) -> Vec<u64> {
         let mut adapter = Adapter::new(description);
         (0..).zip(kinds).for_each(|(id, &kind)| adapter.take(0, id, &request(kind)));
@@ -183,7 +181,7 @@ mod tests {
     #[test]
     fn commands_start_an_interval_and_their_bytes_apart() {
         assert_eq!(reported_ns(PLAIN, &[Kind::Read, Kind::Write, Kind::Read]), [105_000, 117_048, 139_096]);
-        assert_eq!(reported_ns(PLAIN, &[Kind::Flush, Kind::Read]), [105_000, 115_000], "a flush carries nothing");
+        assert_eq!(reported_ns(PLAIN, &[Kind::Flush, Kind::Read]), [105_000, 115_000], "a flush transfers no data");
     }
 
     #[test]
@@ -197,7 +195,7 @@ mod tests {
     fn interrupts_are_saved_once_enough_is_outstanding() {
         let coalescing = Coalescing { interval_ns: 150_000, completions_max: 8, from_outstanding: 4, one_in: 3 };
         let saving = AdapterDescription { coalescing: Some(coalescing), ..PLAIN };
-        assert_eq!(reported_ns(saving, &[Kind::Read; 4]), [150_000; 4], "one interrupt for all");
+        assert_eq!(reported_ns(saving, &[Kind::Read; 4]), [150_000; 4], "one interrupt reports all");
         assert_eq!(reported_ns(saving, &[Kind::Read; 3]), [105_000, 117_048, 267_048], "one in three waits");
         let pairs = Some(Coalescing { completions_max: 2, ..coalescing });
         let pairs = AdapterDescription { coalescing: pairs, ..PLAIN };

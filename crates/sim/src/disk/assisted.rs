@@ -1,5 +1,4 @@
-//! [`Assisted`]: a drive with memories between its host and its mechanism: flash that serves reads, and a media cache
-//! that takes writes.
+//! [`Assisted`]: a drive with flash that serves reads, or a media cache that absorbs writes, in front of its mechanism.
 
 use std::sync::Arc;
 
@@ -20,33 +19,33 @@ use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
 use crate::spans::common;
 
-/// A mechanism with its caches.
+/// A drive mechanism with its caches.
 #[derive(Clone, Debug)]
 pub struct Assisted {
     description: Arc<DriveDescription>,
-    /// Its home blocks follow the media cache.
+    /// The mechanism. Its home blocks follow the media cache.
     drive: Drive,
     flash: Option<Flash>,
     staging: Option<Staging>,
     flights: SplitCommands,
-    /// Failed commands, by the host's names.
+    /// Failed commands, by the host's ids.
     pub failures: Failures,
     sector_bytes: u64,
-    /// Time since which the host has had no command in flight, if it has none.
+    /// Time since which the host has had no command in flight. Valid only while none is.
     left_alone_ns: u64,
-    /// Time up to which everything has been processed.
+    /// Time up to which all events have been processed.
     seen_ns: u64,
     done: Vec<Completion>,
     pieces: Vec<Piece>,
 }
 
-/// Returns the media cache of a description, if it has one.
+/// Creates the media cache of a drive, if its description has one.
 fn staging(description: &DriveDescription) -> Option<Staging> {
     description.media_cache.as_ref().map(|cache| Staging::new(description, cache))
 }
 
 impl Assisted {
-    /// Creates the drive of a checked description.
+    /// Creates the drive from a checked description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let geometry = &description.geometry;
         let sector_bytes = u64::from(geometry.physical_sector_bytes);
@@ -57,7 +56,7 @@ impl Assisted {
         Ok(Assisted::at_rest(Drive::new(&behind, seed)?, Arc::new(description.clone())))
     }
 
-    /// Creates another idle one of the same description.
+    /// Creates another idle drive from the same description.
     pub fn another(&self, seed: u64) -> Self {
         Assisted::at_rest(self.drive.another(seed), Arc::clone(&self.description))
     }
@@ -83,17 +82,17 @@ impl Assisted {
         }
     }
 
-    /// Returns its description.
+    /// Returns the drive's description.
     pub fn description(&self) -> &DriveDescription {
         &self.description
     }
 
-    /// Returns when the spindle stops if no command arrives before.
+    /// Returns when the spindle stops if no command arrives before then.
     pub fn stops_ns(&self) -> u64 {
         self.drive.stops_ns()
     }
 
-    /// Returns its counters.
+    /// Returns the drive's counters.
     pub fn counters(&self) -> Counters {
         let mut counters = self.drive.counters();
         if let Some(flash) = &self.flash {
@@ -105,12 +104,12 @@ impl Assisted {
         counters
     }
 
-    /// Returns the time of the next event; `u64::MAX` if there is none.
+    /// Returns the time of the next event, or `u64::MAX` if there is none.
     pub fn next_event_ns(&self) -> u64 {
         self.drive.next_event_ns().min(self.cleaning_ns())
     }
 
-    /// Returns when the host will have been idle long enough for the media cache to be cleaned.
+    /// Returns when the media cache may be cleaned because the host has been idle long enough, or `u64::MAX` if never.
     fn cleaning_ns(&self) -> u64 {
         match &self.staging {
             Some(staging) if self.flights.count() == 0 && staging.has_work() => {
@@ -121,17 +120,17 @@ impl Assisted {
         }
     }
 
-    /// Whether nothing is queued, in service, or only in the buffer; the media cache may hold data.
+    /// Whether no command or data is queued, in service, or only in the buffer. The media cache may hold data.
     pub fn is_idle(&self) -> bool {
         self.drive.is_idle() && self.staging.as_ref().is_none_or(Staging::is_durable)
     }
 
-    /// Whether all data are at home.
+    /// Whether all data are at their home location.
     pub fn is_clean(&self) -> bool {
         self.is_idle() && !self.staging.as_ref().is_some_and(Staging::has_work)
     }
 
-    /// Adds a request that took no time to the flash.
+    /// Offers the data of a request to the flash, in zero virtual time.
     pub fn warm_with(&mut self, request: &Request) {
         let Some(flash) = &mut self.flash else {
             return;
@@ -144,7 +143,7 @@ impl Assisted {
         }
     }
 
-    /// Takes a command.
+    /// Submits a command.
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         match request.kind {
             Kind::Read => self.read(upstream, now_ns, id, request),
@@ -155,13 +154,13 @@ impl Assisted {
         self.work(upstream, now_ns);
     }
 
-    /// Returns the sectors that a request touches.
+    /// Returns the first sector that a request touches and the one after its last.
     fn sectors(&self, request: &Request) -> (u64, u64) {
         let end = request.offset_bytes + u64::from(request.length_bytes);
         (request.offset_bytes / self.sector_bytes, end.div_ceil(self.sector_bytes))
     }
 
-    /// Returns a request to home, in the drive's addresses.
+    /// Translates a request from home addresses to addresses of the mechanism.
     fn at_home(&self, request: &Request) -> Request {
         let home_block = self.staging.as_ref().map_or(0, Staging::home_block);
         Request { offset_bytes: request.offset_bytes + home_block * self.sector_bytes, ..*request }
@@ -211,7 +210,7 @@ impl Assisted {
         }
     }
 
-    /// Drops stale copies of data that a request changes.
+    /// Drops cached copies that a write or trim makes stale.
     fn forget(&mut self, request: &Request) {
         if let Some(flash) = &mut self.flash {
             let (start_bytes, length_bytes) = (request.offset_bytes, u64::from(request.length_bytes));
@@ -238,14 +237,14 @@ impl Assisted {
         }
     }
 
-    /// Processes a write that stays within one band.
+    /// Processes the part of a write that is in one band.
     fn write_part(&mut self, upstream: &mut Upstream, now_ns: u64, name: u32, part: &Request) {
         let (from, to) = self.sectors(part);
         if let Some(staging) = &mut self.staging
             && !staging.goes_direct(name, from, to)
         {
             let forced = part.force_unit_access;
-            // The log has the sectors from now on; at home they will be on spares.
+            // The log now holds the newest data, and the home sectors will be reallocated.
             self.drive.renew(staging.home_block() + from, staging.home_block() + to);
             return staging.write(&mut self.drive, upstream, now_ns, name, (from, to), forced);
         }
@@ -263,7 +262,7 @@ impl Assisted {
 
     fn trim(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         self.forget(request);
-        // A sector of which only part is trimmed stays.
+        // A partly trimmed sector stays.
         let end = request.offset_bytes + u64::from(request.length_bytes);
         let (from, to) = (request.offset_bytes.div_ceil(self.sector_bytes), end / self.sector_bytes);
         if let Some(staging) = self.staging.as_mut().filter(|_| from < to) {
@@ -296,7 +295,7 @@ impl Assisted {
             self.note_failure(part.id);
         }
         if part.id >= CLEANING {
-            let staging = self.staging.as_mut().expect("only a media cache makes accesses of its own");
+            let staging = self.staging.as_mut().expect("only a media cache issues internal accesses");
             return staging.internal_access_done(&mut self.drive, part.at_ns, part.id);
         }
         let Some(landed) = self.flights.part_done(part) else {
@@ -312,7 +311,7 @@ impl Assisted {
         completed(landed.completion);
     }
 
-    /// Fails the command of a finished part if the part has failed.
+    /// Fails the command of a completed part if the part has failed.
     #[cold]
     fn note_failure(&mut self, name: u32) {
         let Some(Failure { from_bytes, to_bytes, write, .. }) = self.drive.take_failure(name) else {
@@ -330,12 +329,12 @@ impl Assisted {
         self.staging.as_ref().map_or(0, Staging::home_block) * self.sector_bytes
     }
 
-    /// Returns the mechanism.
+    /// Returns the drive mechanism.
     pub fn drive(&self) -> &Drive {
         &self.drive
     }
 
-    /// Replaces the media defects at home.
+    /// Replaces the media defects of the home location.
     pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         let home = self.home_bytes();
         let at_home = |media_defect: &MediaDefect| MediaDefect {
@@ -346,12 +345,12 @@ impl Assisted {
         self.drive.set_media_defects(&at_home, seed);
     }
 
-    /// Whether acknowledged data can be in a volatile cache.
+    /// Whether a volatile cache can hold acknowledged data.
     pub fn caches_writes(&self) -> bool {
         self.drive.caches_writes() || self.staging.as_ref().is_some_and(Staging::is_volatile)
     }
 
-    /// Switches the write cache.
+    /// Switches the write cache on or off.
     pub fn set_write_cache(&mut self, on: bool) {
         self.drive.set_write_cache(on);
         if let Some(staging) = &mut self.staging {
@@ -359,7 +358,7 @@ impl Assisted {
         }
     }
 
-    /// Appends the parts of a span that are only in a volatile cache.
+    /// Appends the parts of `span` that are only in a volatile cache.
     pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         let (home, first) = (self.home_bytes(), into.len());
         self.drive.volatile(Span { start_bytes: home + span.start_bytes, ..span }, into);
@@ -374,12 +373,12 @@ impl Assisted {
         });
     }
 
-    /// Returns the end of the track that holds a byte at home.
+    /// Returns the end of the track that holds a byte at its home location.
     pub fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         self.drive.track_end_bytes(self.home_bytes() + at_bytes) - self.home_bytes()
     }
 
-    /// Handles a power cycle: the flash and the media cache keep their data and their maps.
+    /// Applies a power cycle. Flash and media cache keep their data and maps.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drive.power_cycle(now_ns);
         self.flights = SplitCommands::default();
@@ -394,7 +393,7 @@ impl Assisted {
         self.work(&mut Upstream::none(), now_ns);
     }
 
-    /// Returns its fill levels, such as that of a cache.
+    /// Returns the fill levels of the caches.
     pub fn levels(&self) -> Levels {
         let in_flash = self.flash.as_ref().map_or(0, Flash::resident_bytes);
         let in_log = self.staging.as_ref().map_or(0, Staging::logged_sectors) * self.sector_bytes;
@@ -405,7 +404,7 @@ impl Assisted {
         self.staging.as_ref().map_or(0, Staging::buffered_sectors) * self.sector_bytes
     }
 
-    /// Returns its activity for display.
+    /// Returns the drive's current state for display.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let mut gauge = self.drive.gauge(now_ns);
         gauge.dirty_bytes += self.buffered_bytes();

@@ -1,12 +1,12 @@
-//! [`Cleaning`]: moves the contents of a media cache home: reads, then writes in ascending order, then the cache
-//! forgets them.
+//! [`Cleaning`]: moves the contents of a media cache to their home location: first reads, then writes in ascending
+//! order; then the cache drops the data.
 
 use super::log::{Cached, Log};
 
-/// Sectors to read or write, as blocks of the media.
+/// One media access of a cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CleaningStep {
-    /// Whether it writes.
+    /// Whether the access is a write.
     pub write: bool,
     /// First sector.
     pub block: u64,
@@ -14,43 +14,43 @@ pub struct CleaningStep {
     pub sectors: u32,
 }
 
-/// A sweep over the drive, or the rewriting of a band. Its lists are reused from one to the next.
+/// A sweep over the drive, or the rewrite of one band. The lists are reused by the next cleaning.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaning {
     steps: Vec<CleaningStep>,
-    /// How many of the steps are reads: all are done before the first write begins.
+    /// Number of steps that are reads. All reads finish before the first write starts.
     reads: usize,
     next: usize,
     under_way: u32,
-    /// Ranges that are at home once it is done.
+    /// Home ranges that the cleaning writes.
     moved: Vec<(u64, u64)>,
-    /// Only data before this place of the log.
+    /// Log position below which the cleaning moves data.
     below: u64,
 }
 
-/// Beginning of home on the media, and the longest access to it.
+/// Position of the home area on the media, and the length of the longest access to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// First sector of home.
+    /// First sector of the home area.
     pub home_block: u64,
-    /// The sector after the last one of home, counted from its first.
+    /// Number of sectors in the home area.
     pub home_sectors: u64,
-    /// Sectors of a long access, which cannot be interrupted.
+    /// Number of sectors in the longest access, which cannot be interrupted.
     pub step_sectors: u32,
 }
 
 impl Cleaning {
-    /// Whether no step is left.
+    /// Whether all steps have been issued and completed.
     pub fn is_over(&self) -> bool {
         self.next == self.steps.len() && self.under_way == 0
     }
 
-    /// Whether it writes any of the sectors `[from, to)` of home.
+    /// Whether the cleaning writes any of the home sectors `[from, to)`.
     pub fn moves(&self, from: u64, to: u64) -> bool {
         self.moved.iter().any(|&(begin, end)| from < end && begin < to)
     }
 
-    /// Returns the next access, if fewer than `window` are in flight.
+    /// Returns the next access if fewer than `window` accesses are in flight.
     pub fn next_step(&mut self, window: u32) -> Option<CleaningStep> {
         let waits_for_reads = self.next == self.reads && self.under_way > 0;
         if self.under_way >= window || waits_for_reads {
@@ -62,13 +62,13 @@ impl Cleaning {
         Some(step)
     }
 
-    /// Records that an access is done; returns true after the last.
+    /// Records that an access is done; returns true after the last access.
     pub fn step_done(&mut self) -> bool {
         self.under_way -= 1;
         self.is_over()
     }
 
-    /// Removes data from the log that are at home now.
+    /// Drops the moved data from the log.
     pub fn finish(&mut self, log: &mut Log) {
         for &(from, to) in &self.moved {
             log.unmap(from, to, self.below);
@@ -77,7 +77,7 @@ impl Cleaning {
         log.drop_dead();
     }
 
-    /// Returns the range of home that it still has to write, if any.
+    /// Returns the first home range of a cleaning that is not finished, if any.
     pub fn unfinished(&self) -> Option<(u64, u64)> {
         if self.is_over() { None } else { self.moved.first().copied() }
     }
@@ -88,8 +88,7 @@ impl Cleaning {
         (self.reads, self.next, self.below) = (0, 0, 0);
     }
 
-    /// Prepares to move the oldest `sectors` of the log home, in the order of their blocks there. Returns the number of
-    /// extents.
+    /// Prepares to move the oldest `sectors` of the log home, in order of home address. Returns the number of extents.
     pub fn sweep(&mut self, log: &Log, sectors: u64, shape: &Shape) -> usize {
         self.clear();
         let (mut from, mut to) = (u64::MAX, 0);
@@ -103,7 +102,7 @@ impl Cleaning {
             }
         }
         self.below = to;
-        // The log is read as a whole: reading dead data costs less than skipping them.
+        // The log is read without gaps, because reading dead data costs less than skipping it.
         while from < to {
             let block = log.block(from);
             let lap = (from - block + log.sectors()).min(to);
@@ -120,7 +119,7 @@ impl Cleaning {
         extents
     }
 
-    /// Prepares to rewrite the band to which the oldest data of the log belong. Returns the number of extents.
+    /// Prepares to rewrite the band that owns the oldest data of the log. Returns the number of extents.
     pub fn band(&mut self, log: &Log, band_sectors: u64, shape: &Shape) -> usize {
         self.clear();
         let Some(oldest) = log.durable_records().find_map(|record| log.live(*record).next()) else {
@@ -142,7 +141,7 @@ impl Cleaning {
         self.reads - home_steps
     }
 
-    /// Prepares to rewrite the end of a band whose beginning was written in place.
+    /// Prepares to rewrite the end of a band after its start was written in place.
     pub fn rest_of_band(&mut self, from: u64, to: u64, shape: &Shape) {
         self.clear();
         self.moved.push((from, to));
@@ -151,7 +150,7 @@ impl Cleaning {
         self.add_steps(true, shape.home_block + from, shape.home_block + to, shape.step_sectors);
     }
 
-    /// Drops steps that were prepared and have not begun.
+    /// Drops a prepared cleaning that has not started.
     pub fn abandon(&mut self) {
         self.clear();
     }

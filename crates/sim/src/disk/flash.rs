@@ -1,4 +1,4 @@
-//! [`Flash`]: the read cache in flash: which blocks it holds, which it admits, and when.
+//! [`Flash`]: the read cache in flash: which blocks it holds, and which blocks it admits and when.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,16 @@ use rustc_hash::FxHashMap;
 use super::runs::Runs;
 use crate::description::drive::FlashCache;
 
-/// Most fills that wait in the buffer for the flash; further ones are not admitted.
+/// Maximum number of fills waiting in the buffer for the flash. Further fills are not admitted.
 const FILLS_MAX: usize = 64;
 
-/// Which blocks are in flash, and which of them were read since the clock hand passed: two bits a block, so that the
-/// marks of 24 drives stay in the processor's cache, which a map with one entry per block does not.
+/// Resident and used bits of each block: whether the block is in flash, and whether it was read since the clock hand
+/// passed. At two bits a block, the marks of 24 drives fit in the processor's cache; a map with one entry per block
+/// would not.
 #[derive(Clone, Debug, Default)]
 struct Marks {
-    /// Bits of 32 neighbouring blocks, keyed by their first block divided by 32. Only words with a block in flash
-    /// exist.
+    /// Marks of 32 neighboring blocks per word, keyed by the first block divided by 32. A word exists only if one of
+    /// its blocks is in flash.
     words: FxHashMap<u64, u64>,
 }
 
@@ -32,7 +33,7 @@ impl Marks {
         self.words.get(&word).is_some_and(|bits| bits >> shift & mark != 0)
     }
 
-    /// Marks a block as used; returns whether it is in flash.
+    /// Marks a block as used if it is in flash; returns whether it is.
     fn use_if_resident(&mut self, block: u64) -> bool {
         let (word, shift) = Marks::place(block);
         match self.words.get_mut(&word) {
@@ -44,7 +45,7 @@ impl Marks {
         }
     }
 
-    /// Clears the use mark of a block that is in flash; returns whether it was set.
+    /// Clears the used mark of a block in flash; returns whether the mark was set.
     fn take_used(&mut self, block: u64) -> bool {
         let (word, shift) = Marks::place(block);
         let Some(bits) = self.words.get_mut(&word) else { return false };
@@ -77,28 +78,28 @@ pub struct Flash {
     blocks_max: usize,
     /// Slot of each block in flash.
     resident: FxHashMap<u64, u32>,
-    /// Marks of these blocks, which every read looks up.
+    /// Resident and used marks, which every read looks up.
     marks: Marks,
-    /// Block in each slot.
+    /// Block stored in each slot.
     slots: Vec<u64>,
     hand: usize,
-    /// Read history: a slot for each block by its hash; one block replaces the other.
+    /// Read history: one slot per hash value. A new block replaces the previous block in its slot.
     history: Vec<u32>,
     runs: Runs,
-    /// Fills in progress: completion time, block.
+    /// Fills in progress, as (completion time, block).
     fills: VecDeque<(u64, u64)>,
     fill_free_ns: u64,
     channel_free_ns: u64,
-    /// Reads served.
+    /// Number of reads served from flash.
     pub hits: u64,
-    /// Blocks admitted.
+    /// Number of blocks admitted to flash.
     pub filled: u64,
-    /// Time that the flash was read or written.
+    /// Time spent reading or writing flash, in ns.
     pub busy_ns: u64,
 }
 
 impl Flash {
-    /// Creates an empty cache.
+    /// Creates an empty flash cache.
     pub fn new(description: &FlashCache) -> Self {
         let block_bytes = u64::from(description.block_bytes);
         Flash {
@@ -120,7 +121,7 @@ impl Flash {
         }
     }
 
-    /// Returns the bytes that it holds.
+    /// Returns the number of bytes in the cache.
     pub fn resident_bytes(&self) -> u64 {
         self.resident.len() as u64 * self.block_bytes
     }
@@ -129,16 +130,16 @@ impl Flash {
         start_bytes / self.block_bytes..(start_bytes + length_bytes).div_ceil(self.block_bytes)
     }
 
-    /// Whether a read belongs to no sequential run; must be called once for every read.
+    /// Whether a read does not belong to a sequential run. Must be called exactly once for every read.
     pub fn is_random(&mut self, start_bytes: u64, length_bytes: u64) -> bool {
         self.runs.extend(start_bytes, length_bytes) < self.description.sequential_bytes
     }
 
-    /// Whether all of a read is in flash at `now_ns`; if so, marks it as used.
+    /// Whether all blocks of a read are in flash at `now_ns`; if so, marks them as used.
     pub fn holds(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) -> bool {
         self.settle(now_ns);
         let blocks = self.blocks(start_bytes, length_bytes);
-        // Most reads are within one block, which is then looked up only once.
+        // Most reads touch one block, which then needs only one lookup.
         if blocks.end - blocks.start > 1 && !blocks.clone().all(|block| self.marks.has(block, Marks::RESIDENT)) {
             return false;
         }
@@ -151,7 +152,7 @@ impl Flash {
         true
     }
 
-    /// Returns when the data of a hit have left the flash; the firmware requests them at `asked_ns`.
+    /// Returns when the flash has delivered the data of a hit that the firmware requests at `asked_ns`.
     pub fn read(&mut self, asked_ns: u64, length_bytes: u64) -> u64 {
         let begin_ns = (asked_ns + self.description.latency_ns).max(self.channel_free_ns);
         self.channel_free_ns = begin_ns + self.transfer_ns(length_bytes);
@@ -164,8 +165,8 @@ impl Flash {
         transfer_ns
     }
 
-    /// Admits the blocks of a random read that has come off the media; a selective cache admits only those that were
-    /// read before.
+    /// Admits the blocks of a random read that came from the media. A selective cache admits only blocks that were read
+    /// before.
     pub fn was_read(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) {
         self.settle(now_ns);
         for block in self.blocks(start_bytes, length_bytes) {
@@ -175,7 +176,7 @@ impl Flash {
         }
     }
 
-    /// Like [`Self::was_read`], for a read that took no time and may be admitted at once.
+    /// Like [`Self::was_read`], for a read in zero time, whose blocks are admitted at once.
     pub fn warm(&mut self, start_bytes: u64, length_bytes: u64) {
         if !self.is_random(start_bytes, length_bytes) {
             return;
@@ -187,7 +188,8 @@ impl Flash {
         }
     }
 
-    /// Handles a write: fills in progress become stale, and so do copies unless the cache updates them.
+    /// Handles a write: invalidates fills in progress. Also invalidates the copies in flash unless the cache updates
+    /// them.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         if !self.description.keeps_written {
             return self.was_trimmed(start_bytes, length_bytes);
@@ -199,7 +201,7 @@ impl Flash {
         self.channel_free_ns += self.transfer_ns(bytes.min(length_bytes));
     }
 
-    /// Drops the copies of trimmed blocks.
+    /// Drops copies of trimmed blocks.
     pub fn was_trimmed(&mut self, start_bytes: u64, length_bytes: u64) {
         let blocks = self.blocks(start_bytes, length_bytes);
         self.fills.retain(|(_, block)| !blocks.contains(block));
@@ -214,12 +216,12 @@ impl Flash {
         }
     }
 
-    /// Remembers a read of `block`; returns whether it has been read often enough to be admitted.
+    /// Records a read of `block`; returns whether the block has been read often enough to be admitted.
     fn remember(&mut self, block: u64) -> bool {
         if self.description.on_first_read {
             return true;
         }
-        // SplitMix64's finalizer: the upper half chooses the slot, the lower half distinguishes the blocks in it.
+        // The finalizer of SplitMix64: the upper half selects the slot, the lower half identifies the block in it.
         let z = (block ^ (block >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let z = z ^ (z >> 31);
@@ -238,14 +240,14 @@ impl Flash {
         self.fills.push_back((self.fill_free_ns, block));
     }
 
-    /// Handles a power cycle: fills in progress are lost.
+    /// Applies a power cycle, which loses fills in progress.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.fills.clear();
         (self.fill_free_ns, self.channel_free_ns) = (now_ns, now_ns);
     }
 
-    /// Completes the fills that are done by `now_ns`.
+    /// Completes the fills that finish by `now_ns`.
     fn settle(&mut self, now_ns: u64) {
         while let Some(&(ready_ns, block)) = self.fills.front()
             && ready_ns <= now_ns
@@ -257,7 +259,7 @@ impl Flash {
         }
     }
 
-    /// Puts a block into a free slot, or into the first that the clock hand finds unused.
+    /// Stores a block in a free slot, or in the first slot that the clock hand finds unused.
     fn insert(&mut self, block: u64) {
         self.marks.insert(block);
         if self.slots.len() < self.blocks_max {

@@ -1,20 +1,20 @@
-//! [`Log`]: the contents of a media cache: a log that is written in order of arrival, and the map from home to its
-//! places.
+//! [`Log`]: the contents of a media cache: a log written in order of arrival, and a map from home sectors to log
+//! positions.
 //!
-//! A place is counted from the log's beginning and grows forever; modulo the log's size it is a sector of the media.
-//! Data get their place when they arrive. Those below `durable` are on the media, those from there on only in the
-//! buffer.
+//! A log position counts sectors from the start of the log and grows forever; modulo the log's size it is a sector of
+//! the media. Data are assigned a position when they arrive. Data below `durable` are on the media, later data only in
+//! the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sectors of home whose newest data are in the log.
+/// Run of home sectors whose newest data are in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
-    /// First sector at home.
+    /// First home sector.
     pub home: u64,
     /// Length in sectors.
     pub sectors: u32,
-    /// Place of the first in the log.
+    /// Log position of the first sector.
     pub at: u64,
 }
 
@@ -24,56 +24,56 @@ impl Cached {
     }
 }
 
-/// Place of part of a range.
+/// Location of the newest data of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPlace {
-    /// At home.
+    /// At the home location.
     Home,
-    /// On the media of the log, from this sector on.
+    /// On the media, in the log, from this sector on.
     Log(u64),
-    /// In the buffer.
+    /// Only in the buffer.
     Buffer,
 }
 
-/// A part of a range.
+/// Part of a range with all its newest data in one location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its place.
+    /// Location of the newest data.
     pub place: LogPlace,
-    /// First sector at home.
+    /// First home sector.
     pub home: u64,
-    /// Sectors.
+    /// Length in sectors.
     pub sectors: u32,
 }
 
-/// Data that can be written to the log in one access.
+/// Data that one access can write to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// First sector of the log.
     pub block: u64,
-    /// Sectors.
+    /// Length in sectors.
     pub sectors: u32,
-    /// Number of writes in it.
+    /// Number of writes in the batch.
     writes: usize,
 }
 
-/// The log and its map.
+/// Log of a media cache, with the map of its contents.
 #[derive(Clone, Debug)]
 pub struct Log {
     sectors: u64,
     extents_max: usize,
-    /// First sector at home to (sectors, place); the ranges are disjoint.
+    /// Map from first home sector to (sectors, log position), with disjoint ranges.
     map: BTreeMap<u64, (u32, u64)>,
-    /// Writes in order, beginning with the oldest that is still needed.
+    /// Writes in log order, starting with the oldest that is still needed.
     records: VecDeque<Cached>,
-    /// How many of these are on the media.
+    /// Number of records that are on the media.
     durable_records: usize,
     durable: u64,
     head: u64,
 }
 
 impl Log {
-    /// Creates an empty log of `sectors`, which remembers `extents_max` extents.
+    /// Creates an empty log of `sectors` sectors that can map `extents_max` extents.
     pub fn new(sectors: u64, extents_max: u32) -> Self {
         Log {
             sectors,
@@ -86,32 +86,33 @@ impl Log {
         }
     }
 
-    /// Returns the most sectors of one record: several of them must fit, including the room lost at the log's end.
+    /// Returns the maximum number of sectors in one record, chosen so that several records fit even with the space lost
+    /// at the log's end.
     pub fn record_max(&self) -> u32 {
         (self.sectors / 8).min(1 << 16) as u32
     }
 
-    /// Returns its size in sectors.
+    /// Returns the size of the log in sectors.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// Returns the place after the last write.
+    /// Returns the log position after the last write.
     pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// Returns the place below which everything is on the media.
+    /// Returns the log position below which all data are on the media.
     pub fn durable(&self) -> u64 {
         self.durable
     }
 
-    /// Whether everything is on the media.
+    /// Whether all data of the log are on the media.
     pub fn is_durable(&self) -> bool {
         self.durable_records == self.records.len()
     }
 
-    /// Whether none of it is on the media.
+    /// Whether the log holds no data.
     pub fn is_clean(&self) -> bool {
         self.durable_records == 0
     }
@@ -120,20 +121,20 @@ impl Log {
         self.records.front().map_or(self.head, |record| record.at)
     }
 
-    /// Returns the sectors in use.
+    /// Returns the number of sectors in use.
     pub fn used_sectors(&self) -> u64 {
         self.head - self.tail()
     }
 
-    /// Returns its fill level, by room or by extents, whichever is higher.
+    /// Returns the share of the log in use, by space or by extents, whichever is higher.
     pub fn used_share(&self) -> f64 {
         let room = self.durable.saturating_sub(self.tail()) as f64 / self.sectors as f64;
         room.max(self.durable_records as f64 / self.extents_max as f64)
     }
 
-    /// Adds a write of at most [`Self::record_max`] sectors.
+    /// Appends a write of at most [`Self::record_max`] sectors.
     pub fn write(&mut self, home: u64, sectors: u32) {
-        // A record is contiguous: if it does not fit before the log's end, that room is lost.
+        // A record is contiguous. If it does not fit before the log's end, the space there is lost.
         let left = self.sectors - self.head % self.sectors;
         let at = self.head + if left < u64::from(sectors) { left } else { 0 };
         self.head = at + u64::from(sectors);
@@ -142,7 +143,7 @@ impl Log {
         self.records.push_back(Cached { home, sectors, at });
     }
 
-    /// Forgets the log's data of a range that are before place `below`.
+    /// Drops the log's data of the home range `[from, to)` at log positions below `below`.
     pub fn unmap(&mut self, from: u64, to: u64, below: u64) {
         let mut next = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
         while next < to
@@ -163,10 +164,10 @@ impl Log {
         }
     }
 
-    /// Returns the log's data of a range, ascending and clipped to it.
+    /// Returns the log's data of a home range in ascending order, clipped to the range.
     pub fn cached(&self, from: u64, to: u64) -> impl Iterator<Item = Cached> {
-        // Extents are disjoint: if the last one that begins before `to` ends by `from`, the log holds none of the
-        // range. This is the usual case, and costs one search of the map.
+        // Extents are disjoint: if the last extent that starts before `to` ends by `from`, the log holds no data of the
+        // range. This is the usual case, and needs only one search of the map.
         let last = self.map.range(..to).next_back().map(|(&home, &(sectors, _))| (home, home + u64::from(sectors)));
         let first = match last {
             Some((home, end)) if end > from && home > from => {
@@ -182,12 +183,12 @@ impl Log {
         })
     }
 
-    /// Whether it holds any of a range.
+    /// Whether the log holds any data of a home range.
     pub fn holds_any(&self, from: u64, to: u64) -> bool {
         self.cached(from, to).next().is_some()
     }
 
-    /// Appends the parts of a range with their places, ascending.
+    /// Appends the pieces of a home range with their locations, in ascending order.
     pub fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         let mut next = from;
         let home = |from: u64, to: u64| Piece { place: LogPlace::Home, home: from, sectors: (to - from) as u32 };
@@ -205,8 +206,8 @@ impl Log {
         }
     }
 
-    /// Returns the next data to write to the media, up to `sectors_max` sectors or one record; `None` if there is no
-    /// room.
+    /// Returns the next data to write to the media: up to `sectors_max` sectors, or one record if longer. Returns
+    /// `None` if there is no space.
     pub fn next_batch(&self, sectors_max: u32) -> Option<Batch> {
         let first = self.records.get(self.durable_records)?;
         let limit = self.tail() + self.sectors;
@@ -232,7 +233,7 @@ impl Log {
         self.drop_dead();
     }
 
-    /// Frees the room of the oldest data that are no longer needed.
+    /// Frees the space of the oldest data that are no longer needed.
     pub fn drop_dead(&mut self) {
         while self.durable_records > 0 && !self.is_live(&self.records[0]) {
             self.records.pop_front();
@@ -245,7 +246,7 @@ impl Log {
         self.records.range(..self.durable_records)
     }
 
-    /// Returns the parts of a record that nothing newer has replaced.
+    /// Returns the parts of a record that no newer write has replaced.
     pub fn live(&self, record: Cached) -> impl Iterator<Item = Cached> {
         let places = record.at..record.at + u64::from(record.sectors);
         self.cached(record.home, record.end()).filter(move |cached| places.contains(&cached.at))
@@ -255,13 +256,13 @@ impl Log {
         self.live(*record).next().is_some()
     }
 
-    /// Calls `each` with the parts of the range `[from, to)` of home that are only in the buffer.
+    /// Calls `each` with the parts of the home range `[from, to)` whose newest data are only in the buffer.
     pub fn undurable(&self, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         let in_buffer = self.cached(from, to).filter(|cached| cached.at >= self.durable);
         in_buffer.for_each(|cached| each(cached.home, cached.end()));
     }
 
-    /// Discards data that are only in the buffer. The data that they had replaced are at home.
+    /// Discards data that are only in the buffer. The home location then holds the newest remaining data.
     pub fn lose_undurable(&mut self) {
         let durable = self.durable;
         self.map.retain(|_, &mut (_, at)| at < durable);
@@ -270,7 +271,7 @@ impl Log {
         self.drop_dead();
     }
 
-    /// Returns the sector of the log at a place.
+    /// Returns the sector of the log area at a log position.
     pub fn block(&self, at: u64) -> u64 {
         at % self.sectors
     }

@@ -1,10 +1,10 @@
-//! [`Disk`]: a drive as its host sees it, with any caches between its port and its mechanisms. See
+//! [`Disk`]: a drive as the host sees it, with any caches between the port and the mechanisms. See
 //! docs/design/disks.md.
 //!
-//! A plain drive is only a [`Drive`]. Flash and a media cache add memories in front of it ([`assisted`]): the flash
-//! serves repeated reads ([`flash`]), the media cache takes writes in the order of their arrival ([`log`]) and moves
-//! them home later ([`cleaning`]), single extents in a conventional drive, whole bands in a shingled one. Several
-//! actuators are as many drives behind one port ([`split`]).
+//! A plain drive is just a [`Drive`]. Flash and a media cache sit in front of it ([`assisted`]): the flash serves
+//! repeated reads ([`flash`]), and the media cache stores writes in order of arrival ([`log`]) and later moves them to
+//! their home location ([`cleaning`]), in single extents on a conventional drive and in whole bands on a shingled one.
+//! A drive with several actuators is modeled as several drives behind one port ([`split`]).
 
 mod assisted;
 mod cleaning;
@@ -35,7 +35,7 @@ pub struct Disk {
 }
 
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // the large one is the usual one
+#[allow(clippy::large_enum_variant)] // The large variant is the usual one.
 enum Kind {
     Plain(Drive),
     Assisted(Box<Assisted>),
@@ -43,10 +43,10 @@ enum Kind {
 }
 
 impl Disk {
-    /// Creates an idle disk with empty caches. `seed` drives only the optional random processes.
+    /// Creates an idle disk with empty caches. `seed` affects only the optional random processes.
     ///
     /// # Errors
-    /// The first impossible value in the description.
+    /// Returns an error for the first impossible value in the description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Disk, InvalidDescription> {
         check(description)?;
         let kind = if description.actuators > 1 {
@@ -59,7 +59,7 @@ impl Disk {
         Ok(Disk { kind })
     }
 
-    /// Creates another idle disk of the same description: the two share the compiled data.
+    /// Creates another idle disk from the same description. The two disks share compiled data.
     pub fn another(&self, seed: u64) -> Disk {
         let kind = match &self.kind {
             Kind::Plain(drive) => Kind::Plain(drive.another(seed)),
@@ -69,7 +69,7 @@ impl Disk {
         Disk { kind }
     }
 
-    /// Gives the spindle of an idle disk its own phase and speed. Several actuators share one spindle.
+    /// Gives the spindle of an idle disk its own phase and speed. Actuators share one spindle.
     pub fn vary_spindle(&mut self, variation: SpindleVariation) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.vary_spindle(variation),
@@ -78,13 +78,13 @@ impl Disk {
         }
     }
 
-    /// Returns the bytes that it exports.
+    /// Returns the exported capacity in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         let geometry = &self.description().geometry;
         geometry.logical_blocks * u64::from(geometry.logical_block_bytes)
     }
 
-    /// Returns its description.
+    /// Returns the disk's description.
     pub fn description(&self) -> &DriveDescription {
         match &self.kind {
             Kind::Plain(drive) => drive.description(),
@@ -93,7 +93,7 @@ impl Disk {
         }
     }
 
-    /// Returns its counters.
+    /// Returns the disk's counters.
     pub fn counters(&self) -> Counters {
         match &self.kind {
             Kind::Plain(drive) => drive.counters(),
@@ -102,8 +102,8 @@ impl Disk {
         }
     }
 
-    /// Returns when the spindle stops if no command arrives before; `u64::MAX` for never. A timeout is not allowed with
-    /// several actuators.
+    /// Returns when the spindle stops if no command arrives before then; `u64::MAX` for never. A disk with several
+    /// actuators never stops its spindle.
     pub(crate) fn stops_ns(&self) -> u64 {
         match &self.kind {
             Kind::Plain(drive) => drive.stops_ns(),
@@ -112,7 +112,7 @@ impl Disk {
         }
     }
 
-    /// Returns the time of the next event; `u64::MAX` if there is none.
+    /// Returns the time of the next event, or `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match &self.kind {
@@ -122,7 +122,8 @@ impl Disk {
         }
     }
 
-    /// Whether nothing is queued, in service, or only in the buffer. A media cache may hold data, and will be cleaned.
+    /// Whether no command or data is queued, in service, or only in the buffer. A media cache may still hold data to
+    /// clean.
     pub fn is_idle(&self) -> bool {
         match &self.kind {
             Kind::Plain(drive) => drive.is_idle(),
@@ -131,7 +132,7 @@ impl Disk {
         }
     }
 
-    /// Whether it is idle and a media cache is empty.
+    /// Whether the disk is idle and its media cache, if any, is empty.
     pub fn is_clean(&self) -> bool {
         match &self.kind {
             Kind::Assisted(assisted) => assisted.is_clean(),
@@ -139,16 +140,16 @@ impl Disk {
         }
     }
 
-    /// Adds a request to the read cache in flash, in no time and regardless of its fill rate, so that it is warmed as
-    /// by hours of such requests. Does nothing in a disk without one.
+    /// Offers the data of a request to the flash in zero time, regardless of the flash fill rate, as if hours of such
+    /// requests had warmed the cache. Does nothing on a disk without flash.
     pub fn warm_with(&mut self, request: &Request) {
         if let Kind::Assisted(assisted) = &mut self.kind {
             assisted.warm_with(request);
         }
     }
 
-    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, gives commands in flight
-    /// different `id`s and stays inside the capacity.
+    /// Submits a command at `now_ns`. The caller must have processed every event up to `now_ns`, must use distinct
+    /// `id`s for commands in flight, and must stay inside the capacity.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.submit_behind(&mut Upstream::none(), now_ns, id, request);
@@ -164,7 +165,7 @@ impl Disk {
         }
     }
 
-    /// Processes every event up to `now_ns`; calls `completed` with each completion in order of time.
+    /// Processes every event up to `now_ns` and calls `completed` for each completion in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
         self.advance_behind(&mut Upstream::none(), now_ns, completed);

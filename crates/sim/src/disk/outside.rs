@@ -1,4 +1,4 @@
-//! The view of a [`Disk`] from outside: media defects, write cache, power and gauges, for each of its variants.
+//! State of a [`Disk`] as seen from outside: media defects, write cache, power and gauges, for each variant.
 
 use headstack_result::Levels;
 use headstack_workload::Span;
@@ -9,7 +9,7 @@ use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
 
 impl Disk {
-    /// Replaces its media defects.
+    /// Replaces the disk's media defects.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.set_media_defects(media_defects, seed),
@@ -18,7 +18,7 @@ impl Disk {
         }
     }
 
-    /// Whether the failure of some command has not been collected.
+    /// Whether a failed command's error has not been collected yet.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         match &self.kind {
@@ -28,7 +28,7 @@ impl Disk {
         }
     }
 
-    /// Returns the failure of a completed command, once.
+    /// Returns and removes the failure of a completed command.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         match &mut self.kind {
@@ -38,7 +38,7 @@ impl Disk {
         }
     }
 
-    /// Switches the write cache.
+    /// Switches the write cache on or off.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.set_write_cache(on),
@@ -47,7 +47,7 @@ impl Disk {
         }
     }
 
-    /// Whether acknowledged data can be in a volatile cache.
+    /// Whether a volatile cache can hold acknowledged data.
     pub(crate) fn caches_writes(&self) -> bool {
         match &self.kind {
             Kind::Plain(drive) => drive.caches_writes(),
@@ -56,7 +56,7 @@ impl Disk {
         }
     }
 
-    /// Appends, in no order, the parts of a span that are only in a volatile cache.
+    /// Appends, in no particular order, the parts of `span` that are only in a volatile cache.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         match &self.kind {
             Kind::Plain(drive) => drive.volatile(span, into),
@@ -65,7 +65,7 @@ impl Disk {
         }
     }
 
-    /// Returns the end of the track that holds a byte, at its home where the drive has several places for it.
+    /// Returns the end of the track that holds a byte, at its home location if the drive has several locations for it.
     pub(crate) fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         match &self.kind {
             Kind::Plain(drive) => drive.track_end_bytes(at_bytes),
@@ -74,7 +74,7 @@ impl Disk {
         }
     }
 
-    /// Handles a power cycle.
+    /// Applies a power cycle.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.power_cycle(now_ns),
@@ -83,7 +83,7 @@ impl Disk {
         }
     }
 
-    /// Returns its fill levels, such as that of a cache.
+    /// Returns the fill levels of the disk's caches.
     pub(crate) fn levels(&self) -> Levels {
         match &self.kind {
             Kind::Plain(drive) => [drive.dirty_bytes(), 0, 0, 0, 0],
@@ -92,7 +92,7 @@ impl Disk {
         }
     }
 
-    /// Returns its present state for display; the caller names it.
+    /// Returns the disk's current state for display; the caller fills in the name.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         match &self.kind {
             Kind::Plain(drive) => drive.gauge(now_ns),
@@ -101,7 +101,7 @@ impl Disk {
         }
     }
 
-    /// Adds its media defects to a health record.
+    /// Adds the disk's media defects to a health record.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         match &self.kind {
             Kind::Plain(drive) => drive.add_health(into),

@@ -1,4 +1,4 @@
-//! [`Split`]: a drive with several actuators, which are independent mechanisms behind one port.
+//! [`Split`]: a drive with several actuators, modeled as independent mechanisms behind one port.
 
 use std::sync::Arc;
 
@@ -17,29 +17,29 @@ use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
 use crate::spans::common;
 
-/// Several mechanisms, each with its share of the blocks; the first has the lowest.
+/// A drive with several mechanisms. Each has a share of the blocks, the first the lowest.
 #[derive(Clone, Debug)]
 pub struct Split {
     description: Arc<DriveDescription>,
     drives: Vec<Drive>,
-    /// Their shared port.
+    /// The port shared by all mechanisms.
     port: Link,
     share_bytes: u64,
     flights: SplitCommands,
-    /// Failed commands, by the host's names.
+    /// Failed commands, by the host's ids.
     pub failures: Failures,
     done: Vec<Completion>,
 }
 
 impl Split {
-    /// Creates the drive of a checked description.
+    /// Creates the drive from a checked description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let count = description.actuators;
         let mut share = description.clone();
         share.actuators = 1;
         share.geometry.heads /= count;
         share.geometry.logical_blocks /= u64::from(count);
-        // The buffer is shared; evenly, because nothing else is known.
+        // The mechanisms share the buffer. It is split evenly, because the real split is not published.
         let buffer = &mut share.buffer;
         buffer.segments = buffer.segments.div_ceil(count);
         buffer.dirty_extents_max = buffer.dirty_extents_max.div_ceil(count);
@@ -47,12 +47,12 @@ impl Split {
         Ok(Split::at_rest(&Drive::new(&share, seed)?, Arc::new(description.clone()), seed))
     }
 
-    /// Creates another idle one of the same description.
+    /// Creates another idle drive from the same description.
     pub fn another(&self, seed: u64) -> Self {
         Split::at_rest(&self.drives[0], Arc::clone(&self.description), seed)
     }
 
-    /// Gives the spindle that all actuators share its own phase and speed.
+    /// Gives the shared spindle its own phase and speed.
     pub fn vary_spindle(&mut self, variation: SpindleVariation) {
         self.drives.iter_mut().for_each(|drive| drive.vary_spindle(variation));
     }
@@ -70,29 +70,29 @@ impl Split {
         }
     }
 
-    /// Returns its description.
+    /// Returns the drive's description.
     pub fn description(&self) -> &DriveDescription {
         &self.description
     }
 
-    /// Returns the summed counters of the mechanisms.
+    /// Returns the sum of the mechanisms' counters.
     pub fn counters(&self) -> Counters {
         let mut sum = self.drives.iter().fold(Counters::default(), |sum, drive| sum.plus(&drive.counters()));
         sum.interface_ns = self.port.busy_ns;
         sum
     }
 
-    /// Returns the time of the next event; `u64::MAX` if there is none.
+    /// Returns the time of the next event, or `u64::MAX` if there is none.
     pub fn next_event_ns(&self) -> u64 {
         self.drives.iter().map(Drive::next_event_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether nothing is queued, in service or dirty.
+    /// Whether the drive has no queued, active or dirty data.
     pub fn is_idle(&self) -> bool {
         self.drives.iter().all(Drive::is_idle)
     }
 
-    /// Takes a command; one that spans several shares is split.
+    /// Submits a command; a command that spans several shares is split.
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let mut upstream = upstream.through(now_ns, &mut self.port);
         if request.kind == Kind::Flush {
@@ -139,7 +139,7 @@ impl Split {
 }
 
 impl Split {
-    /// Fails the commands of finished parts that failed.
+    /// Fails the commands of completed parts that failed.
     #[cold]
     fn note_failures(&mut self) {
         for (index, drive) in self.drives.iter_mut().enumerate() {
@@ -154,14 +154,14 @@ impl Split {
         }
     }
 
-    /// Returns the part of a span that is in an actuator's share, relative to its beginning.
+    /// Returns the part of `span` in an actuator's share, relative to the start of the share.
     fn part_of(&self, index: usize, span: Span) -> Option<Span> {
         let base = index as u64 * self.share_bytes;
         let part = common(span, base, base + self.share_bytes)?;
         Some(Span { start_bytes: part.start_bytes - base, ..part })
     }
 
-    /// Replaces the media defects; each actuator draws random numbers of its own.
+    /// Replaces the media defects. Each actuator draws its own random numbers.
     pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         for index in 0..self.drives.len() {
             let part = |media_defect: &MediaDefect| {
@@ -172,17 +172,17 @@ impl Split {
         }
     }
 
-    /// Whether acknowledged data can be in a volatile cache.
+    /// Whether a volatile cache can hold acknowledged data.
     pub fn caches_writes(&self) -> bool {
         self.drives.iter().any(Drive::caches_writes)
     }
 
-    /// Switches the write cache.
+    /// Switches the write cache on or off.
     pub fn set_write_cache(&mut self, on: bool) {
         self.drives.iter_mut().for_each(|drive| drive.set_write_cache(on));
     }
 
-    /// Appends the parts of a span that are only in a volatile cache.
+    /// Appends the parts of `span` that are only in a volatile cache.
     pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         for (index, drive) in self.drives.iter().enumerate() {
             let Some(part) = self.part_of(index, span) else {
@@ -200,7 +200,7 @@ impl Split {
         base + self.drives[(at_bytes / self.share_bytes) as usize].track_end_bytes(at_bytes - base)
     }
 
-    /// Handles a power cycle.
+    /// Applies a power cycle.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drives.iter_mut().for_each(|drive| drive.power_cycle(now_ns));
         self.flights = SplitCommands::default();
@@ -208,12 +208,12 @@ impl Split {
         self.port.reset();
     }
 
-    /// Returns its fill levels.
+    /// Returns the fill levels of the drive's caches.
     pub fn levels(&self) -> Levels {
         [self.drives.iter().map(Drive::dirty_bytes).sum(), 0, 0, 0, 0]
     }
 
-    /// Returns its activity for display: that of the first actuator that works.
+    /// Returns the current state for display: the state of the first busy actuator.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let gauges: Vec<DeviceGauge> = self.drives.iter().map(|drive| drive.gauge(now_ns)).collect();
         let works = |gauge: &&DeviceGauge| !matches!(gauge.state, DeviceState::Idle | DeviceState::Standby);
@@ -222,13 +222,13 @@ impl Split {
         DeviceGauge { queue: self.flights.count() as u32, dirty_bytes, ..shown.clone() }
     }
 
-    /// Adds its media defects to a health record.
+    /// Adds the drive's media defects to a health record.
     pub fn add_health(&self, into: &mut DeviceHealth) {
         self.drives.iter().for_each(|drive| drive.add_health(into));
     }
 }
 
-/// Returns the port that the mechanisms share; their overheads include the cost of a command there.
+/// Creates the port shared by the mechanisms. Their overheads already include the cost of a command on the port.
 fn port(description: &DriveDescription) -> Link {
     let interface = &description.interface;
     let (kind, full_duplex) = match interface.kind {

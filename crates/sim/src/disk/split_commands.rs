@@ -1,20 +1,20 @@
-//! [`SplitCommands`]: host commands that a disk splits into parts.
+//! [`SplitCommands`]: host commands that a disk has split into parts.
 
 use crate::chronicle;
 use crate::drive::Completion;
 
-/// A command in flight.
+/// A host command in flight.
 #[derive(Clone, Copy, Debug)]
 struct SplitCommand {
-    /// The host's id of it.
+    /// The host's id of the command.
     id: u32,
     parts: u32,
     started_ns: u64,
-    /// Range in bytes of a read whose data the flash may admit.
+    /// Byte range of a read that may be admitted to flash.
     wanted: Option<(u64, u64)>,
 }
 
-/// All commands in flight, in stable slots; the parts bear the slot's number as their name.
+/// Commands in flight, in slots that do not move. Each part has the number of its command's slot as its name.
 #[derive(Clone, Debug, Default)]
 pub struct SplitCommands {
     slots: Vec<SplitCommand>,
@@ -24,14 +24,14 @@ pub struct SplitCommands {
 /// A command whose last part is done.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletedCommand {
-    /// Its completion, for the host.
+    /// Completion to report to the host.
     pub completion: Completion,
-    /// Its range that the flash may admit.
+    /// Byte range that may be admitted to flash.
     pub wanted: Option<(u64, u64)>,
 }
 
 impl SplitCommands {
-    /// Starts a command of `parts` parts; returns their name.
+    /// Starts a command of `parts` parts; returns the name of its parts.
     pub fn start(&mut self, id: u32, parts: u32) -> u32 {
         let flight = SplitCommand { id, parts, started_ns: u64::MAX, wanted: None };
         let name = match self.free.pop() {
@@ -48,7 +48,7 @@ impl SplitCommands {
         name
     }
 
-    /// Offers the data of a read to the flash.
+    /// Marks the data of a read for admission to flash.
     pub fn want(&mut self, name: u32, start_bytes: u64, length_bytes: u64) {
         self.slots[name as usize].wanted = Some((start_bytes, start_bytes + length_bytes));
     }
@@ -58,19 +58,20 @@ impl SplitCommands {
         self.slots[name as usize].id
     }
 
-    /// Withdraws data that could not be read from the flash.
+    /// Withdraws from admission to flash a read whose data were unreadable.
     pub fn spoil(&mut self, name: u32) {
         self.slots[name as usize].wanted = None;
     }
 
-    /// Marks data of a range that reads in flight bring as stale.
+    /// Withdraws from admission to flash all reads in flight that overlap a written range, because their data are
+    /// stale.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         for flight in &mut self.slots {
             flight.wanted = flight.wanted.filter(|&(from, to)| to <= start_bytes || start_bytes + length_bytes <= from);
         }
     }
 
-    /// Completes a part; returns the command, if it was its last.
+    /// Completes a part; returns the command if this was its last part.
     pub fn part_done(&mut self, part: &Completion) -> Option<CompletedCommand> {
         let flight = &mut self.slots[part.id as usize];
         flight.parts -= 1;

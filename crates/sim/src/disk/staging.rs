@@ -1,4 +1,5 @@
-//! [`Staging`]: writes on their way home: in the buffer, then in the media cache, until a sweep moves them home.
+//! [`Staging`]: writes on their way to the home location: first in the buffer, then in the media cache until a sweep
+//! moves them home.
 
 use std::collections::VecDeque;
 
@@ -10,31 +11,31 @@ use crate::drive::InternalAccess;
 use crate::drive::{Counters, Drive};
 use crate::link::Upstream;
 
-/// Id of an append to the log, one of the drive's own accesses; ids of host commands are smaller.
+/// Id of an append to the log, which is an internal access. Ids of host commands are smaller.
 pub const APPEND: u32 = u32::MAX;
-/// Id of an access of a cleaning.
+/// Id of a media access of a cleaning.
 pub const CLEANING: u32 = u32::MAX - 1;
 
-/// Largest background access of the drive in bytes: at 4 to 20 ms no longer than the host would wait anyway. General
-/// knowledge, low confidence.
+/// Maximum size of a background access, in bytes. At 4 to 20 ms, such an access delays the host no longer than its own
+/// requests do. Based on general knowledge; low confidence.
 const STEP_BYTES: u32 = 2 << 20;
 
-/// A write that has arrived and is not on the media.
+/// A write that has arrived but is not on the media yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     name: u32,
     started_ns: u64,
     data_ns: u64,
-    /// The place after its last one in the log.
+    /// Log position after the last sector of the write.
     end: u64,
     sectors: u64,
-    /// Whether it is complete for the host already; it occupies the part of the buffer for such writes.
+    /// Whether the host has already received the completion. Such a write counts toward the buffer's limit.
     early: bool,
-    /// Whether it must not complete before it is on the media.
+    /// Whether the write must not complete before it is on the media.
     forced: bool,
 }
 
-/// A write that goes home and bypasses the cache.
+/// A write that goes directly to its home location.
 #[derive(Clone, Copy, Debug)]
 struct Direct {
     name: u32,
@@ -42,34 +43,34 @@ struct Direct {
     to: u64,
 }
 
-/// Part of the buffer, the media cache, and the writes home.
+/// Staging of writes: part of the buffer, the media cache, and the writes to the home location.
 #[derive(Clone, Debug)]
 pub struct Staging {
     cache: MediaCache,
-    /// Sectors of a band, in a shingled drive.
+    /// Number of sectors in a band of a shingled drive.
     band_sectors: Option<u64>,
     shape: Shape,
     sector_bytes: u64,
-    /// Time from the firmware's decision to write to the first sector.
+    /// Time from the firmware's decision to write until the first sector, in ns.
     overhead_ns: u64,
     early_sectors_max: u64,
     early_sectors: u64,
     log: Log,
     runs: Runs,
     pending: VecDeque<Pending>,
-    /// The first of them that waits for room in the buffer to complete.
+    /// Index of the first pending write that waits for room in the buffer to complete.
     first_waiting: usize,
-    /// Flushes that wait for the media: name, start, place of the log up to which they wait.
+    /// Flushes that wait for the media: name, start, and the log position up to which data must be on the media.
     flushes: VecDeque<(u32, u64, u64)>,
     latest_data_ns: u64,
     append: Option<Batch>,
     cleaning: Cleaning,
     directs: Vec<Direct>,
-    /// End of the part that is written of a band that is being written from its beginning.
+    /// End of the written part of a band that is being written from its start.
     open_band: Option<u64>,
-    /// The rest of a band whose rewriting was interrupted.
+    /// Rest of a band whose rewrite was interrupted.
     unfinished: Option<(u64, u64)>,
-    /// Whether the cleaning in progress is that of such a rest.
+    /// Whether the cleaning in progress rewrites such a rest of a band.
     finishes: bool,
     writes: u64,
     appends: u64,
@@ -80,7 +81,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Creates an empty media cache in front of the drive of a checked description.
+    /// Creates an empty media cache for the drive of a checked description.
     pub fn new(description: &DriveDescription, cache: &MediaCache) -> Self {
         let sector_bytes = u64::from(description.geometry.physical_sector_bytes);
         let per_sector = sector_bytes / u64::from(description.geometry.logical_block_bytes);
@@ -119,27 +120,27 @@ impl Staging {
         }
     }
 
-    /// Returns the number of sectors of the media before home.
+    /// Returns the number of media sectors before the home area.
     pub fn home_block(&self) -> u64 {
         self.shape.home_block
     }
 
-    /// Returns the idle time of the host after which it cleans.
+    /// Returns how long the host must be idle before cleaning starts, in ns.
     pub fn idle_ns(&self) -> u64 {
         self.cache.idle_ns
     }
 
-    /// Whether there is something to move home.
+    /// Whether there are data to move home.
     pub fn has_work(&self) -> bool {
         !self.log.is_clean() || !self.cleaning.is_over() || self.unfinished.is_some()
     }
 
-    /// Whether nothing is only in the buffer.
+    /// Whether no data are only in the buffer.
     pub fn is_durable(&self) -> bool {
         self.log.is_durable()
     }
 
-    /// Adds its counters.
+    /// Adds the counters of the media cache to `counters`.
     pub fn count(&self, counters: &mut Counters) {
         counters.media_cache_writes = self.writes;
         counters.media_cache_appends = self.appends;
@@ -149,14 +150,14 @@ impl Staging {
         counters.direct_writes = self.direct_writes;
     }
 
-    /// Appends the places of the sectors `[from, to)` of home.
+    /// Appends the pieces of the home sectors `[from, to)` with their locations.
     pub fn find(&mut self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         self.log.pieces(from, to, pieces);
         self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::LogPlace::Home));
     }
 
-    /// Whether a write (within one band, in a shingled drive) goes home directly; must be called once for every write.
-    /// If it does, the caller must call [`Self::direct_done`].
+    /// Whether a write goes directly to its home location. On a shingled drive, the write must be within one band. Must
+    /// be called exactly once for every write; if it returns true, the caller must call [`Self::direct_done`] later.
     pub fn goes_direct(&mut self, name: u32, from: u64, to: u64) -> bool {
         let is_sequential = self.runs.extend(from, to - from) * self.sector_bytes >= self.cache.sequential_bytes;
         let direct = is_sequential
@@ -177,12 +178,12 @@ impl Staging {
         direct
     }
 
-    /// Whether none of a range is cached or being moved.
+    /// Whether no sector of a home range is in the log or being moved.
     fn is_at_home(&self, from: u64, to: u64) -> bool {
         !self.log.holds_any(from, to) && !self.cleaning.moves(from, to)
     }
 
-    /// Whether a sequential write continues the open band, or begins one of which nothing is cached.
+    /// Whether a sequential write continues the open band, or starts a band that has no cached data.
     fn opens_band(&mut self, from: u64, to: u64, band: u64) -> bool {
         let goes_on = self.open_band == Some(from);
         let first = from - from % band;
@@ -196,25 +197,25 @@ impl Staging {
         true
     }
 
-    /// Closes the open band: its rest has to be rewritten after the write that replaced its beginning.
+    /// Closes the open band. The rest of the band must be rewritten, because its start was overwritten in place.
     fn leave_band(&mut self, next: u64, band: u64) {
         self.open_band = None;
         self.unfinished = Some((next, next.next_multiple_of(band).min(self.shape.home_sectors)));
     }
 
-    /// Records that a command is done; if it went home directly, its data are there.
+    /// Records that a command is done. If the command was a direct write, its data are now at their home location.
     pub fn direct_done(&mut self, name: u32) {
         self.directs.retain(|direct| direct.name != name);
     }
 
-    /// Forgets a trimmed range.
+    /// Drops the data of a trimmed range.
     pub fn trim(&mut self, from: u64, to: u64) {
         self.log.unmap(from, to, u64::MAX);
         self.log.drop_dead();
     }
 
-    /// Accepts a write.
-    #[allow(clippy::too_many_arguments)] // a command and its surroundings
+    /// Accepts a write into the buffer and the log.
+    #[allow(clippy::too_many_arguments)] // A command and its context.
     pub fn write(
         &mut self,
         drive: &mut Drive,
@@ -240,7 +241,7 @@ impl Staging {
         self.grow_append(drive, now_ns);
     }
 
-    /// Completes writes for which the buffer has room, oldest first.
+    /// Completes writes that fit in the buffer, oldest first.
     fn complete_early(&mut self, drive: &mut Drive, now_ns: u64) {
         while let Some(write) = self.pending.get_mut(self.first_waiting) {
             if !write.forced {
@@ -255,7 +256,7 @@ impl Staging {
         }
     }
 
-    /// Extends an append that waits for the arm by the writes that have arrived since.
+    /// Extends an append that waits for the arm with the writes that arrived since it was queued.
     fn grow_append(&mut self, drive: &mut Drive, now_ns: u64) {
         if self.append.is_none() {
             return;
@@ -275,28 +276,29 @@ impl Staging {
         !self.cache.dram_is_protected && self.early_sectors_max + self.early_sectors > 0
     }
 
-    /// Calls `each` with the parts of the sectors `[from, to)` of home that are only in the buffer.
+    /// Calls `each` with the parts of the home sectors `[from, to)` whose newest data are only in the buffer.
     pub fn buffered(&self, from: u64, to: u64, each: impl FnMut(u64, u64)) {
         self.log.undurable(from, to, each);
     }
 
-    /// Returns the sectors of the media cache in use.
+    /// Returns the number of media cache sectors in use.
     pub fn logged_sectors(&self) -> u64 {
         self.log.used_sectors()
     }
 
-    /// Returns the sectors of the buffer that writes occupy.
+    /// Returns the number of buffer sectors occupied by writes.
     pub fn buffered_sectors(&self) -> u64 {
         self.pending.iter().map(|write| write.sectors).sum()
     }
 
-    /// Sets whether writes complete in the buffer, or only once they are on the media.
+    /// Sets whether writes complete in the buffer or only when they are on the media.
     pub fn set_write_cache(&mut self, on: bool) {
         let is_early = self.cache.dram_is_protected || on;
         self.early_sectors_max = if is_early { self.cache.dram_bytes / self.sector_bytes } else { 0 };
     }
 
-    /// Handles a power cycle. A protected buffer still goes to the log; a cleaning in progress begins again.
+    /// Applies a power cycle. The contents of a protected buffer still go to the log, and an interrupted cleaning
+    /// restarts.
     pub fn power_cycle(&mut self) {
         if self.cache.dram_is_protected {
             self.pending.iter_mut().for_each(|write| write.early = true);
@@ -315,20 +317,20 @@ impl Staging {
         self.cleaning = Cleaning::default();
     }
 
-    /// Returns how many parts of a flush have to wait here.
+    /// Returns the number of flush parts that must wait for the media cache.
     pub fn flush_parts(&self) -> u32 {
         u32::from(!self.cache.dram_is_protected && self.early_sectors > 0)
     }
 
-    /// Starts such a part, which completes once everything written so far is on the media.
+    /// Starts a flush part, which completes when all data written so far are on the media.
     pub fn flush(&mut self, now_ns: u64, name: u32) {
         self.flushes.push_back((name, now_ns, self.log.head()));
     }
 
-    /// Records that one of its accesses is done.
+    /// Records that an internal access of the media cache is done.
     pub fn internal_access_done(&mut self, drive: &mut Drive, now_ns: u64, id: u32) {
         if id == APPEND {
-            let batch = self.append.take().expect("an append was under way");
+            let batch = self.append.take().expect("an append is in progress");
             self.log.appended(&batch);
             self.settle_pending(drive, now_ns);
         } else if self.cleaning.step_done() {
@@ -337,7 +339,7 @@ impl Staging {
         }
     }
 
-    /// Completes writes and flushes that waited for the media.
+    /// Completes writes and flushes whose data are now on the media.
     fn settle_pending(&mut self, drive: &mut Drive, now_ns: u64) {
         let durable = self.log.durable();
         while let Some(write) = self.pending.front().filter(|write| write.end <= durable) {
@@ -356,7 +358,8 @@ impl Staging {
         }
     }
 
-    /// Issues accesses to the arm: appends at once, cleaning when the host is `away` or the cache nearly full.
+    /// Submits internal accesses to the arm: appends at once, and cleaning when the host is `away` or the cache is
+    /// nearly full.
     pub fn work(&mut self, drive: &mut Drive, upstream: &mut Upstream, now_ns: u64, away: bool) {
         let mut is_full = false;
         if self.append.is_none() && !self.log.is_durable() {
@@ -400,7 +403,7 @@ impl Staging {
             None => self.cleaning.sweep(&self.log, self.cache.sweep_bytes / self.sector_bytes, &self.shape),
         };
         if self.directs.iter().any(|direct| self.cleaning.moves(direct.from, direct.to)) {
-            // It waits until they are at home; otherwise it would move older data there after them.
+            // Cleaning waits for the direct writes; otherwise it would overwrite them with older data.
             self.cleaning.abandon();
         } else if extents > 0 {
             self.destages += extents as u64;

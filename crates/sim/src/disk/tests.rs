@@ -1,4 +1,5 @@
-//! Compares the media cache and the flash with a model that remembers every version, to test where the newest data are.
+//! Compares the media cache and the flash with a model that tracks every version of each sector, to test where the
+//! newest data are.
 
 use std::collections::HashMap;
 
@@ -14,16 +15,16 @@ const LOG: u64 = 96;
 const BAND: u64 = 50;
 const SHAPE: Shape = Shape { home_block: LOG, home_sectors: HOME as u64, step_sectors: 7 };
 
-/// A drive whose sectors hold version numbers: 0 is the initial one.
+/// A drive whose sectors hold version numbers; the initial version is 0.
 struct Model {
     log: Log,
     cleaning: Cleaning,
     shingled: bool,
     newest: Vec<u32>,
     media: Vec<u32>,
-    /// Versions by place of the log, in the buffer now or earlier.
+    /// Versions by log position, including ones that are no longer in the buffer.
     written: HashMap<u64, u32>,
-    /// Versions that the cleaning has read from the media, by the sector of home that they are for.
+    /// Versions that the cleaning has read from the media, by home sector.
     read: HashMap<u64, u32>,
     from_log: HashMap<u64, u64>,
     version: u32,
@@ -58,7 +59,7 @@ impl Model {
         let Some(batch) = self.log.next_batch(16) else {
             return false;
         };
-        // Places of a batch are consecutive: the last one is where the log's durable part ends afterwards.
+        // Positions in a batch are consecutive, so its last one is just below the new durable end of the log.
         self.log.appended(&batch);
         let first = self.log.durable() - u64::from(batch.sectors);
         assert_eq!(self.log.block(first), batch.block);
@@ -85,7 +86,7 @@ impl Model {
                 return false;
             }
         }
-        let step = self.cleaning.next_step(1).expect("a cleaning that is not over has a step");
+        let step = self.cleaning.next_step(1).expect("a cleaning that is not over has a next step");
         let CleaningStep { write, block, sectors } = step;
         for sector in block..block + u64::from(sectors) {
             if write {
@@ -112,7 +113,7 @@ impl Model {
         self.log.pieces(0, HOME as u64, &mut pieces);
         let mut next = 0;
         for piece in pieces {
-            assert_eq!(piece.home, next, "pieces leave nothing out");
+            assert_eq!(piece.home, next, "pieces have no gaps");
             next += u64::from(piece.sectors);
             let mut cached = self.log.cached(piece.home, next);
             for sector in 0..u64::from(piece.sectors) {
@@ -134,8 +135,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// After any sequence of writes, appends and cleanings every sector's newest version is where the map says, and at
-    /// home once everything is clean.
+    /// After any sequence of writes, appends and cleanings, the map points to the newest version of each sector. When
+    /// the cache is clean, every newest version is at its home location.
     #[test]
     fn the_media_cache_never_loses_nor_ages_data(
         shingled in any::<bool>(),
@@ -151,7 +152,7 @@ proptest! {
             model.check();
         }
         for round in 0.. {
-            prop_assert!(round < 10_000, "it never becomes clean");
+            prop_assert!(round < 10_000, "the cache never becomes clean");
             let appended = model.append();
             if !model.clean_step() && !appended {
                 break;
@@ -162,7 +163,7 @@ proptest! {
         prop_assert_eq!(&model.media[LOG as usize..], &model.newest[..]);
     }
 
-    /// Every block in flash was read after it was last written.
+    /// Every block in flash has been read since it was last written.
     #[test]
     fn flash_cache_never_serves_stale_data(
         commands in prop::collection::vec((0u8..3, 0u64..40, 1u64..4, 0u64..20_000_000), 1..400),

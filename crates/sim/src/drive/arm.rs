@@ -27,13 +27,13 @@ impl Drive {
         }
     }
 
-    /// Uses room in the write cache: accepts waiting writes, and completes flushes that are done.
+    /// Reuses room that became free in the write cache: accepts waiting writes and completes finished flushes.
     fn after_destage(&mut self, upstream: &mut Upstream, now_ns: u64) {
         while let Some((at, arrived_ns, job)) = self.queue.oldest_cacheable() {
             if !self.writes.has_room(job.block, job.block + u64::from(job.sectors)) {
                 break;
             }
-            // Its overhead was spent while it waited.
+            // The write's overhead was spent while it waited.
             match self.accept(upstream, arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
                 Accepted::New(slot) => {
                     self.queue.cached(at, Some(slot));
@@ -55,7 +55,7 @@ impl Drive {
         }
     }
 
-    /// Gives the arm to the next job.
+    /// Starts the next job on the arm.
     fn dispatch(&mut self, upstream: &mut Upstream, now_ns: u64) {
         let free_ns = self.stop_read_ahead(now_ns);
         let overhead_ns = self.usual_overhead_ns();
@@ -69,7 +69,7 @@ impl Drive {
         }
     }
 
-    /// Serves a read that waited until others had brought its data into the buffer; returns whether it could.
+    /// Serves a read if other commands brought its data into the buffer while it waited; returns whether they did.
     #[inline]
     fn was_read_meanwhile(&mut self, upstream: &mut Upstream, now_ns: u64, job: &Job) -> bool {
         let Work::Host(read) = &job.work else {
@@ -99,8 +99,8 @@ impl Drive {
         }
     }
 
-    /// Advances read-ahead and moves the heads to where it is; returns when the arm can be taken. A job that continues
-    /// at that place may still join the read-ahead.
+    /// Advances read-ahead to `now_ns` and stops it. Returns when the arm is free. A job that continues where the heads
+    /// are may still join the read-ahead.
     #[inline]
     pub(super) fn stop_read_ahead(&mut self, now_ns: u64) -> u64 {
         let free_ns = self.update_read_ahead(now_ns);
@@ -111,7 +111,7 @@ impl Drive {
         free_ns
     }
 
-    /// Returns the time that the scheduler expects a command to take before the arm moves.
+    /// Returns the firmware overhead, in ns, that the scheduler assumes for a command before the arm moves.
     #[inline]
     fn usual_overhead_ns(&self) -> u64 {
         self.params.description.overheads.read_miss_ns.after_read
@@ -119,13 +119,14 @@ impl Drive {
 
     #[inline]
     fn read(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
-        // Counted only now: a waiting read may still find all its data in the buffer, and counters never decrease.
+        // Counted here, not on arrival: a waiting read may still find all its data in the buffer, and counters never
+        // decrease.
         self.counters.read_partial_hits += u64::from(job.segment.is_some());
         self.counters.read_misses += u64::from(job.segment.is_none());
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
-        // A read that continues where the heads are costs the arm nothing; the host still waits for the firmware.
+        // A read that continues where the heads are costs no arm time, but the host still waits for the firmware.
         let hit_overhead_ns = overheads.read_hit_ns.after(job.after_read);
         let decoded_ns = self.decode(now_ns, if goes_on { hit_overhead_ns } else { job.overhead_ns });
         let (start_ns, from) = match self.read_ahead {
@@ -152,7 +153,7 @@ impl Drive {
             return self.fail_read(now_ns, decoded_ns, start_ns, job.id, &pass, bad);
         }
         let ready = match self.params.description.interface.disconnect {
-            // The data in the buffer go out at once, and the drive keeps the bus for the rest.
+            // The buffered data are sent at once, and the drive keeps the bus for the rest.
             _ if job.buffered > 0 && goes_on => decoded_ns + overheads.data_preparation_ns,
             _ if job.buffered > 0 => now_ns + hit_overhead_ns + overheads.data_preparation_ns,
             None => pass.mark_ns.max(decoded_ns + overheads.data_preparation_ns),
@@ -178,13 +179,13 @@ impl Drive {
         }
     }
 
-    /// Returns how many sectors of a read must be in the buffer before they go to the host.
+    /// Returns how many sectors of a read must be in the buffer before the transfer to the host starts.
     #[inline]
     fn mark(&self, sectors: u32) -> u32 {
         ((f64::from(sectors) * self.params.description.buffer.read_watermark) as u32).max(1)
     }
 
-    /// Puts the data of a pass into the buffer.
+    /// Stores the data of a media pass in the buffer; returns the segment used.
     #[inline]
     fn keep_read(&mut self, job: &HostJob, pass: &Pass) -> Option<usize> {
         let end = job.block + u64::from(job.sectors);
@@ -208,7 +209,7 @@ impl Drive {
         Some(segment)
     }
 
-    /// Starts read-ahead after a pass; its minimum belongs to the pass.
+    /// Starts read-ahead after a pass. The minimum read-ahead is part of the pass.
     #[inline]
     fn start_read_ahead(&mut self, pass: &Pass, end: u64, segment: usize) {
         if self.params.read_ahead == ReadAhead::None {
@@ -235,13 +236,13 @@ impl Drive {
         }
     }
 
-    /// Reads the part of read-ahead after `end` that no other command interrupts.
+    /// Reads the minimum read-ahead after `end`, which no other command can interrupt.
     fn read_least(&mut self, end: u64, limit: u64) {
         let Some(run) = &mut self.read_ahead else { return };
         let least = limit.min(end + u64::from(self.params.description.buffer.read_ahead_min_sectors));
         run.limit = least;
         while !run.is_done() {
-            // A wait and a track take at most two turns: each round reads something or moves the heads.
+            // Waiting and reading a track take at most two turns, so each round reads a block or moves the heads.
             run.advance(&self.media, run.ready_ns(&self.media) + 3 * self.media.spindle.revolution_ns());
         }
         if run.next == least {
@@ -253,7 +254,7 @@ impl Drive {
         }
     }
 
-    /// Serves a write that is complete when it is on the media.
+    /// Serves a write that completes only when its data are on the media.
     fn write_through(
         &mut self,
         upstream: &mut Upstream,
@@ -271,7 +272,8 @@ impl Drive {
         let extra = extra.filter(|_| !job.sequential_write);
         let disconnect = self.params.description.interface.disconnect.unwrap_or_default();
         let (start, data_from, off_bus, reselect) = match extra {
-            // It waited for the write that it follows: its data are there, and the arm need not wait for the firmware.
+            // The write waited for the one that it continues: its data are in the buffer, so the arm does not wait for
+            // the firmware.
             None if goes_on => {
                 let data_from = arrived_ns + job.overhead_ns + overheads.data_preparation_ns;
                 (now_ns, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
@@ -320,7 +322,7 @@ impl Drive {
         self.params.description.interface.disconnect.is_some()
     }
 
-    /// Writes a dirty extent.
+    /// Writes a dirty extent to the media.
     fn destage(&mut self, start_ns: u64, slot: u32, extent: &Extent) {
         let dirty = self.writes.begin(slot);
         self.read_ahead = None;
@@ -344,10 +346,10 @@ impl Drive {
         self.occupy(&pass, Service::Destage(slot), dirty.end);
     }
 
-    /// Performs the media part of a write; returns where it failed, if it did.
+    /// Performs the media part of a write. Returns the pass and, if it failed, the bad stretch.
     fn write_pass(&mut self, mut access: Access, extent: &Extent, partial: bool) -> (Pass, Option<Stretch>) {
         if partial {
-            // Part of a physical sector: read it, and write it one turn later.
+            // A partial physical sector: read it, then write it one turn later.
             self.counters.read_modify_writes += 1;
             let read = Access { write: false, ..access };
             let (read, bad) = self.pass_over(self.head, &read, extent, Origin::Host);
@@ -370,8 +372,8 @@ impl Drive {
         (pass, bad)
     }
 
-    /// Returns when a media write may begin whose data arrive evenly from `data_from` to `data_end`: once the buffer
-    /// holds the share of the drive's watermark, and the media can no longer overtake the host.
+    /// Returns when a media write may start if its data arrive at a constant rate from `data_from` to `data_end`: the
+    /// buffer must hold the watermark's share, and the media must not overtake the host.
     pub(super) fn data_ready_ns(&self, data_from: u64, data_end: u64, sectors: u32, extent: &Extent) -> u64 {
         let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
         let mark = match extra {
@@ -386,7 +388,7 @@ impl Drive {
         prefilled.max(data_end.saturating_sub(u64::from(sectors - 1) * media_ns)).min(data_end)
     }
 
-    /// Applies media errors: each failed pass costs a turn.
+    /// Applies random media errors to a pass: each failed attempt costs one turn.
     #[inline]
     pub(super) fn retry(&mut self, pass: &mut Pass) {
         let repeated = self.slow.repeated_passes();

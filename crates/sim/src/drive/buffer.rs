@@ -1,14 +1,15 @@
-//! The buffer: read [`Segments`], and the [`WriteCache`].
+//! The buffer of a drive: read [`Segments`] and the [`WriteCache`].
 
 use super::recency::Recency;
 use crate::description::drive::Buffer;
 
-/// Cached runs of blocks. A segment holds `[start, end)`; the least recently used one is replaced.
+/// Read cache of runs of blocks. Each segment holds the blocks `[start, end)`; the least recently used segment is
+/// replaced.
 #[derive(Clone, Debug)]
 pub struct Segments {
     starts: Vec<u64>,
     ends: Vec<u64>,
-    /// Recency of the segments available to reads.
+    /// Recency order of the segments available to reads.
     recency: Recency,
     written: Vec<bool>,
     size: u64,
@@ -17,17 +18,17 @@ pub struct Segments {
     read_hits_on_writes: bool,
 }
 
-/// Blocks of a read that the buffer holds.
+/// Buffered part of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// Segment.
+    /// Index of the segment.
     pub segment: usize,
-    /// The block after the last one that it holds.
+    /// Block after the last buffered one.
     pub end: u64,
 }
 
 impl Segments {
-    /// Creates empty segments as `buffer` describes them.
+    /// Creates empty segments for `buffer`.
     pub fn new(buffer: &Buffer) -> Self {
         let count = buffer.segments as usize;
         let write_segment = (buffer.separate_write_segment && count > 1).then(|| count - 1);
@@ -42,12 +43,12 @@ impl Segments {
         }
     }
 
-    /// Returns the segment that holds `block` and most of what follows it.
+    /// Returns the segment that holds `block` and the longest run after it.
     #[inline]
     pub fn find(&self, block: u64) -> Option<Hit> {
         let mut best: Option<Hit> = None;
         let mut segment = 0;
-        // Few segments hold it, usually none, so the checks on those that do do not slow the search.
+        // Rarely more than one segment holds the block, so comparing their ends does not slow the search.
         while let Some(at) = self.holding(segment, block) {
             let end = self.ends[at];
             if (self.read_hits_on_writes || !self.written[at]) && best.is_none_or(|hit| hit.end < end) {
@@ -65,7 +66,7 @@ impl Segments {
         bounds.map(|(&start, &end)| start <= block && block < end).position(|holds| holds).map(|at| from + at)
     }
 
-    /// Returns the block after the last one of a segment.
+    /// Returns the block after the last block of a segment.
     pub fn end_of(&self, segment: usize) -> u64 {
         self.ends[segment]
     }
@@ -81,7 +82,8 @@ impl Segments {
         self.recency.touch(segment);
     }
 
-    /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` if there is none.
+    /// Assigns the least recently used segment to a read and empties it to `[start, start)`; `None` if there are no
+    /// segments.
     #[inline]
     pub fn take_for_read(&mut self, start: u64) -> Option<usize> {
         let oldest = self.recency.oldest()?;
@@ -90,7 +92,7 @@ impl Segments {
         Some(oldest)
     }
 
-    /// Extends a segment to `end`, dropping blocks at its front that no longer fit.
+    /// Extends a segment to `end` and drops blocks from its front if the segment is full.
     #[inline]
     pub fn fill_to(&mut self, segment: usize, end: u64) {
         self.ends[segment] = end;
@@ -104,12 +106,12 @@ impl Segments {
         self.written.fill(false);
     }
 
-    /// Adds the blocks before a segment's start, as far as they fit.
+    /// Prepends the blocks from `start` to a segment, as far as they fit.
     pub fn extend_front(&mut self, segment: usize, start: u64) {
         self.starts[segment] = start.max(self.ends[segment].saturating_sub(self.size));
     }
 
-    /// Drops every segment that overlaps `[start, end)`: a partly stale one is of no further use to its stream.
+    /// Drops every segment that overlaps `[start, end)`: a partly stale segment no longer helps its stream.
     pub fn forget(&mut self, start: u64, end: u64) {
         for segment in 0..self.starts.len() {
             if self.starts[segment] < end && start < self.ends[segment] {
@@ -119,7 +121,7 @@ impl Segments {
         }
     }
 
-    /// Adds the data of a write and drops older copies.
+    /// Adds the data of a write and drops older copies of these blocks.
     pub fn write(&mut self, start: u64, end: u64) {
         self.forget(start, end);
         let appended = (0..self.starts.len())
@@ -140,49 +142,49 @@ impl Segments {
     }
 }
 
-/// A dirty extent: a run of blocks that is in the buffer and not yet on the media.
+/// Dirty extent: a run of blocks that is in the buffer but not yet on the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
     /// First block.
     pub start: u64,
-    /// The block after the last.
+    /// Block after the last one.
     pub end: u64,
-    /// Time at which its last data arrived from the host.
+    /// Time at which the last of its data arrived from the host.
     pub data_ns: u64,
-    /// Number of its first write: a flush after that write waits for the extent.
+    /// Sequence number of the extent's first write. A flush after that write waits for the extent.
     pub oldest: u64,
-    /// Whether the arm is writing it: no other write can join it.
+    /// Whether the arm is writing the extent; if so, no other write can join it.
     pub in_service: bool,
-    /// Whether it starts or ends inside a physical sector, so that the drive reads before it writes.
+    /// Whether the extent starts or ends inside a physical sector, so that the drive must read before it writes.
     pub partial: bool,
 }
 
-/// All dirty extents, in stable slots.
+/// Dirty extents in slots that do not move.
 #[derive(Clone, Debug)]
 pub struct WriteCache {
     slots: Vec<Option<Dirty>>,
-    /// Slots in use, in no order: usually few of many.
+    /// Occupied slots, unordered; usually few of the slots are occupied.
     occupied: Vec<u32>,
     free: Vec<u32>,
     sectors: u64,
     sectors_max: u64,
     extent_max: u64,
     sequence: u64,
-    /// Writes that joined a waiting extent.
+    /// Number of writes that joined a waiting extent.
     pub coalesced: u64,
 }
 
 /// How a write was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is a new extent in this slot, which needs the arm.
+    /// As a new extent in this slot, which needs the arm.
     New(u32),
-    /// It joined a waiting extent (its slot).
+    /// As part of the waiting extent in this slot.
     Joined(u32),
 }
 
 impl WriteCache {
-    /// Creates an empty write cache as `buffer` describes it.
+    /// Creates an empty write cache for `buffer`.
     pub fn new(buffer: &Buffer) -> Self {
         let slots = buffer.dirty_extents_max.max(1);
         WriteCache {
@@ -197,7 +199,7 @@ impl WriteCache {
         }
     }
 
-    /// Discards everything, at a power loss.
+    /// Discards all dirty extents, as a power loss does.
     pub fn lose(&mut self) {
         while let Some(&slot) = self.occupied.last() {
             self.finish(slot);
@@ -209,12 +211,12 @@ impl WriteCache {
         self.sectors
     }
 
-    /// Whether nothing is dirty.
+    /// Whether the cache holds no dirty extent.
     pub fn is_empty(&self) -> bool {
         self.occupied.is_empty()
     }
 
-    /// Returns the number of the last accepted write.
+    /// Returns the sequence number of the last accepted write.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -224,12 +226,12 @@ impl WriteCache {
         self.occupied.iter().all(|&slot| self.get(slot).oldest > sequence)
     }
 
-    /// Returns the dirty runs of blocks, in no order.
+    /// Returns the dirty runs of blocks, unordered.
     pub fn dirty(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.occupied.iter().map(|&slot| (self.get(slot).start, self.get(slot).end))
     }
 
-    /// Returns the waiting extent that a write `[start, end)` can join because it touches or overlaps it.
+    /// Returns the waiting extent that touches or overlaps the write `[start, end)`, which can therefore join it.
     fn joinable(&self, start: u64, end: u64) -> Option<usize> {
         let joins = |slot: &u32| {
             let dirty = self.get(*slot);
@@ -241,17 +243,17 @@ impl WriteCache {
         self.occupied.iter().copied().filter(joins).min().map(|slot| slot as usize)
     }
 
-    /// Whether a write `[start, end)` would find room now.
+    /// Whether the cache has room for a write `[start, end)` now.
     pub fn has_room(&self, start: u64, end: u64) -> bool {
         self.joinable(start, end).is_some() || (!self.free.is_empty() && self.fits(end - start))
     }
 
     fn fits(&self, sectors: u64) -> bool {
-        // A write larger than the cache is accepted when it is the only one; otherwise it would wait forever.
+        // A write larger than the cache is accepted when the cache is empty; otherwise it would wait forever.
         self.sectors == 0 || self.sectors + sectors <= self.sectors_max
     }
 
-    /// Accepts a write `[start, end)` for which [`Self::has_room`] and whose data are in the buffer at `data_ns`.
+    /// Accepts a write `[start, end)` whose data are in the buffer at `data_ns`. Requires [`Self::has_room`].
     pub fn accept(&mut self, start: u64, end: u64, data_ns: u64, partial: bool) -> Accepted {
         if let Some(slot) = self.joinable(start, end) {
             self.sequence += 1;
@@ -265,9 +267,9 @@ impl WriteCache {
             self.coalesced += 1;
             return Accepted::Joined(slot as u32);
         }
-        debug_assert!(self.fits(end - start), "a write cache takes what it has room for");
+        debug_assert!(self.fits(end - start), "the write fits in the cache");
         self.sequence += 1;
-        let slot = self.free.pop().expect("the caller asked whether there is room");
+        let slot = self.free.pop().expect("the caller checked for room");
         self.slots[slot as usize] =
             Some(Dirty { start, end, data_ns, oldest: self.sequence, in_service: false, partial });
         self.occupied.push(slot);
@@ -277,23 +279,23 @@ impl WriteCache {
 
     /// Returns the extent in an occupied slot.
     pub fn get(&self, slot: u32) -> Dirty {
-        self.slots[slot as usize].expect("an occupied slot")
+        self.slots[slot as usize].expect("the slot is occupied")
     }
 
-    /// Marks a slot as being written by the arm; returns its extent.
+    /// Marks an extent as being written by the arm; returns the extent.
     pub fn begin(&mut self, slot: u32) -> Dirty {
-        let dirty = self.slots[slot as usize].as_mut().expect("an occupied slot");
+        let dirty = self.slots[slot as usize].as_mut().expect("the slot is occupied");
         dirty.in_service = true;
         *dirty
     }
 
-    /// Removes an extent that is on the media.
+    /// Removes an extent that is now on the media.
     pub fn finish(&mut self, slot: u32) {
-        let dirty = self.slots[slot as usize].take().expect("an occupied slot");
+        let dirty = self.slots[slot as usize].take().expect("the slot is occupied");
         self.sectors -= dirty.end - dirty.start;
-        let at = self.occupied.iter().position(|&other| other == slot).expect("an occupied slot");
+        let at = self.occupied.iter().position(|&other| other == slot).expect("the slot is listed as occupied");
         self.occupied.swap_remove(at);
         self.free.push(slot);
-        debug_assert!(!self.occupied.is_empty() || self.sectors == 0, "dirty sectors belong to an extent");
+        debug_assert!(!self.occupied.is_empty() || self.sectors == 0, "every dirty sector belongs to an extent");
     }
 }

@@ -28,13 +28,13 @@ impl Drive {
         note(|names| waits(names, now_ns, job));
     }
 
-    /// Logs that a write which waited for the arm waits as a destage from now on.
+    /// Logs that a write that waited for the arm now waits as a destage.
     #[inline(always)]
     pub(super) fn log_wait_as_destage(&self, now_ns: u64, at: usize) {
         note(|names| waits(names, now_ns, self.queue.job(at)));
     }
 
-    /// Logs that the arm takes a job whose pass is known; the heads have not moved yet.
+    /// Logs that the arm takes a job whose pass has been computed, before the heads move.
     #[inline(always)]
     pub(super) fn log_access(
         &self,
@@ -61,7 +61,7 @@ impl Drive {
         });
     }
 
-    /// Logs a read that is served from the buffer.
+    /// Logs a read served from the buffer.
     #[inline(always)]
     pub(super) fn log_hit(now_ns: u64, id: u32) {
         note(|names| Event::Hit { at_ns: now_ns, member: names.member(), id: names.of(id) });
@@ -78,7 +78,7 @@ impl Drive {
         });
     }
 
-    /// Logs that an extent of the write cache is on the media.
+    /// Logs that a dirty extent is on the media.
     #[inline(always)]
     pub(super) fn log_destaged(&self, now_ns: u64) {
         note(|names| Event::Destaged { at_ns: now_ns, member: names.member(), dirty_sectors: self.writes.sectors() });

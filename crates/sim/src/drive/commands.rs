@@ -1,4 +1,4 @@
-//! Arrival of commands at a [`Drive`]: they are served from the buffer, accepted by the write cache, or queued for the
+//! Arrival of commands at a [`Drive`]: each is served from the buffer, accepted by the write cache, or queued for the
 //! arm.
 
 use headstack_workload::Request;
@@ -11,7 +11,8 @@ use crate::description::drive::{AfterReadWrite, ReadAhead, WriteCache as WriteCa
 use crate::link::{Direction, Upstream};
 
 impl Drive {
-    /// Returns the first physical sector, the number of sectors, and whether the request starts or ends inside one.
+    /// Returns the first physical sector of a request, the number of sectors, and whether the request starts or ends
+    /// inside a sector.
     #[inline]
     fn sectors_of(&self, request: &Request) -> (u64, u32, bool) {
         let shift = self.params.sector_shift;
@@ -27,7 +28,8 @@ impl Drive {
         cost.after(self.last_was_read)
     }
 
-    /// Occupies the firmware with a command for `overhead_ns`, one command at a time; returns when it is done.
+    /// Occupies the firmware with a command for `overhead_ns` and returns when it is decoded. The firmware decodes one
+    /// command at a time.
     #[inline]
     pub(super) fn decode(&mut self, now_ns: u64, overhead_ns: u64) -> u64 {
         self.counters.overhead_ns += overhead_ns;
@@ -35,7 +37,7 @@ impl Drive {
         self.firmware_free_ns
     }
 
-    /// Advances read-ahead and adds what it has read to the buffer.
+    /// Advances read-ahead to `now_ns` and adds the blocks read to the buffer; returns when the arm is free.
     #[inline]
     pub(super) fn update_read_ahead(&mut self, now_ns: u64) -> u64 {
         let Some(run) = &mut self.read_ahead else {
@@ -44,7 +46,7 @@ impl Drive {
         let before = run.next;
         let free_ns = run.advance(&self.media, now_ns);
         self.counters.read_ahead_ns += (run.next - before) * self.media.spindle.turn_ns(u64::from(run.sector_span));
-        // A segment that was reused meanwhile does not end where read-ahead was.
+        // If the segment was reused, its end no longer matches the read-ahead.
         if self.segments.end_of(run.segment) == before {
             self.segments.fill_to(run.segment, run.next);
             let segment = run.segment;
@@ -56,7 +58,7 @@ impl Drive {
     pub(super) fn submit_read(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let (block, sectors, _) = self.sectors_of(request);
         let end = block + u64::from(sectors);
-        // Progress of read-ahead matters only to a read of blocks that it may have added or pushed out.
+        // Read-ahead matters only to a read of blocks that it may have added or pushed out.
         if let Some(run) = &self.read_ahead
             && block < run.limit
             && end > self.segments.start_of(run.segment)
@@ -105,7 +107,7 @@ impl Drive {
         self.enqueue(upstream, now_ns, now_ns, Work::Host(job), request.ordered);
     }
 
-    /// Serves a read from the buffer: overhead, then the link.
+    /// Serves a read from the buffer: firmware overhead, then the transfer to the host.
     pub(super) fn serve_hit(
         &mut self,
         upstream: &mut Upstream,
@@ -130,7 +132,7 @@ impl Drive {
         self.continue_read_ahead(now_ns, block + u64::from(sectors), segment);
     }
 
-    /// Continues the segment's read-ahead after a hit; restarts one that had ended if the drive does that.
+    /// Continues the segment's read-ahead after a hit. Restarts a finished read-ahead if the drive has this feature.
     fn continue_read_ahead(&mut self, now_ns: u64, end: u64, segment: usize) {
         let limit = self.read_ahead_limit(end, segment, None);
         if let Some(run) = &mut self.read_ahead {
@@ -159,8 +161,8 @@ impl Drive {
         }
     }
 
-    /// Returns the end of the blocks that read-ahead may read after a request that ends at `end`. `track` holds the
-    /// bounds of its track, if known.
+    /// Returns the end of the blocks that may be read ahead after a request that ends at `end`. `track` holds the
+    /// bounds of the request's track, if known.
     #[inline]
     pub(super) fn read_ahead_limit(&self, end: u64, segment: usize, track: Option<(u64, u64)>) -> u64 {
         let limit = self.wanted_read_ahead_limit(end, segment, track);
@@ -220,12 +222,13 @@ impl Drive {
                 Accepted::Joined(slot) => self.destage_grew(slot),
             }
         } else {
-            // Write through to the media, unless the write cache has room before the arm has time.
+            // Write through to the media, unless the write cache gets room before the arm is free.
             self.enqueue(upstream, now_ns, now_ns, Work::Host(job), request.ordered);
         }
     }
 
-    /// Whether a command must wait for the arm's queue: it is ordered and others are before it, or an ordered one is.
+    /// Whether a command must wait in the arm's queue: it is ordered and other commands precede it, or an ordered
+    /// command precedes it.
     #[inline]
     pub(super) fn is_held_back(&self, ordered: bool) -> bool {
         let busy = self.in_service.is_some() || !self.queue.is_empty();
@@ -247,7 +250,8 @@ impl Drive {
         }
     }
 
-    /// Accepts a write into the cache, which has room: its data cross the link from `ready_ns` on, then it is complete.
+    /// Accepts a write into the cache, which must have room. The data cross the link from `ready_ns` on; then the write
+    /// completes.
     pub(super) fn accept(
         &mut self,
         upstream: &mut Upstream,
@@ -276,7 +280,7 @@ impl Drive {
         accepted
     }
 
-    /// Updates a waiting extent that another write joined.
+    /// Updates the queued job of a dirty extent after another write joined it.
     pub(super) fn destage_grew(&mut self, slot: u32) {
         let dirty = self.writes.get(slot);
         let extent = self.media.layout.locate(dirty.start, (dirty.end - dirty.start) as u32);
@@ -293,7 +297,7 @@ impl Drive {
         }
     }
 
-    /// Serves a trim, which does not touch the media: the buffered data of the range are dropped.
+    /// Serves a trim: drops buffered data of the range, without touching the media.
     pub(super) fn submit_trim(&mut self, now_ns: u64, id: u32, request: &Request) {
         let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
         let (block, sectors, _) = self.sectors_of(request);
@@ -301,7 +305,7 @@ impl Drive {
         self.complete(id, now_ns, now_ns + overhead);
     }
 
-    /// Gives a job to the arm, or adds it to the arm's queue.
+    /// Starts a job if the arm is idle, otherwise queues it.
     #[inline]
     fn enqueue(&mut self, upstream: &mut Upstream, now_ns: u64, arrived_ns: u64, work: Work, ordered: bool) {
         let (block, sectors) = match work {
@@ -327,7 +331,7 @@ impl Drive {
         }
     }
 
-    /// Moves data that the port has transferred over the links behind it; returns when they have passed.
+    /// Carries data that the port has transferred over the shared links; returns when the transfer ends there.
     #[inline]
     pub(super) fn pass_on(
         &self,
@@ -345,10 +349,10 @@ impl Drive {
         upstream.carry(ready_ns, u64::from(sectors) << self.params.sector_shift, ns_per_byte, port_end_ns, direction)
     }
 
-    /// Inserts a completion in order (latest first).
+    /// Inserts a completion in order of time (latest first).
     #[inline]
     pub(super) fn complete(&mut self, id: u32, started_ns: u64, at_ns: u64) {
-        debug_assert!(started_ns <= at_ns, "a command ends after its begin");
+        debug_assert!(started_ns <= at_ns, "a command starts before it completes");
         let completion = Completion { at_ns, id, started_ns };
         if self.completions.last().is_none_or(|next| next.at_ns > at_ns) {
             return self.completions.push(completion);

@@ -1,4 +1,4 @@
-//! Passes over media with defects. Without defects, a pass is that of [`super::media`].
+//! Media passes over defects. Passes without defects are computed by [`super::media`].
 
 use super::geometry::Extent;
 use super::media::{Access, Head, Pass};
@@ -6,17 +6,17 @@ use super::{Drive, NOWHERE, Service};
 use crate::media_defects::MediaDefect;
 use crate::media_defects::{DefectEffect, Failure, PathSegment, Stretch};
 
-/// Origin of the arm's work.
+/// Origin of a media access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The host: an error ends the access, and written data renew their sectors.
+    /// The host: an error ends the access, and a write repairs the sectors written.
     Host,
-    /// The drive itself: it continues after unreadable sectors, and writes only data that it read before.
+    /// The drive: the access skips unreadable sectors, and writes only data that the drive has read before.
     Itself,
 }
 
 impl Drive {
-    /// Performs an access; returns the pass, and where it failed.
+    /// Performs an access; returns the pass and, if it failed, the bad stretch.
     #[inline(always)]
     pub(super) fn pass_over(
         &mut self,
@@ -34,13 +34,13 @@ impl Drive {
     #[cold]
     fn pass_over_media_defects(&mut self, from: Head, access: &Access, origin: Origin) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
-        // Dirty data come from the buffer, regardless of the state of the media.
+        // Dirty data come from the buffer, so a read does not depend on their sectors.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
         let renews = access.write && origin == Origin::Host;
         let DefectEffect { delay_ns, repeats, fails } =
             self.media_defects.meet((access.block, end), access.write, renews, &dirty, turn_ns);
-        // The sector that fails is the last that the heads pass.
+        // The heads stop after the sector that fails.
         let end = fails.filter(|_| origin == Origin::Host).map_or(end, |bad| bad.from + 1);
         let mut pass = self.pass_by_legs(from, access, end);
         self.counters.retries += u64::from(repeats);
@@ -50,8 +50,8 @@ impl Drive {
         (pass, fails)
     }
 
-    /// Returns the pass over sectors in their place and, in between, over those on spares. Those are after the last
-    /// block; the layout has no such place, so the last blocks represent it.
+    /// Returns the pass over sectors in place and over reallocated sectors between them. Spares are behind the last
+    /// block, which the layout does not cover, so the last blocks stand in for them.
     fn pass_by_legs(&self, from: Head, access: &Access, end: u64) -> Pass {
         let blocks = self.media.layout.blocks();
         let mut whole: Option<Pass> = None;
@@ -76,7 +76,7 @@ impl Drive {
                 },
             });
         });
-        whole.expect("an access has sectors")
+        whole.expect("an access has at least one sector")
     }
 
     /// Ends a read at an unreadable sector.
@@ -97,14 +97,14 @@ impl Drive {
         self.occupy(pass, Service::Read, NOWHERE);
     }
 
-    /// Marks a command that will end in error.
+    /// Records that a command will end in error.
     #[cold]
     pub(super) fn fail(&mut self, id: u32, bad: Stretch, write: bool) {
         let shift = self.params.sector_shift;
         self.failures.note(Failure { id, from_bytes: bad.from << shift, to_bytes: bad.to << shift, write });
     }
 
-    /// Reports, with a flush, data that the write cache could not destage.
+    /// Reports with a flush the data that the write cache failed to destage.
     #[inline]
     pub(super) fn report_deferred(&mut self, id: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
@@ -112,19 +112,19 @@ impl Drive {
         }
     }
 
-    /// Whether the failure of some command has not been collected.
+    /// Whether a failed command's error has not been collected yet.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         !self.failures.is_empty()
     }
 
-    /// Returns the failure of a completed command, once.
+    /// Returns and removes the failure of a completed command.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         self.failures.take(id)
     }
 
-    /// Replaces the media defects. Read-ahead in progress does not know them and ends.
+    /// Replaces the media defects and ends the read-ahead in progress, which was computed without them.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         self.media_defects.replace(media_defects, 1 << self.params.sector_shift, seed);
         if let Some(run) = self.read_ahead.take() {
@@ -133,7 +133,7 @@ impl Drive {
         }
     }
 
-    /// Marks `[from, to)` as stored elsewhere in the drive, by newer data of the host.
+    /// Records that newer host data of `[from, to)` are stored elsewhere in the drive.
     #[inline]
     pub(crate) fn renew(&mut self, from: u64, to: u64) {
         if !self.media_defects.is_clean() {

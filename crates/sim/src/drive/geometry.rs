@@ -1,23 +1,23 @@
-//! [`TrackLayout`]: the place of each sector: zones, order of blocks, skews, spares, slips and remaps, compiled for
-//! speed.
+//! [`TrackLayout`]: the place of each sector, compiled from zones, block order, skews, spares, slips and remaps for
+//! fast lookup.
 //!
-//! Blocks here are *physical sectors* counted as the host counts them (logical address divided by the physical sector
-//! size). A zone is numbered from its own first sector in the order of its tracks, spares and slipped sectors included;
-//! `place` of that number is the angle and the track.
+//! A block here is a *physical sector*, numbered by logical address (the host's block address divided by the blocks in
+//! a physical sector). Places in a zone are numbered from the zone's first sector in track order, including spares and
+//! slipped sectors. `place` of such a number returns the angle and the track.
 
 use crate::description::drive::{BlockOrder, Geometry, Sparing, Zone};
 
-/// A fraction of a turn, in units of 2^-32 turns; wraps as the spindle does.
+/// Fraction of a turn in units of 2^-32 turns; wraps around after a whole turn.
 pub type Angle = u32;
 
-/// Converts turns to an [`Angle`]; accepts any real number, whole turns drop out.
+/// Converts turns to an [`Angle`]. Accepts any real number and drops whole turns.
 pub fn angle_of_turns(turns: f64) -> Angle {
     let fraction = turns.rem_euclid(1.0);
     // 2^32 itself (a fraction that rounds up to one turn) must wrap to 0.
     (fraction * 4_294_967_296.0).round() as u64 as u32
 }
 
-/// Sectors that follow each other on one track without a gap for the head.
+/// Run of sectors on one track without a gap for the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Cylinder of the track.
@@ -26,19 +26,19 @@ pub struct Extent {
     pub head: u32,
     /// Angle at which the first sector begins.
     pub angle: Angle,
-    /// Angle of the wanted sectors, including slipped ones in between, in 2^-32 turns (2^32 = a whole turn).
+    /// Angle over the wanted sectors, including slipped sectors between them, in 2^-32 turns (2^32 = a whole turn).
     pub span: u64,
     /// Angle of one sector, in 2^-32 turns.
     pub sector_span: u32,
     /// Number of wanted sectors.
     pub sectors: u32,
-    /// Sectors that follow them on the track without a gap, as far as known without a search.
+    /// Minimum number of sectors that follow on the track without a gap; the exact number would need a search.
     pub followers: u32,
-    /// Sectors before the first on its track; known if there are followers.
+    /// Number of sectors before the first one on its track; valid only if `followers` is not 0.
     pub before: u32,
 }
 
-/// Division by a constant through a multiplication, exact for every dividend below 2^64 / divisor.
+/// Division by a constant as a multiplication, exact for every dividend below 2^64 / divisor.
 #[derive(Clone, Copy, Debug)]
 struct Divisor {
     divisor: u64,
@@ -47,8 +47,8 @@ struct Divisor {
 
 impl Divisor {
     fn new(divisor: u64) -> Self {
-        assert!(divisor > 0, "geometry was checked before it is compiled");
-        // floor(2^64 / d) + 1; for d = 1 that is 2^64 and does not fit, so `divide` treats it apart.
+        assert!(divisor > 0, "the geometry was checked before compilation");
+        // floor(2^64 / d) + 1. For d = 1 this does not fit in a `u64`, so `divide` handles d = 1 separately.
         let reciprocal = if divisor == 1 { 0 } else { (u64::MAX / divisor) + 1 };
         Divisor { divisor, reciprocal }
     }
@@ -64,16 +64,16 @@ impl Divisor {
     }
 }
 
-/// How the blocks of a zone are divided into regions with spares of their own.
+/// Division of a zone's blocks into regions with spares of their own.
 #[derive(Clone, Copy, Debug)]
 struct Regions {
-    /// Blocks of a region, or of the zone if it is one region.
+    /// Blocks in a region; all blocks of the zone if it has one region.
     blocks: Divisor,
-    /// Sectors of a region, spares included.
+    /// Sectors in a region, including spares.
     sectors: u64,
-    /// Spares in front of the region's data.
+    /// Number of spares in front of the region's data.
     front: u64,
-    /// Whether slips of earlier regions shift this one (spares are not used for them).
+    /// Whether slips in earlier regions shift this region, because they do not use up spares.
     slips_accumulate: bool,
 }
 
@@ -88,16 +88,16 @@ struct CompiledZone {
     sector_span_fixed: u64,
     offset: Angle,
     track_skew: Angle,
-    /// Angle from the first track of a cylinder to the first of the next.
+    /// Angle from the first track of a cylinder to the first track of the next.
     cylinder_step: Angle,
     cylinder_skew: Angle,
     reserved: u64,
     regions: Option<Regions>,
-    /// Slipped sectors in ascending order (whole tracks for `slips_are_tracks`).
+    /// Slipped sectors in ascending order (whole tracks if `slips_are_tracks`).
     slips: Vec<u64>,
     remaps: Vec<(u64, u64)>,
     slips_are_tracks: bool,
-    /// Whether there are neither slips nor remaps, so that the fast path applies.
+    /// Whether the zone has neither slips nor remaps, so that the fast path applies.
     plain: bool,
     reversed: Reversal,
 }
@@ -114,7 +114,7 @@ enum Reversal {
 #[derive(Clone, Debug)]
 pub struct TrackLayout {
     zones: Vec<CompiledZone>,
-    /// First zone that can hold a block, by its leading bits.
+    /// First zone that can hold a block, indexed by the block's leading bits.
     zone_hint: Vec<u8>,
     hint_shift: u32,
     heads: u32,
@@ -122,9 +122,9 @@ pub struct TrackLayout {
     cylinders: u32,
 }
 
-/// Returns the sectors that the sparing scheme and the zone leave for data.
+/// Returns the number of sectors that remain for data in a zone under its sparing scheme.
 ///
-/// Follows the table of sparing schemes of DiskSim 4.0's layout g1.
+/// Follows the table of sparing schemes in layout g1 of DiskSim 4.0.
 pub fn zone_blocks(geometry: &Geometry, zone: usize) -> u64 {
     let heads = u64::from(geometry.heads);
     let zone = &geometry.zones[zone];
@@ -146,7 +146,7 @@ pub fn zone_blocks(geometry: &Geometry, zone: usize) -> u64 {
 }
 
 impl TrackLayout {
-    /// Compiles a geometry that [`super::check`] has passed.
+    /// Compiles a geometry that has passed [`super::check`].
     pub fn new(geometry: &Geometry) -> Self {
         let mut first_block = 0;
         let mut zones = Vec::with_capacity(geometry.zones.len());
@@ -168,7 +168,7 @@ impl TrackLayout {
         TrackLayout { zones, zone_hint, hint_shift, heads: geometry.heads, blocks, cylinders: geometry.cylinders }
     }
 
-    /// Returns the blocks that the drive exports, in physical sectors.
+    /// Returns the capacity exported to the host, in physical sectors.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -187,10 +187,11 @@ impl TrackLayout {
         &self.zones[index]
     }
 
-    /// Returns the extent that begins at `block` and holds up to `wanted` of the blocks that follow on the same track.
+    /// Returns the extent that starts at `block` and covers up to `wanted` blocks on the same track.
     ///
-    /// Panics if the drive has no such block: requests are checked when they arrive.
-    // Returned through memory, an extent is read back in wider words than it was written in, which a processor waits for.
+    /// Panics if the drive has no such block; requests are checked on arrival.
+    // Inlined: an extent returned through memory is read back in wider words than it was written in, which stalls the
+    // processor.
     #[inline(always)]
     pub fn locate(&self, block: u64, wanted: u32) -> Extent {
         let zone = self.zone_of(block);
@@ -198,7 +199,7 @@ impl TrackLayout {
         if zone.plain { zone.locate_plain(relative, wanted) } else { zone.locate_any(relative, wanted) }
     }
 
-    /// Returns the first block of the track that holds `block`, and the one after its last.
+    /// Returns the first block of the track that holds `block`, and the block after its last.
     pub fn track_bounds(&self, block: u64) -> (u64, u64) {
         let zone = self.zone_of(block);
         if zone.plain {
@@ -210,7 +211,7 @@ impl TrackLayout {
         }
         let here = self.locate(block, u32::MAX);
         let end = block + u64::from(here.sectors);
-        // Blocks of a track are contiguous, so the first is found by bisection over at most a track.
+        // Blocks of a track are contiguous, so bisection over at most one track finds the first.
         let mut low = block.saturating_sub(u64::from(self.sectors_per_track(block))).max(zone.first_block);
         let mut high = block;
         while low < high {
@@ -221,7 +222,7 @@ impl TrackLayout {
         (high, end)
     }
 
-    /// Returns the sectors of the track that holds `block`, spares included.
+    /// Returns the number of sectors on the track that holds `block`, including spares.
     pub fn sectors_per_track(&self, block: u64) -> u32 {
         self.zone_of(block).sectors_per_track.divisor as u32
     }
@@ -293,7 +294,7 @@ impl CompiledZone {
         Extent { followers: left - sectors, before, ..self.extent(track, sector, sectors, u64::from(sectors)) }
     }
 
-    /// Locates blocks where there are slips, spares inside the zone or remaps.
+    /// Locates blocks in a zone with slips, remaps or spares inside the zone.
     #[inline(never)]
     fn locate_any(&self, relative: u64, wanted: u32) -> Extent {
         let place = self.place(relative);
@@ -306,7 +307,7 @@ impl CompiledZone {
         let (track, sector) = self.sectors_per_track.divide(place.sector);
         let track_left = self.sectors_per_track.divisor - sector;
         let mut sectors = u64::from(wanted).min(track_left).min(place.region_left).min(self.blocks - relative);
-        // Slips reduce what the track holds: find the last block that is still on it.
+        // Slips reduce the data on the track, so find the last block that is still on it.
         let on_track = |count: u64| self.place(relative + count - 1).sector < place.sector + track_left;
         if !self.slips.is_empty() && !self.slips_are_tracks && sectors > 1 && !on_track(sectors) {
             let (mut low, mut high) = (1, sectors);
@@ -317,7 +318,7 @@ impl CompiledZone {
             sectors = low;
         }
         if !self.slips_are_tracks {
-            // A remapped sector is elsewhere: the run ends before it.
+            // A remapped sector is stored elsewhere, so the run ends before it.
             let first = self.remaps.partition_point(|&(defect, _)| defect <= place.unmapped);
             if let Some(&(defect, _)) = self.remaps.get(first) {
                 while sectors > 1 && self.place(relative + sectors - 1).unmapped >= defect {
@@ -350,7 +351,8 @@ impl CompiledZone {
             let start = begin + regions.front + rest;
             start + slips_before(&self.slips, start)
         } else {
-            // The region's data end with the region regardless of slips: each slip uses up a spare in front.
+            // The region's data end at the same place with any number of slips, because each slip uses a spare in
+            // front.
             let slips = &self.slips[first_slip..end_slip];
             let start = begin + regions.front.saturating_sub(slips.len() as u64) + rest;
             start + slips_before(slips, start)
@@ -358,7 +360,7 @@ impl CompiledZone {
         DiskAddress { sector, unmapped: sector, region_left: regions.blocks.divisor - rest }
     }
 
-    /// Returns the extent of `sectors` blocks over `physical` sectors from `sector` of the zone's `track`.
+    /// Returns the extent of `sectors` blocks, which occupy `physical` sectors from `sector` on of the zone's `track`.
     #[inline(always)]
     fn extent(&self, track: u64, sector: u64, sectors: u32, physical: u64) -> Extent {
         let (cylinder, head, skew) = self.track_place(track);
@@ -375,7 +377,7 @@ impl CompiledZone {
         }
     }
 
-    /// Returns cylinder (from the zone's first), head and skew of a track.
+    /// Returns the cylinder (counted from the zone's first), the head and the skew of a track.
     #[inline(always)]
     fn track_place(&self, track: u64) -> (u32, u32, Angle) {
         if let Reversal::Band { cylinders } = self.reversed {
@@ -393,8 +395,8 @@ impl CompiledZone {
         (cylinder, head, skew)
     }
 
-    /// Returns the same for bands: surface after surface over the same cylinders, in alternating direction; the last
-    /// band takes the rest.
+    /// Returns cylinder, head and skew for an order in bands: one surface after another over the same cylinders, in
+    /// alternating direction. The last band takes the remaining cylinders.
     #[inline(never)]
     fn band_place(&self, track: u64, band: u32) -> (u32, u32, Angle) {
         let heads = self.tracks_per_cylinder.divisor;
@@ -405,7 +407,7 @@ impl CompiledZone {
         let within = track - u64::from(first) * heads;
         let (surface, step) = (within / u64::from(width), (within % u64::from(width)) as u32);
         let cylinder = if surface & 1 == 0 { first + step } else { first + width - 1 - step };
-        // One head change per surface (including the band's end), one single-cylinder step for each other track.
+        // One head change per surface (also at the band's end), and one single-cylinder step for each other track.
         let head_changes = (u64::from(first) * heads / u64::from(band) + surface) as u32;
         let skew = self
             .track_skew
@@ -416,18 +418,18 @@ impl CompiledZone {
 }
 
 struct DiskAddress {
-    /// Sector of the zone, in the order of its tracks.
+    /// Sector in the zone, in track order.
     sector: u64,
-    /// Number of the sector before remapping.
+    /// Sector number before remapping.
     unmapped: u64,
-    /// Blocks left in the region, this one included.
+    /// Blocks from this one to the end of the region.
     region_left: u64,
 }
 
-/// Returns the slipped places at or before data number `data`: slip i counts once `data` plus the i earlier ones
-/// reaches it.
+/// Returns the number of slips before data sector number `data`. Slip i counts if it is at or before `data` plus the i
+/// earlier slips.
 fn slips_before(slips: &[u64], data: u64) -> u64 {
-    // slips[i] - i does not decrease, because slips ascend strictly.
+    // slips[i] - i never decreases, because slips ascend strictly.
     let (mut low, mut high) = (0, slips.len());
     while low < high {
         let middle = (low + high) / 2;

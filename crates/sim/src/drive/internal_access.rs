@@ -1,5 +1,5 @@
-//! Internal accesses: background I/O of the drive, in addition to its host's commands, and data in its other memories.
-//! [`crate::disk`] decides on them; here they use the arm, the firmware and the port.
+//! Internal accesses: background I/O of the drive, and data in its flash or media cache. [`crate::disk`] decides on
+//! these accesses; here they use the arm, the firmware and the port.
 
 use super::defective::Origin;
 use super::geometry::Extent;
@@ -10,7 +10,7 @@ use crate::chronicle;
 use crate::link::{Direction, Upstream};
 
 impl Drive {
-    /// Gives the arm an internal access.
+    /// Submits an internal access to the arm.
     pub(crate) fn submit_internal_access(&mut self, upstream: &mut Upstream, now_ns: u64, internal: InternalAccess) {
         let extent = self.media.layout.locate(internal.block, internal.sectors);
         let job = Job {
@@ -23,7 +23,7 @@ impl Drive {
         self.hand_to_arm(upstream, now_ns, job);
     }
 
-    /// Returns internal access `id` while it still waits for the arm: it may grow at its end.
+    /// Returns internal access `id` if it still waits for the arm; the caller may extend its end.
     pub(crate) fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
         self.queue.waiting_internal_access(id)
     }
@@ -62,14 +62,14 @@ impl Drive {
         self.occupy(&pass, Service::Internal, end);
     }
 
-    /// Decodes a read that another memory of the drive can serve; returns when the firmware is done.
+    /// Decodes a read that the flash or staged data can serve; returns when the firmware is done.
     pub(crate) fn decode_hit(&mut self, now_ns: u64) -> u64 {
         let overhead_ns = self.after_last(self.params.description.overheads.read_hit_ns);
         self.last_was_read = true;
         self.decode(now_ns, overhead_ns)
     }
 
-    /// Sends data that another memory of the drive has ready at `ready_ns` to the host, which ends command `id`.
+    /// Sends to the host data that the drive has ready in another memory at `ready_ns`, and completes command `id`.
     pub(crate) fn send(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, ready_ns: u64, sectors: u32) {
         let overheads = self.params.description.overheads;
         let ready_ns = ready_ns + overheads.data_preparation_ns;
@@ -78,7 +78,7 @@ impl Drive {
         self.complete(id, now_ns, end_ns + overheads.read_completion_ns);
     }
 
-    /// Receives the data of a write into memory; returns when they are there.
+    /// Receives the data of a write into memory; returns when the transfer ends.
     pub(crate) fn receive(&mut self, upstream: &mut Upstream, now_ns: u64, sectors: u32) -> u64 {
         let overheads = self.params.description.overheads;
         let decoded_ns = self.decode(now_ns, self.after_last(overheads.write_hit_ns));
@@ -94,7 +94,7 @@ impl Drive {
         self.complete(id, started_ns, at_ns + completion_ns);
     }
 
-    /// Whether an ordered command holds back what the drive could serve at once.
+    /// Whether an ordered command holds back a command that could be served at once.
     pub(crate) fn holds_back(&self, ordered: bool) -> bool {
         self.is_held_back(ordered)
     }

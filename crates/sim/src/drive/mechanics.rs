@@ -1,20 +1,20 @@
-//! [`Spindle`] and [`Arm`]: angles over time, seek time over distance.
+//! [`Spindle`] and [`Arm`]: rotation angle over time and seek time over distance.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::geometry::Angle;
 use crate::description::drive::{Mechanics, SeekCurve};
 
-/// Deviation of a spindle from its description: no two drives of a kind turn alike.
+/// Deviation of a spindle from its description, because drives of one model differ slightly in phase and speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpindleVariation {
     /// Angle at time 0, in 2^-64 turns.
     pub phase: u64,
-    /// Speed as a multiple of the stated speed.
+    /// Speed relative to the described speed (1.0 = no deviation).
     pub speed: f64,
 }
 
-/// A spindle that turns forever at one speed.
+/// A spindle that turns at constant speed.
 #[derive(Clone, Copy, Debug)]
 pub struct Spindle {
     /// Speed in 2^-64 turns per nanosecond: the angle at time t is `phase + t * turns_per_ns` modulo 2^64, without
@@ -22,12 +22,12 @@ pub struct Spindle {
     turns_per_ns: u64,
     /// Angle at time 0, in 2^-64 turns.
     phase: u64,
-    /// Time of 2^-32 turns, in 2^-36 ns.
+    /// Duration of 2^-32 turns, in units of 2^-36 ns.
     ns_per_angle: u64,
 }
 
 impl Spindle {
-    /// Creates a spindle with a speed of `rpm`, 300 or more. Its angle at time 0 is 0.
+    /// Creates a spindle that turns at `rpm` (at least 300), with angle 0 at time 0.
     pub fn new(rpm: f64) -> Self {
         let turn_ns = 60e9 / rpm;
         Spindle {
@@ -37,34 +37,35 @@ impl Spindle {
         }
     }
 
-    /// Creates a spindle of a drive whose description states `rpm`.
+    /// Creates a spindle that deviates from the described speed `rpm` by `variation`.
     pub fn varied(rpm: f64, variation: SpindleVariation) -> Self {
         Spindle { phase: variation.phase, ..Spindle::new(rpm * variation.speed) }
     }
 
-    /// Returns the angle under the heads at a time.
+    /// Returns the angle under the heads at `time_ns`.
     #[inline]
     pub fn angle_at(&self, time_ns: u64) -> Angle {
         (time_ns.wrapping_mul(self.turns_per_ns).wrapping_add(self.phase) >> 32) as u32
     }
 
-    /// Returns the time to turn by `angle` (2^32 = a whole turn), rounded up.
+    /// Returns the time to turn by `angle` (2^32 = a whole turn), in ns, rounded up.
     #[inline]
     pub fn turn_ns(&self, angle: u64) -> u64 {
         // At most 2^32 (a whole turn) times 2^31.6 (200 ms, 300 rpm): the product fits.
         (angle * self.ns_per_angle + ((1 << 36) - 1)) >> 36
     }
 
-    /// Returns the time from `now_ns` until `angle` is under the heads; 0 if it passed within the last [`Self::SLACK`].
+    /// Returns the time from `now_ns` until `angle` is under the heads, in ns; 0 if the angle passed within the last
+    /// [`Self::SLACK`].
     #[inline]
     pub fn wait_ns(&self, now_ns: u64, angle: Angle) -> u64 {
         let ahead = angle.wrapping_sub(self.angle_at(now_ns)).wrapping_add(Self::SLACK).saturating_sub(Self::SLACK);
         self.turn_ns(u64::from(ahead))
     }
 
-    /// Returns when `angle` is under the heads, at or after `now_ns`. An angle that passed within the last
-    /// [`Self::SLACK`] was met then, a few nanoseconds ago: the rounding of one sector's end never adds to the next
-    /// one's.
+    /// Returns when `angle` is under the heads, at or after `now_ns`. If the angle passed within the last
+    /// [`Self::SLACK`], returns that time, a few ns before `now_ns`, so that rounding errors of consecutive sectors do
+    /// not add up.
     #[inline]
     pub fn meet_ns(&self, now_ns: u64, angle: Angle) -> u64 {
         let passed = self.angle_at(now_ns).wrapping_sub(angle);
@@ -75,35 +76,34 @@ impl Spindle {
         }
     }
 
-    /// Tolerance for rounding: times are rounded up to whole nanoseconds, so a sector that follows without a gap may
-    /// seem to have passed by a few of them: 2^-20 turns, 6 ns at 10,000 rpm, where the gap between two sectors is
-    /// hundreds.
+    /// Rounding tolerance, as an angle. Times are rounded up to whole ns, so the next sector on a track may seem to
+    /// have passed a few ns ago. 2^-20 turns are 6 ns at 10,000 rpm, while a gap between sectors takes hundreds of ns.
     pub const SLACK: Angle = 1 << 12;
 
-    /// Returns the time of one turn.
+    /// Returns the time of one turn, in ns.
     #[inline]
     pub fn revolution_ns(&self) -> u64 {
         self.turn_ns(1 << 32)
     }
 
-    /// Returns the whole sectors of `sector_span` that pass in `elapsed_ns`.
+    /// Returns the number of whole sectors of angle `sector_span` that pass in `elapsed_ns`.
     #[inline]
     pub fn sectors_in(&self, elapsed_ns: u64, sector_span: u32) -> u64 {
-        // 2^-32 turns in 64 bits are enough for a year at 15,000 rpm.
+        // 2^-32 turns in 64 bits last for a year at 15,000 rpm.
         let turned = ((u128::from(elapsed_ns) * u128::from(self.turns_per_ns)) >> 32) as u64;
         turned / u64::from(sector_span.max(1))
     }
 }
 
-/// Mark of a seek time that is not computed yet; no seek takes as long: [`whole_ns`].
+/// Placeholder for a seek time that has not been computed yet. No seek takes this long: see [`whole_ns`].
 const UNKNOWN: u32 = u32::MAX;
 
-/// Positioning times as a function of distance.
+/// Positioning time as a function of distance.
 #[derive(Debug)]
 pub struct Arm {
     curve: SeekCurve,
-    /// Seek time of each distance, [`UNKNOWN`] until it is first needed: a short run needs few of half a million, and a
-    /// long one soon finds all of them here. Concurrent writers would write the same value.
+    /// Seek time by distance, in ns; [`UNKNOWN`] until first needed. A short run needs only a few of up to half a
+    /// million entries, and a long run soon has all of them here. Concurrent writers store the same value.
     seek_ns: Box<[AtomicU32]>,
     head_switch_ns: u32,
     read_settle_ns: i32,
@@ -111,7 +111,7 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// Creates the arm of a drive with `cylinders`.
+    /// Creates the arm of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
         Arm {
             curve: mechanics.seek.clone(),
@@ -122,8 +122,8 @@ impl Arm {
         }
     }
 
-    /// Returns the time to move over `distance` cylinders and, with `head_change`, to another surface, settling
-    /// included: the longer of seek and head switch, plus the settling of the kind of access if anything moved.
+    /// Returns the time to move over `distance` cylinders and, with `head_change`, to another surface, in ns. This is
+    /// the longer of seek and head switch, plus settling for the kind of access if anything moved.
     #[inline]
     pub fn position_ns(&self, distance: u32, head_change: bool, write: bool) -> u64 {
         let seek = self.seek_ns(distance);
@@ -135,7 +135,7 @@ impl Arm {
         (i64::from(moved) + i64::from(settle)).max(0) as u64
     }
 
-    /// Returns the time to move over `distance` cylinders, without settling.
+    /// Returns the time to move over `distance` cylinders, in ns, without settling.
     #[inline]
     pub fn seek_ns(&self, distance: u32) -> u32 {
         let cached_ns = self.seek_ns[distance as usize].load(Ordering::Relaxed);
@@ -151,7 +151,8 @@ impl Arm {
     }
 }
 
-/// Returns the seek time over `distance` cylinders of a drive with `cylinders`, without the access kind's own settling.
+/// Returns the seek time over `distance` cylinders of a drive with `cylinders` cylinders, in ns, without the read or
+/// write settling time.
 pub fn seek_ns(curve: &SeekCurve, distance: u32, cylinders: u32) -> u32 {
     if distance == 0 {
         return 0;
@@ -201,7 +202,7 @@ fn interpolate(points: &[(u32, u64)], distance: u32) -> f64 {
     }
 }
 
-/// Returns the value of the line that ends at point `end`; the first begins at 0.
+/// Interpolates at `distance` on the line that ends at point `end`; the first line starts at distance 0.
 #[inline]
 fn on_line(points: &[(u32, u64)], end: usize, distance: u32) -> f64 {
     let (x0, y0) = if end == 0 { (0, 0) } else { points[end - 1] };
@@ -210,31 +211,31 @@ fn on_line(points: &[(u32, u64)], end: usize, distance: u32) -> f64 {
     y0 + (y1 - y0) * (f64::from(distance) - x0) / (x1 - x0)
 }
 
-/// Returns the mean seek time over uniformly random pairs of blocks, in ns: the data sheet's "average seek", weighted
-/// by the sectors of each cylinder.
+/// Returns the mean seek time over uniformly random pairs of blocks, in ns. This is the data sheet's "average seek",
+/// weighted by the number of sectors in each cylinder.
 pub fn mean_seek_ns(table_ns: &[u32], sectors_by_cylinder: &[u64]) -> f64 {
     let last = table_ns.len() as u32 - 1;
     Distances::new(sectors_by_cylinder).mean_ns(last, |distance| table_ns[distance as usize])
 }
 
-/// Distribution of distances between uniformly random pairs of blocks.
+/// Distribution of seek distances between uniformly random pairs of blocks.
 pub struct Distances {
-    /// Cylinders per cell.
+    /// Cylinders in a cell of the histogram.
     per_cell: f64,
-    /// Number of pairs of blocks by their distance in cells, each counted once.
+    /// Number of block pairs by distance in cells; each pair is counted once.
     pairs: Vec<f64>,
     /// Number of blocks.
     total: f64,
 }
 
-/// Most cells that the cylinders are divided into: 10^5 cylinders cost 10^6 steps.
+/// Maximum number of cells. 2048 cells need 10^6 steps even for 10^5 cylinders.
 const CELLS_MAX: usize = 2048;
 
-/// Lags that are summed in parallel, each in the same order as it would be by itself.
+/// Number of lags summed in parallel; each sum adds its terms in the same order as without parallelism.
 const LAGS: usize = 8;
 
 impl Distances {
-    /// Creates the distribution for the given number of blocks in each cylinder.
+    /// Creates the distribution from the number of blocks in each cylinder.
     pub fn new(sectors_by_cylinder: &[u64]) -> Distances {
         let cells = sectors_by_cylinder.len().clamp(1, CELLS_MAX);
         let per_cell = sectors_by_cylinder.len() as f64 / cells as f64;
@@ -245,7 +246,8 @@ impl Distances {
         Distances { per_cell, pairs: autocorrelation(&weight), total: weight.iter().sum() }
     }
 
-    /// Returns the mean of `seek_ns`, a function of the distance in cylinders, at most `last`.
+    /// Returns the mean of `seek_ns` over all pairs of blocks. `seek_ns` is a function of the distance in cylinders,
+    /// and `last` is the largest distance.
     pub fn mean_ns(&self, last: u32, seek_ns: impl Fn(u32) -> u32) -> f64 {
         let at = |distance: f64| {
             let clamped = distance.clamp(0.0, f64::from(last));
@@ -255,7 +257,7 @@ impl Distances {
         };
         let mut sum = 0.0;
         for (lag, pairs) in self.pairs.iter().enumerate() {
-            // Two random places in the same cell are on average 1/3 of a cell apart.
+            // Two random blocks in the same cell are 1/3 of a cell apart on average.
             let seek = if lag == 0 { at(self.per_cell / 3.0) } else { at(lag as f64 * self.per_cell) };
             sum += seek * pairs * if lag == 0 { 1.0 } else { 2.0 };
         }
@@ -263,7 +265,7 @@ impl Distances {
     }
 }
 
-/// Returns for each lag the sum of the products of weights at that distance.
+/// Returns, for each lag, the sum of the products of weights that are that far apart.
 fn autocorrelation(weight: &[f64]) -> Vec<f64> {
     let mut sums = Vec::with_capacity(weight.len() + LAGS);
     for first in (0..weight.len()).step_by(LAGS) {

@@ -1,4 +1,4 @@
-//! [`Media`]: passes over the media, that is, the times that arm and spindle take for a run of sectors.
+//! [`Media`]: media passes, that is, the time that arm and spindle take for a run of sectors.
 
 use std::sync::Arc;
 
@@ -21,45 +21,45 @@ impl Head {
     }
 }
 
-/// The result of one access to the media.
+/// Result of one media access.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Time at which `mark` sectors (in order from the first) had been transferred.
+    /// Time at which the first `mark` sectors had been transferred.
     pub mark_ns: u64,
     /// Time at which the last sector had been transferred.
     pub end_ns: u64,
-    /// Wait from the settled head to the first wanted sector, on the first track.
+    /// Rotational wait from the end of settling to the first wanted sector on the first track, in ns.
     pub first_wait_ns: u64,
-    /// Angle of a sector of the last track, in 2^-32 turns.
+    /// Angle of one sector on the last track, in 2^-32 turns.
     pub sector_span: u32,
-    /// Sectors that follow the last one on its track without a gap, as far as known.
+    /// Minimum number of sectors that follow the last one on its track without a gap.
     pub followers: u32,
-    /// First block of the last track; known if there are followers.
+    /// First block of the last track; valid only if `followers` is not 0.
     pub track_first: u64,
     /// Final position of the heads.
     pub head: Head,
-    /// Time of arm movement, head switches and settling.
+    /// Time spent on arm movement, head switches and settling, in ns.
     pub seek_ns: u64,
-    /// Rotational latency.
+    /// Rotational latency, in ns.
     pub rotation_ns: u64,
 }
 
-/// The request of a pass.
+/// Requested media access.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// First block (physical sector).
     pub block: u64,
     /// Number of sectors; at least 1.
     pub sectors: u32,
-    /// Whether write settling applies.
+    /// Whether the access is a write, which needs write settling.
     pub write: bool,
     /// Earliest start of the arm.
     pub start_ns: u64,
     /// Earliest end of settling (minimum seek delay).
     pub settled_ns: u64,
-    /// Earliest transfer of a sector (data still on their way from the host).
+    /// Earliest transfer of a sector, for example if data are still arriving from the host.
     pub data_ns: u64,
-    /// Sectors to the mark; 1 to `sectors`.
+    /// Number of sectors up to the mark, 1 to `sectors`.
     pub mark: u32,
 }
 
@@ -68,7 +68,7 @@ pub struct Access {
 pub struct Media {
     /// Map from blocks to places.
     pub layout: Arc<TrackLayout>,
-    /// Speed and phase of this drive's spindle, different from others of its kind.
+    /// Spindle of this drive; its speed and phase differ from other drives of the model.
     pub spindle: Spindle,
     /// Seek times.
     pub arm: Arc<Arm>,
@@ -88,7 +88,7 @@ impl Media {
         }
     }
 
-    /// Returns the time to bring the heads from `from` to a track.
+    /// Returns the time to move the heads from `from` to a track, in ns.
     #[inline]
     pub fn position_ns(&self, from: Head, cylinder: u32, head: u32, write: bool) -> u64 {
         self.arm.position_ns(from.cylinder.abs_diff(cylinder), from.head != head, write)
@@ -100,8 +100,8 @@ impl Media {
         self.pass_from(from, access, &extent)
     }
 
-    /// Performs `access`, whose first extent is known, with the heads at `from`.
-    // As for `Layout::locate`: not through memory.
+    /// Performs `access` with the heads at `from`, if its first extent is already known.
+    // Inlined for the same reason as `TrackLayout::locate`.
     #[inline(always)]
     pub fn pass_from(&self, from: Head, access: &Access, extent: &Extent) -> Pass {
         let seek = self.position_ns(from, extent.cylinder, extent.head, access.write);
@@ -129,15 +129,15 @@ impl Media {
         pass
     }
 
-    /// Returns the angle of the first `sectors` of an extent; slips inside make it slightly short, never longer than
-    /// the extent.
+    /// Returns the angle of the first `sectors` of an extent. Slips between them make the result slightly too small,
+    /// but never longer than the extent.
     #[inline]
     fn span_of(&self, extent: &Extent, sectors: u32) -> u64 {
         (u64::from(extent.sector_span) * u64::from(sectors)).min(extent.span)
     }
 
-    /// Performs a zero-latency access: a head that settles inside the wanted sectors takes them from the next sector
-    /// boundary on, and the last one it needs is the one that it was in, a turn after that boundary.
+    /// Performs a zero-latency access: heads that settle inside the wanted sectors transfer from the next sector
+    /// boundary on. The sector in which they settled comes last, one turn after that boundary.
     fn read_from_within(&self, extent: &Extent, ready_ns: u64, pass: &mut Pass) {
         let into = u64::from(self.spindle.angle_at(ready_ns).wrapping_sub(extent.angle));
         let sector = u64::from(extent.sector_span);
@@ -174,55 +174,55 @@ impl Media {
     }
 }
 
-/// Read-ahead after a request, advanced only when its state is needed.
+/// Read-ahead after a request; advanced only when its state is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAheadRun {
-    /// Segment that it fills.
+    /// Segment that receives the data.
     pub segment: usize,
     /// Next block to be read.
     pub next: u64,
-    /// Reading stops here.
+    /// Block at which reading stops.
     pub limit: u64,
-    /// When the heads finished their last action, `into` sectors before `next`.
+    /// Time at which the heads finished their last action, `into` sectors before `next`.
     pub at_ns: u64,
-    /// Sectors read since then, all on this track.
+    /// Sectors read since `at_ns`, all on this track.
     pub into: u32,
     /// Position of the heads at `at_ns`.
     pub head: Head,
-    /// Whether it may leave the track or the cylinder.
+    /// How far the read-ahead may move the arm.
     pub leaves: ReadAheadReach,
-    /// Angle of a sector of this track, in 2^-32 turns.
+    /// Angle of one sector on this track, in 2^-32 turns.
     pub sector_span: u32,
-    /// Sectors that are known to be consecutive on this track from `at_ns` on.
+    /// Number of sectors known to be consecutive on this track from `at_ns` on.
     pub followers: u32,
 }
 
-/// How far read-ahead may move the arm.
+/// Limit of arm movement for read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAheadReach {
-    /// Not at all: it stays on its track.
+    /// Read-ahead stays on its track.
     Nothing,
-    /// To other heads of the cylinder.
+    /// Read-ahead may switch to other heads of the cylinder.
     Track,
-    /// To other cylinders.
+    /// Read-ahead may move to other cylinders.
     Cylinder,
 }
 
 impl ReadAheadRun {
-    /// Returns when the block before `next` had been read, or the arm could start for it.
+    /// Returns when the block before `next` had been read, or when the arm could start to read `next`.
     #[inline]
     pub fn ready_ns(&self, media: &Media) -> u64 {
-        // From the start of the run, so that rounding errors do not add up.
+        // Computed from the start of the run, so that rounding errors do not add up.
         self.at_ns + media.spindle.turn_ns(u64::from(self.into) * u64::from(self.sector_span))
     }
 
-    /// Reads until `now_ns`. Returns when the arm can be taken: `now_ns`, or the end of a movement in progress.
+    /// Reads ahead until `now_ns`. Returns when the arm is free: `now_ns`, or the end of a movement in progress.
     #[inline]
     pub fn advance(&mut self, media: &Media, now_ns: u64) -> u64 {
         let read = media.spindle.sectors_in(now_ns.saturating_sub(self.at_ns), self.sector_span);
         let start = self.next - u64::from(self.into);
         if read < u64::from(self.followers) && start + read <= self.limit {
-            // The usual case: still on the track of the request.
+            // The usual case: the heads are still on the request's track.
             (self.next, self.into) = (start + read.max(u64::from(self.into)), (read as u32).max(self.into));
             return now_ns;
         }
@@ -272,7 +272,7 @@ impl ReadAheadRun {
         now_ns
     }
 
-    /// Whether nothing is left to read.
+    /// Whether the read-ahead has reached its limit.
     pub fn is_done(&self) -> bool {
         self.next >= self.limit
     }

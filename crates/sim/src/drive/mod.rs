@@ -1,8 +1,8 @@
-//! [`Drive`]: the disk drive, which times a command from its arrival to its completion. See docs/design/disks.md.
+//! [`Drive`]: a disk drive, which times each command from arrival to completion. See docs/design/disks.md.
 //!
-//! Nothing is simulated sector by sector. When the arm takes a job, the whole pass over the media is computed at once
-//! ([`media`]); read-ahead is advanced only when its state is needed. A drive therefore has two events per command: the
-//! arm becomes free, the command completes.
+//! No simulation runs sector by sector. When the arm takes a job, [`media`] computes the whole pass over the media at
+//! once, and read-ahead is advanced only when its state is needed. Each command therefore causes only two events: the
+//! arm becomes free, and the command completes.
 
 mod arm;
 pub mod buffer;
@@ -51,7 +51,7 @@ pub struct Completion {
     pub at_ns: u64,
     /// The host's id of the command.
     pub id: u32,
-    /// Time at which the drive began to work on it: from there to the completion is its service time.
+    /// Time at which the drive started to work on the command. The service time runs from here to the completion.
     pub started_ns: u64,
 }
 
@@ -60,60 +60,60 @@ pub struct Completion {
 pub struct Counters {
     /// Reads served entirely from the buffer.
     pub read_hits: u64,
-    /// Reads whose first part was in the buffer or being read into it.
+    /// Reads whose first part was in the buffer or was being read into it.
     pub read_partial_hits: u64,
     /// Reads that needed the arm from their first sector on.
     pub read_misses: u64,
     /// Writes that completed before they were on the media.
     pub cached_writes: u64,
-    /// Writes that joined waiting ones.
+    /// Writes merged into a waiting dirty extent.
     pub coalesced_writes: u64,
     /// Dirty extents written to the media.
     pub destages: u64,
-    /// Writes of parts of physical sectors, each with a read and a turn before the write.
+    /// Writes of partial physical sectors, each preceded by a read and one turn.
     pub read_modify_writes: u64,
-    /// Repeated media accesses.
+    /// Media passes repeated after an error.
     pub retries: u64,
-    /// Time of arm movement, head switches and settling.
+    /// Time spent on arm movement, head switches and settling, in ns.
     pub seek_ns: u64,
-    /// Time of rotational latency.
+    /// Time spent on rotational latency, in ns.
     pub rotation_ns: u64,
-    /// Time that requested sectors were under the heads.
+    /// Time that requested sectors were under the heads, in ns.
     pub transfer_ns: u64,
-    /// Time of firmware overheads.
+    /// Time spent on firmware overhead, in ns.
     pub overhead_ns: u64,
-    /// Time that the mechanism worked for a command or a destage.
+    /// Time that the mechanism worked for commands or destages, in ns.
     pub mechanism_ns: u64,
-    /// Time that the interface carried data.
+    /// Time that the interface carried data, in ns.
     pub interface_ns: u64,
     /// Reads served from flash.
     pub flash_hits: u64,
     /// Blocks admitted to flash.
     pub flash_fills: u64,
-    /// Time that the flash was read or written.
+    /// Time spent reading or writing flash, in ns.
     pub flash_ns: u64,
     /// Writes that went to the media cache.
     pub media_cache_writes: u64,
-    /// Accesses that wrote them there, one after the other.
+    /// Sequential media accesses that wrote these data to the media cache.
     pub media_cache_appends: u64,
     /// Reads that found at least part of their data in the media cache.
     pub media_cache_hits: u64,
-    /// Extents moved home from it.
+    /// Extents moved from the media cache to their home location.
     pub media_cache_destages: u64,
-    /// Sweeps or bands that moved them.
+    /// Sweeps or band rewrites that cleaned the media cache.
     pub media_cache_cleanings: u64,
-    /// Writes that went home directly and bypassed the media cache.
+    /// Writes that went directly to their home location and bypassed the media cache.
     pub direct_writes: u64,
-    /// Time that sectors were under the heads for read-ahead, not included in `transfer_ns`.
+    /// Time that sectors were under the heads for read-ahead, in ns; not included in `transfer_ns`.
     pub read_ahead_ns: u64,
-    /// Time that the spindle was stopping or at rest.
+    /// Time that the spindle was stopping or at rest, in ns.
     pub standby_ns: u64,
     /// Spin-ups of the spindle.
     pub spin_ups: u64,
 }
 
 impl Counters {
-    /// Returns the sum of both.
+    /// Returns the sum of the two sets of counters.
     pub fn plus(&self, other: &Counters) -> Counters {
         Counters {
             read_hits: self.read_hits + other.read_hits,
@@ -146,7 +146,7 @@ impl Counters {
     }
 }
 
-/// The immutable part of a drive.
+/// The immutable part of a drive, compiled from its description.
 type Compiled = (Media, Arc<DriveDescription>);
 
 thread_local! {
@@ -155,7 +155,8 @@ thread_local! {
 
 /// A drive in virtual time.
 ///
-/// Clones and [others](Self::another) of the kind share what is compiled from its description, which never changes.
+/// Clones, and drives created with [`Self::another`], share the data compiled from the description, which never
+/// changes.
 #[derive(Clone, Debug)]
 pub struct Drive {
     media: Media,
@@ -168,36 +169,36 @@ pub struct Drive {
     port: Port,
     slow: Slow,
     head: Head,
-    /// Block under the heads at `arm_free_ns`, for jobs that continue from there.
+    /// Block under the heads at `arm_free_ns`; a job that starts there needs no positioning.
     continues: u64,
     arm_free_ns: u64,
-    /// Time at which the firmware has decoded all commands so far.
+    /// Time at which the firmware has decoded all commands received so far.
     firmware_free_ns: u64,
-    /// Segment, first block and end of the pass in progress that fills it: none of it can be hit before.
+    /// Segment, first block and end of the media pass in progress. Reads cannot hit these blocks before the pass ends.
     filling: Option<(usize, u64, u64)>,
-    /// Whether the job in service is an ordered command's.
+    /// Whether the job in service belongs to an ordered command.
     serves_ordered: bool,
-    /// The arm's job; `None` when idle.
+    /// Job in service; `None` if the arm is idle.
     in_service: Option<Service>,
     read_ahead: Option<ReadAheadRun>,
     last_was_read: bool,
     last_write_end: u64,
     /// Completions, latest first.
     completions: Vec<Completion>,
-    /// Flushes: id, arrival, last write that they cover.
+    /// Waiting flushes: id, arrival, and the sequence number of the last write covered.
     flushes: VecDeque<(u32, u64, u64)>,
     counters: Counters,
     media_defects: MediaDefects,
     failures: Failures,
-    /// After a power loss, the time from which the spindle turns.
+    /// Time from which the spindle turns after a power loss.
     ready_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Service {
-    /// A read of the host.
+    /// A host read.
     Read,
-    /// A write of the host that is not a destage.
+    /// A host write that is not a destage.
     Write,
     Destage(u32),
     /// Background I/O: an internal access, recalibration or a scan.
@@ -208,9 +209,9 @@ enum Service {
 #[derive(Clone, Debug)]
 struct Parameters {
     description: Arc<DriveDescription>,
-    /// log2 of the bytes of a physical sector.
+    /// log2 of the size of a physical sector in bytes.
     sector_shift: u32,
-    /// The write cache setting in force; the description has the factory setting.
+    /// The current write cache setting; the description holds the factory setting.
     write_cache: WriteCacheKind,
     read_ahead: ReadAhead,
     read_ahead_max: u64,
@@ -223,10 +224,10 @@ struct Parameters {
 const NOWHERE: u64 = u64::MAX;
 
 impl Drive {
-    /// Creates an idle drive with its heads on cylinder 0. `seed` drives only the optional random processes.
+    /// Creates an idle drive with its heads on cylinder 0. `seed` affects only the optional random processes.
     ///
     /// # Errors
-    /// The first impossible value in the description.
+    /// Returns an error for the first impossible value in the description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, InvalidDescription> {
         let (media, description) = COMPILED.with_borrow_mut(|compiled| {
             compiled.of(description, || {
@@ -237,12 +238,12 @@ impl Drive {
         Ok(Drive::at_rest(media, description, seed))
     }
 
-    /// Creates another idle drive of the same description.
+    /// Creates another idle drive from the same description.
     pub fn another(&self, seed: u64) -> Drive {
         Drive::at_rest(self.media.clone(), Arc::clone(&self.params.description), seed)
     }
 
-    /// Gives the spindle of an idle drive its own phase and speed.
+    /// Gives the spindle its own phase and speed. The drive must be idle.
     pub fn vary_spindle(&mut self, variation: SpindleVariation) {
         self.media.spindle = Spindle::varied(self.params.description.mechanics.rpm, variation);
     }
@@ -263,7 +264,7 @@ impl Drive {
                 sector_shift: sector_bytes.trailing_zeros(),
                 write_cache: buffer.write_cache,
                 read_ahead: if buffer.segments == 0 { ReadAhead::None } else { buffer.read_ahead },
-                // A longer read-ahead would drop blocks from the segment that were not read yet.
+                // A longer read-ahead would drop unread blocks from the segment.
                 read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),
                 sector_read_ns: (f64::from(sector_bytes) * interface.read_ns_per_byte).round() as u64,
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,
@@ -289,23 +290,23 @@ impl Drive {
         }
     }
 
-    /// Returns the bytes that it exports.
+    /// Returns the exported capacity in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         let geometry = &self.params.description.geometry;
         geometry.logical_blocks * u64::from(geometry.logical_block_bytes)
     }
 
-    /// Returns its description.
+    /// Returns the drive's description.
     pub fn description(&self) -> &DriveDescription {
         &self.params.description
     }
 
-    /// Returns its counters.
+    /// Returns the drive's counters.
     pub fn counters(&self) -> Counters {
         Counters { coalesced_writes: self.writes.coalesced, interface_ns: self.port.busy_ns, ..self.counters }
     }
 
-    /// Returns the time of the next event; `u64::MAX` if there is none.
+    /// Returns the time of the next event, or `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         let done = self.completions.last().map_or(u64::MAX, |completion| completion.at_ns);
@@ -313,13 +314,13 @@ impl Drive {
         done.min(arm)
     }
 
-    /// Whether nothing is queued, in service or dirty.
+    /// Whether the drive has no queued, active or dirty data.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.in_service.is_none() && self.completions.is_empty() && self.writes.is_empty()
     }
 
-    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, gives commands in flight
-    /// different `id`s and stays inside the capacity.
+    /// Submits a command at `now_ns`. The caller must have processed every event up to `now_ns`, must use distinct
+    /// `id`s for commands in flight, and must stay inside the capacity.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.submit_behind(&mut Upstream::none(), now_ns, id, request);
     }
@@ -337,7 +338,7 @@ impl Drive {
         }
     }
 
-    /// Processes every event up to `now_ns`; calls `completed` with each completion in order of time.
+    /// Processes every event up to `now_ns` and calls `completed` for each completion in order of time.
     pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
         self.advance_behind(&mut Upstream::none(), now_ns, completed);
     }
@@ -348,11 +349,11 @@ impl Drive {
         loop {
             let arm_ns = if self.in_service.is_some() { self.arm_free_ns } else { u64::MAX };
             let done_ns = self.completions.last().map_or(u64::MAX, |completion| completion.at_ns);
-            // The arm first: the firmware chooses the next command before the host can respond to a completion.
+            // The arm goes first: the firmware chooses the next command before the host can respond to a completion.
             if arm_ns <= now_ns && arm_ns <= done_ns {
                 self.arm_becomes_free(upstream);
             } else if done_ns <= now_ns {
-                completed(self.completions.pop().expect("just seen"));
+                completed(self.completions.pop().expect("a completion is due"));
             } else if self.in_service.is_none() && self.slow.next_ns(self.arm_free_ns) <= now_ns {
                 self.start_internal(self.slow.next_ns(self.arm_free_ns));
             } else {

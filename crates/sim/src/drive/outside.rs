@@ -1,4 +1,4 @@
-//! The view of a [`Drive`] from outside: power cycles and their losses, write cache, activity of the arm.
+//! State of a [`Drive`] as seen from outside: power cycles and lost writes, the write cache, activity of the arm.
 
 use headstack_workload::Span;
 
@@ -8,7 +8,7 @@ use crate::description::drive::WriteCache;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 
 impl Drive {
-    /// Appends, in no order, the parts of a span that are only in the write cache.
+    /// Appends, in no particular order, the parts of `span` that are only in the volatile write cache.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         if self.params.write_cache == WriteCache::Protected {
             return;
@@ -18,7 +18,7 @@ impl Drive {
         into.extend(dirty.filter_map(|(from, to)| crate::spans::common(span, from, to)));
     }
 
-    /// Whether its volatile write cache is on.
+    /// Whether the drive's volatile write cache is on.
     pub(crate) fn caches_writes(&self) -> bool {
         match self.params.write_cache {
             WriteCache::Appending | WriteCache::On => true,
@@ -26,7 +26,7 @@ impl Drive {
         }
     }
 
-    /// Switches the write cache; its contents are destaged as before.
+    /// Switches the write cache on or off. Data already in the cache are destaged as before.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         self.params.write_cache = match (on, self.params.description.buffer.write_cache) {
             (_, WriteCache::Protected) => WriteCache::Protected,
@@ -36,13 +36,13 @@ impl Drive {
         };
     }
 
-    /// Returns the end of the track that holds a byte.
+    /// Returns the end of the track that holds the byte at `at_bytes`, in bytes.
     pub(crate) fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         let (_, end) = self.media.layout.track_bounds(at_bytes >> self.params.sector_shift);
         (end << self.params.sector_shift).min(self.capacity_bytes())
     }
 
-    /// Handles a power cycle. The heads start from cylinder 0. The contents of a protected write cache are written home
+    /// Applies a power cycle. The heads start on cylinder 0. The contents of a protected write cache are written home
     /// while the spindle starts.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         let spin_up = self.params.description.power.map(|power| power.spin_up);
@@ -62,7 +62,7 @@ impl Drive {
         self.head = Head { cylinder: 0, head: 0 };
     }
 
-    /// Returns its present state for display; the caller names it.
+    /// Returns the drive's current state for display; the caller fills in the name.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let state = match self.in_service {
             Some(Service::Read) => DeviceState::Reading,
@@ -83,12 +83,12 @@ impl Drive {
         }
     }
 
-    /// Returns the bytes written by the host that are only in its memory.
+    /// Returns the number of bytes written by the host that are only in the drive's memory.
     pub(crate) fn dirty_bytes(&self) -> u64 {
         self.writes.sectors() << self.params.sector_shift
     }
 
-    /// Adds its media defects to a health record.
+    /// Adds the drive's media defects and retries to a health record.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         into.pending_sectors += self.media_defects.pending();
         into.reallocated_sectors += self.media_defects.spares;

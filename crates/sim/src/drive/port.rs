@@ -1,12 +1,12 @@
-//! [`Port`]: the drive's own end of the path to the host, with one transfer at a time. The shared part behind it is a
-//! [`crate::link::Link`].
+//! [`Port`]: the drive's own connection to the host, which carries one transfer at a time. The shared part of the path
+//! is a [`crate::link::Link`].
 
-/// A port with at most one transfer reserved ahead (for the media access in progress) in addition to the one that runs.
+/// A port with one running transfer and at most one reserved transfer, for the media access in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
     free_ns: u64,
     promised: Option<(u64, u64)>,
-    /// Time that it carried data.
+    /// Time that the port carried data, in ns.
     pub busy_ns: u64,
 }
 
@@ -16,13 +16,13 @@ impl Port {
         Port { free_ns: 0, promised: None, busy_ns: 0 }
     }
 
-    /// Cancels every reservation.
+    /// Cancels all transfers.
     pub fn reset(&mut self, now_ns: u64) {
         (self.free_ns, self.promised) = (now_ns, None);
     }
 
-    /// Performs a transfer that is ready at `ready_ns`; returns when it ends. It precedes the reserved one if it fits
-    /// there.
+    /// Performs a transfer that is ready at `ready_ns`; returns when the transfer ends. A transfer that fits before the
+    /// reserved one goes first.
     #[inline]
     pub fn carry(&mut self, ready_ns: u64, duration_ns: u64) -> u64 {
         self.busy_ns += duration_ns;
@@ -39,8 +39,8 @@ impl Port {
         self.free_ns
     }
 
-    /// Reserves a transfer ahead: from `ready_ns`, never done before `no_earlier_ns` (the last sector off the media).
-    /// Returns when it ends.
+    /// Reserves a transfer that can start at `ready_ns` and cannot end before `no_earlier_ns`, when the last sector
+    /// comes off the media. Returns when the transfer ends.
     #[inline]
     pub fn promise(&mut self, ready_ns: u64, duration_ns: u64, no_earlier_ns: u64) -> u64 {
         self.busy_ns += duration_ns;
@@ -62,7 +62,7 @@ mod tests {
     fn one_transfer_at_a_time() {
         let mut port = Port::new();
         assert_eq!(port.promise(100, 50, 0), 150);
-        // Before the reserved one if it fits, otherwise after it.
+        // A transfer goes before the reserved one if it fits, otherwise after it.
         assert_eq!(port.carry(0, 80), 80);
         assert_eq!(port.carry(60, 21), 171);
         assert_eq!(port.carry(0, 10), 181);
@@ -74,6 +74,6 @@ mod tests {
     fn a_promised_transfer_ends_with_the_media() {
         let mut port = Port::new();
         assert_eq!(port.promise(100, 50, 400), 400);
-        assert_eq!(port.promise(0, 50, 0), 450, "the next one waits for it");
+        assert_eq!(port.promise(0, 50, 0), 450, "the next reservation waits");
     }
 }

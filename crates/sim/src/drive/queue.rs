@@ -1,36 +1,36 @@
-//! [`ArmQueue`]: jobs that wait for the arm, and the choice of the next one.
+//! [`ArmQueue`]: jobs that wait for the arm, and the scheduler that chooses the next job.
 
 use super::geometry::{Angle, Extent};
 use super::media::{Head, Media};
 use crate::description::drive::{Policy, Queue};
 
-/// The start of a job, which the scheduler compares.
+/// Start position of a job, which the scheduler compares.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// First block.
     block: u64,
-    /// Its cylinder.
+    /// Cylinder of the first block.
     cylinder: u32,
-    /// Its surface.
+    /// Surface of the first block.
     head: u32,
-    /// Angle at which it begins.
+    /// Angle at which the first block starts.
     angle: Angle,
     /// Slot of the job.
     slot: u32,
-    /// Whether write settling applies.
+    /// Whether the job is a write, which needs write settling.
     write: bool,
-    /// Whether it is a destage, for which no command waits.
+    /// Whether the job is a destage, for which no command waits.
     destage: bool,
 }
 
 /// The work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A read or a write-through write of the host.
+    /// A host read or a write-through host write.
     Host(HostJob),
-    /// A dirty extent of the write cache, by slot.
+    /// A destage of the dirty extent in this slot of the write cache.
     Destage(u32),
-    /// An internal access of the drive.
+    /// An internal access.
     InternalAccess(InternalAccess),
 }
 
@@ -39,56 +39,56 @@ pub enum Work {
 pub struct HostJob {
     /// The host's id of the command.
     pub id: u32,
-    /// Whether it is a write.
+    /// Whether the command is a write.
     pub write: bool,
     /// First block (physical sector) that the media must read or write.
     pub block: u64,
-    /// Number of sectors from there.
+    /// Number of sectors from `block` on.
     pub sectors: u32,
     /// Sectors before `block` that were in the buffer when the command arrived.
     pub buffered: u32,
-    /// Whether it starts or ends inside a physical sector.
+    /// Whether the command starts or ends inside a physical sector.
     pub partial: bool,
-    /// Whether it continues the previous write.
+    /// Whether the command continues the previous write.
     pub sequential_write: bool,
     /// Whether the previous command was a read.
     pub after_read: bool,
-    /// Its firmware overhead.
+    /// Firmware overhead of the command, in ns.
     pub overhead_ns: u64,
-    /// Whether it is a write that may complete as soon as the write cache has room for it.
+    /// Whether the command is a write that may complete as soon as the write cache has room.
     pub cacheable: bool,
-    /// The segment that it continues.
+    /// Segment that the command continues, if any.
     pub segment: Option<usize>,
 }
 
-/// A read or write of sectors as background I/O: no command, no transfer over the port. The firmware has prepared it by
-/// the time the arm takes it.
+/// Background read or write of sectors, without a host command or a transfer over the port. The firmware has prepared
+/// the access before the arm takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InternalAccess {
-    /// Id that its completion bears.
+    /// Id under which the access completes.
     pub id: u32,
-    /// Whether it writes.
+    /// Whether the access is a write.
     pub write: bool,
     /// First physical sector.
     pub block: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// When the data of a write are in the buffer and the firmware is ready for its first sector.
+    /// Time at which a write's data are in the buffer and the firmware is ready for the first sector.
     pub ready_ns: u64,
 }
 
-/// A job with its place.
+/// A job with its position on the media.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// The work itself.
+    /// Work for the arm.
     pub work: Work,
     /// First block.
     pub block: u64,
-    /// Its first extent.
+    /// First extent of the job.
     pub extent: Extent,
     /// Time of arrival.
     pub arrived_ns: u64,
-    /// Whether everything before it is done first, and everything after it later.
+    /// Whether the job is ordered: all earlier jobs are done before it, and all later ones after it.
     pub ordered: bool,
 }
 
@@ -117,21 +117,21 @@ impl Job {
     }
 }
 
-/// State of the arm when it can be taken.
+/// State of the arm at the time when it can take a job.
 #[derive(Clone, Copy, Debug)]
 pub struct ArmState {
     /// Position of the heads.
     pub head: Head,
-    /// The block under them.
+    /// Block under the heads.
     pub continues: u64,
-    /// Time at which it could begin to move to any other block.
+    /// Time at which the arm could start to move to any other block.
     pub start_ns: u64,
 }
 
-/// The jobs, with their targets in a separate list, so that a scan touches little memory.
+/// Waiting jobs. Their targets are in a separate list, so that a scan touches little memory.
 #[derive(Clone, Debug)]
 pub struct ArmQueue {
-    /// First the plan in the order of service, then open jobs in order of arrival.
+    /// Planned jobs in order of service, followed by open jobs in order of arrival.
     targets: Vec<Target>,
     /// Number of targets in the plan.
     planned: usize,
@@ -141,10 +141,10 @@ pub struct ArmQueue {
     ageing_ns: u64,
     strength: Fraction,
     committed: Fraction,
-    /// Whether only the positioning time counts.
+    /// Whether the scheduler weighs only the positioning time.
     is_plain: bool,
     margin_ns: u64,
-    /// Nanoseconds of positioning that [`AGE_UNIT`] nanoseconds of waiting outweigh.
+    /// Positioning time in ns that is worth [`AGE_UNIT`] ns of waiting.
     age_weight: i64,
     ordered: u32,
     cacheable: u32,
@@ -172,7 +172,7 @@ impl ArmQueue {
         }
     }
 
-    /// Whether no job waits.
+    /// Whether no job is waiting.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
@@ -183,13 +183,13 @@ impl ArmQueue {
         self.targets.len()
     }
 
-    /// Whether an ordered command waits.
+    /// Whether an ordered command is waiting.
     #[inline]
     pub fn has_ordered(&self) -> bool {
         self.ordered > 0
     }
 
-    /// Adds a job.
+    /// Adds a job to the open jobs.
     #[inline]
     pub fn push(&mut self, job: Job) {
         self.ordered += u32::from(job.ordered);
@@ -202,7 +202,7 @@ impl ArmQueue {
         self.slots[slot as usize] = Some(job);
     }
 
-    /// Updates a dirty extent that grew and may begin elsewhere now.
+    /// Updates the job of a dirty extent that grew, and may now start at another block.
     pub fn replace_destage(&mut self, dirty: u32, block: u64, extent: Extent) {
         let work = Work::Destage(dirty);
         if let Some(at) = (0..self.targets.len()).find(|&at| self.job(at).work == work) {
@@ -213,7 +213,7 @@ impl ArmQueue {
         }
     }
 
-    /// Returns internal access `id`, if it waits.
+    /// Returns internal access `id` if it is waiting.
     pub fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
         self.slots.iter_mut().flatten().find_map(|job| match &mut job.work {
             Work::InternalAccess(access) => (access.id == id).then_some(access),
@@ -221,7 +221,7 @@ impl ArmQueue {
         })
     }
 
-    /// Returns the oldest write that waits for room in the write cache.
+    /// Returns the oldest write that waits for room in the write cache, with its index and arrival time.
     pub fn oldest_cacheable(&self) -> Option<(usize, u64, HostJob)> {
         if self.cacheable == 0 {
             return None;
@@ -232,8 +232,8 @@ impl ArmQueue {
         })
     }
 
-    /// Records that the write at index `at` is in the write cache now: it keeps its place as the destage of `dirty`, or
-    /// leaves the queue if it joined another.
+    /// Records that the write at index `at` is now in the write cache. The job becomes the destage of `dirty`, or
+    /// leaves the queue if the write joined another extent.
     pub fn cached(&mut self, at: usize, dirty: Option<u32>) {
         let slot = self.targets[at].slot;
         let job = Job { ..*self.job(at) };
@@ -253,7 +253,7 @@ impl ArmQueue {
         }
     }
 
-    /// Drops every job.
+    /// Drops all jobs.
     pub fn clear(&mut self) {
         self.targets.clear();
         self.slots.clear();
@@ -261,8 +261,8 @@ impl ArmQueue {
         (self.ordered, self.cacheable, self.planned) = (0, 0, 0);
     }
 
-    /// Takes the next job at `now_ns`, and plans as many after it as the firmware commits itself to. `overhead_ns` is
-    /// the time of each before the arm moves.
+    /// Removes and returns the next job at `now_ns`, and plans as many jobs after it as the firmware commits to.
+    /// `overhead_ns` is the overhead of each job before the arm moves.
     #[inline]
     pub fn take(&mut self, media: &Media, arm: ArmState, now_ns: u64, overhead_ns: u64) -> Job {
         let at = if self.targets.len() == 1 {
@@ -275,7 +275,7 @@ impl ArmQueue {
         };
         self.planned = self.planned.saturating_sub(1);
         let target = self.targets.remove(at);
-        let job = self.slots[target.slot as usize].take().expect("targets name occupied slots");
+        let job = self.slots[target.slot as usize].take().expect("the target's slot is occupied");
         self.free.push(target.slot);
         self.ordered -= u32::from(job.ordered);
         self.cacheable -= u32::from(job.cacheable().is_some());
@@ -285,21 +285,21 @@ impl ArmQueue {
         job
     }
 
-    /// Fills the plan: the job to take now, and the following ones to which the firmware commits itself. Each is chosen
-    /// for where the arm will be when its turn comes; planned jobs keep their order.
+    /// Fills the plan with the job to take now and the following jobs that the firmware commits to. Each is chosen for
+    /// the arm's position when its turn comes. Planned jobs keep their order.
     fn plan(&mut self, media: &Media, arm: ArmState, now_ns: u64, overhead_ns: u64) {
         let wanted = (self.committed.next(1) + 1).min(self.targets.len());
         let mut arm = (0..self.planned).fold(arm, |arm, at| self.after(media, arm, overhead_ns, at));
         while self.planned < wanted {
             let at = self.choose(media, arm, now_ns);
-            debug_assert!(at >= self.planned, "what is planned stays in its place");
+            debug_assert!(at >= self.planned, "planned jobs keep their place");
             self.targets[self.planned..=at].rotate_right(1);
             arm = self.after(media, arm, overhead_ns, self.planned);
             self.planned += 1;
         }
     }
 
-    /// Returns the state of the arm after the job at index `at`, served next.
+    /// Returns the state of the arm after it has served the job at index `at`.
     fn after(&self, media: &Media, arm: ArmState, overhead_ns: u64, at: usize) -> ArmState {
         let (target, job) = (&self.targets[at], self.job(at));
         let settled_ns = arm.start_ns + media.position_ns(arm.head, target.cylinder, target.head, target.write);
@@ -313,10 +313,10 @@ impl ArmQueue {
 
     /// Returns the job at index `at`.
     pub(super) fn job(&self, at: usize) -> &Job {
-        self.slots[self.targets[at].slot as usize].as_ref().expect("targets name occupied slots")
+        self.slots[self.targets[at].slot as usize].as_ref().expect("the target's slot is occupied")
     }
 
-    /// Returns the index of the best open job for the state of the arm.
+    /// Returns the index of the open job that the policy prefers for this state of the arm.
     fn choose(&mut self, media: &Media, arm: ArmState, now_ns: u64) -> usize {
         let first = self.planned;
         let aged = self.ageing_ns != u64::MAX && now_ns.saturating_sub(self.job(first).arrived_ns) > self.ageing_ns;
@@ -325,7 +325,7 @@ impl ArmQueue {
         }
         let window = self.window();
         let open = &self.targets[first..first + window];
-        // A job that continues at the heads costs nothing: no overhead, no seek, no latency.
+        // A job that continues at the heads needs no overhead, seek or rotational latency.
         if let Some(at) = open.iter().position(|target| target.block == arm.continues) {
             return first + at;
         }
@@ -345,8 +345,8 @@ impl ArmQueue {
         first + best.unwrap_or(0)
     }
 
-    /// Returns the number of open jobs that the policy may choose from: the oldest, as many as the reordering strength
-    /// allows, up to an ordered one.
+    /// Returns the number of open jobs that the policy may choose from, oldest first: the share set by the reordering
+    /// strength, but not past an ordered job.
     fn window(&mut self) -> usize {
         let open = self.targets.len() - self.planned;
         let mut window = if self.strength.is_whole() { open } else { 1 + self.strength.next(open as u64 - 1) };
@@ -357,15 +357,15 @@ impl ArmQueue {
         window
     }
 
-    /// Like [`shortest_positioning`], for firmware that does not rely on reaching a sector that passes within its
-    /// margin, and that favours a job the longer it has waited.
+    /// Returns the job with the lowest positioning cost, like [`shortest_positioning`], but adds a turn for a sector
+    /// within the rotation margin and favors jobs by their age.
     fn shortest_weighed(&self, targets: &[Target], media: &Media, arm: ArmState, now_ns: u64) -> usize {
         let turn_ns = media.spindle.revolution_ns();
         let cost_ns = |target: &Target| {
             let position = media.position_ns(arm.head, target.cylinder, target.head, target.write);
             let wait = media.spindle.wait_ns(arm.start_ns + position, target.angle);
             let turn = if wait < self.margin_ns { turn_ns } else { 0 };
-            let job = self.slots[target.slot as usize].as_ref().expect("targets name occupied slots");
+            let job = self.slots[target.slot as usize].as_ref().expect("the target's slot is occupied");
             let since_ns = if target.destage { now_ns } else { job.arrived_ns };
             let age_ns = now_ns.saturating_sub(since_ns).min(LONGEST_AGE_NS) as i64;
             (position + wait + turn) as i64 - ((age_ns * self.age_weight) >> AGE_UNIT.trailing_zeros())
@@ -375,18 +375,18 @@ impl ArmQueue {
     }
 }
 
-/// Unit of age that is weighed against positioning time.
+/// Unit of age, in ns, for weighing against positioning time.
 const AGE_UNIT: u32 = 1 << 20;
 
-/// Largest age that counts: a thousand seconds, so that a weighted age fits its integer.
+/// Largest age that counts, 1000 s in ns, so that a weighted age fits in an `i64`.
 const LONGEST_AGE_NS: u64 = 1_000_000_000_000;
 
-/// A number that need not be whole, approximated on average by consecutive whole ones.
+/// A real number, approximated on average by a sequence of whole numbers.
 #[derive(Clone, Copy, Debug)]
 struct Fraction {
     /// Value in units of 2^-16.
     value: u64,
-    /// Remainder of the last whole number.
+    /// Remainder carried to the next whole number.
     left: u64,
 }
 
@@ -403,7 +403,7 @@ impl Fraction {
         self.value == 1 << 16
     }
 
-    /// Returns the next whole number for `times` its value.
+    /// Returns the next whole number that approximates `times` the value.
     fn next(&mut self, times: u64) -> usize {
         let sum = self.value * times + self.left;
         self.left = sum & 0xffff;
@@ -412,7 +412,7 @@ impl Fraction {
 }
 
 /// Returns the job whose first sector the heads reach first. This is the inner loop of every simulation with a deep
-/// queue: it selects without branches, since a branch predictor guesses the nearest job no better than chance.
+/// queue. It avoids branches, because a branch predictor cannot guess the nearest job.
 fn shortest_positioning(targets: &[Target], media: &Media, arm: ArmState) -> usize {
     let mut best = 0;
     let mut best_ns = u64::MAX;

@@ -1,10 +1,10 @@
-//! [`Recency`]: the order in which a buffer's segments were last used. It is a list, because each read miss needs the
-//! oldest, and a search of all segments took longer than the rest of a request.
+//! [`Recency`]: the order in which a buffer's segments were last used. A linked list, because each read miss needs the
+//! oldest segment and searching all segments took longer than the rest of a request.
 
-/// Segments, least recently used first. Empty ones precede the others, in the order of their numbers.
+/// Segments, least recently used first. Empty segments come first, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Recency {
-    /// Neighbours of each segment; the entry after the last one holds the ends of the list.
+    /// Neighbors of each segment. The extra entry at the end holds the two ends of the list.
     links: Vec<Link>,
 }
 
@@ -90,7 +90,7 @@ mod tests {
             let (mut recency, mut used) = (Recency::new(segments), vec![0u64; segments]);
             let mut random = Random::new(1, Purpose::Choices);
             for clock in 1..=2000 {
-                // One more than the segments of reads: that of writes.
+                // One index more than there are read segments: the write segment.
                 let segment = random.below(segments as u64 + 1) as usize;
                 let is_touched = random.below(3) > 0;
                 if is_touched {

@@ -1,4 +1,4 @@
-//! [`Slow`]: optional slow processes that form the far tail of real drives.
+//! [`Slow`]: optional slow processes that cause the far latency tail of real drives.
 
 use crate::description::drive::SlowProcesses;
 
@@ -6,16 +6,16 @@ use crate::description::drive::SlowProcesses;
 #[derive(Clone, Debug)]
 pub struct Slow {
     processes: SlowProcesses,
-    /// State of SplitMix64 (Steele, Lea and Flood 2014), which gives one number per pass.
+    /// State of SplitMix64 (Steele, Lea and Flood 2014), which supplies one random number per pass.
     random: u64,
     recalibration_ns: u64,
     scan_block: u64,
-    /// Whether no process is enabled: the usual case costs one test.
+    /// Whether all processes are disabled, which is the usual case and costs one test.
     off: bool,
 }
 
 impl Slow {
-    /// Creates processes whose random numbers start from `seed`.
+    /// Creates the processes with random numbers from `seed`.
     pub fn new(processes: &SlowProcesses, seed: u64) -> Self {
         Slow {
             processes: *processes,
@@ -26,7 +26,7 @@ impl Slow {
         }
     }
 
-    /// Returns when an idle arm, free since `free_ns`, is occupied next; `u64::MAX` for never.
+    /// Returns when a process next occupies an arm that is idle since `free_ns`; `u64::MAX` for never.
     #[inline]
     pub fn next_ns(&self, free_ns: u64) -> u64 {
         if self.off {
@@ -36,13 +36,14 @@ impl Slow {
         self.recalibration_ns.max(free_ns).min(scan)
     }
 
-    /// Whether recalibration is due for an arm that becomes free at `now_ns`.
+    /// Whether recalibration is due when the arm becomes free at `now_ns`.
     #[inline]
     pub fn recalibration_due(&self, now_ns: u64) -> bool {
         self.recalibration_ns <= now_ns
     }
 
-    /// Occupies the arm; returns for how long, and for a scan which blocks.
+    /// Starts the process that is due. Returns how long it occupies the arm, in ns, and for a scan its first block and
+    /// number of sectors.
     pub fn start(&mut self, now_ns: u64, blocks: u64) -> (u64, Option<(u64, u32)>) {
         if let Some(process) = self.processes.recalibration
             && self.recalibration_ns <= now_ns
@@ -50,20 +51,20 @@ impl Slow {
             self.recalibration_ns += process.interval_ns * ((now_ns - self.recalibration_ns) / process.interval_ns + 1);
             return (process.duration_ns, None);
         }
-        let scan = self.processes.scan.expect("one of the two processes is due");
+        let scan = self.processes.scan.expect("a scan is due if recalibration is not");
         let block = if self.scan_block >= blocks { 0 } else { self.scan_block };
         let sectors = u64::from(scan.step_sectors).min(blocks - block) as u32;
         self.scan_block = block + u64::from(sectors);
         (0, Some((block, sectors)))
     }
 
-    /// Whether writes to the media are read back.
+    /// Whether the drive reads back writes to the media.
     #[inline]
     pub fn verifies_writes(&self) -> bool {
         self.processes.write_verify
     }
 
-    /// Draws the number of passes that fail before one succeeds.
+    /// Draws how many passes fail before one succeeds.
     #[inline]
     pub fn repeated_passes(&mut self) -> u32 {
         let Some(retries) = self.processes.retries else {

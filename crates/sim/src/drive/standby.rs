@@ -1,9 +1,10 @@
-//! Standby of a [`Drive`]: the spindle stops when the drive is idle, and the next command waits until it turns again.
+//! Standby of a [`Drive`]: the spindle stops when the drive is idle, and the next command waits until the spindle is up
+//! to speed.
 
 use super::Drive;
 
 impl Drive {
-    /// Returns when the spindle stops if no command arrives before; `u64::MAX` for never.
+    /// Returns when the spindle stops if no command arrives before then; `u64::MAX` for never.
     pub(crate) fn stops_ns(&self) -> u64 {
         let timeout_ns = self.params.description.power.and_then(|power| power.idle_timeout_ns);
         match timeout_ns {
@@ -12,8 +13,8 @@ impl Drive {
         }
     }
 
-    /// Returns when the spindle turns for a command that arrives at `now_ns`. Time at rest is counted here, by the
-    /// command that ends it.
+    /// Returns when the spindle is up to speed for a command that arrives at `now_ns`, and counts the standby time that
+    /// the command ends.
     #[cold]
     pub(super) fn wake(&mut self, now_ns: u64) -> u64 {
         if now_ns < self.ready_ns {
@@ -23,7 +24,7 @@ impl Drive {
         let Some(power) = self.params.description.power.filter(|_| stops_ns < now_ns) else {
             return now_ns;
         };
-        // A stopping spindle stops completely before it starts again.
+        // A spindle that is stopping stops completely before it starts again.
         let starts_ns = now_ns.max(stops_ns + power.spin_down.ns);
         self.counters.standby_ns += starts_ns - stops_ns;
         self.counters.spin_ups += 1;

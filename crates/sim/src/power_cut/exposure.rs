@@ -1,5 +1,5 @@
-//! [`Exposure`]: the changes that a power cut would undo, as virtual time knows them, and the [`Fate`] of each at a
-//! cut.
+//! [`Exposure`]: the changes that a power cut would undo according to the model, and the [`Fate`] of each change at a
+//! power cut.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,37 @@ use headstack_workload::{Random, Span};
 use super::{CHANGE_BYTES_MAX, PowerLoss, Tear, TornWrite};
 use crate::spans::{common_with_all, put_in_order};
 
-/// Most acknowledged data whose previous contents are kept. Above it the oldest count as durable, as in a drive that
-/// destaged them first: the loss is never larger than the model says, but may be smaller for a very large cache.
+/// Maximum acknowledged data whose previous contents are kept, in bytes. Above this limit the oldest changes count as
+/// durable, as in a drive that destages the oldest data first. The reported loss is therefore never too large, but may
+/// be too small for a very large cache.
 const EXPOSED_BYTES_MAX: u64 = 256 << 20;
-/// The model is queried when this many changes may be lost, and then whenever the number has doubled.
+/// Number of exposed changes at which the model is first queried for durability. It is queried again each time the
+/// number has doubled.
 const ASK_AT: usize = 64;
 
-/// A change to the contents, as the export that made it passes it with its request.
+/// A change to the contents, which an export passes with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// Its number in the undo log.
+    /// Number of the change in the undo log.
     pub number: u64,
-    /// Whether it must be durable when it is acknowledged (FUA).
+    /// Whether the change must be durable when it is acknowledged (FUA).
     pub forced: bool,
 }
 
-/// Fate of a change.
+/// Fate of a change at a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is durable.
+    /// The change is durable.
     Durable,
-    /// It is lost.
+    /// The change is lost.
     Lost {
-        /// Whether it had been acknowledged.
+        /// Whether the change had been acknowledged.
         acknowledged: bool,
     },
 }
 
 impl Fate {
-    /// Whether the contents differ from what the change wrote.
+    /// Whether the contents no longer match what the change wrote.
     pub fn is_lost(self) -> bool {
         match self {
             Fate::Durable => false,
@@ -48,32 +50,33 @@ impl Fate {
 /// Fate of a part of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The change's number in the undo log.
+    /// Number of the change in the undo log.
     pub number: u64,
-    /// The bytes of the part.
+    /// Byte range of the part.
     pub span: Span,
-    /// Their fate.
+    /// Fate of these bytes.
     pub fate: Fate,
 }
 
 /// A change that a power cut interrupted: in flight, or partly only in a volatile cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptedChange {
-    /// Its number in the undo log.
+    /// Number of the change in the undo log.
     pub number: u64,
-    /// The bytes that it changed.
+    /// Byte range of the change.
     pub span: Span,
-    /// Random number that decides the fate of its copies and parities at members of an array.
+    /// Random number that decides the fate of copies and parity on the members of an array.
     pub draw: u64,
 }
 
-/// Properties of the system's media.
+/// Properties of the system's storage that determine losses.
 pub struct Medium<'a> {
-    /// Appends the parts of spans that are only in a volatile cache; both are ascending and disjoint.
+    /// Appends the parts of the given spans that are only in a volatile cache. Input and output are ascending and
+    /// disjoint.
     pub volatile: &'a dyn Fn(&[Span], &mut Vec<Span>),
-    /// Returns the end of the track, page or stripe unit that holds a byte.
+    /// Returns the end of the track, page or chunk that holds a byte.
     pub tear_bound: &'a dyn Fn(u64) -> u64,
-    /// Bytes that are written atomically.
+    /// Number of bytes that are written atomically.
     pub atom_bytes: u64,
 }
 
@@ -81,22 +84,22 @@ pub struct Medium<'a> {
 struct Exposed {
     span: Span,
     forced: bool,
-    /// Time of its acknowledgement.
+    /// Time at which the change was acknowledged.
     acknowledged_ns: Option<u64>,
-    /// Whether it was answered with an error.
+    /// Whether the request ended with an error.
     failed: bool,
 }
 
-/// Changes that a power cut would or could undo.
+/// Changes that a power cut would undo or might undo.
 #[derive(Debug)]
 pub struct Exposure {
     exposed: BTreeMap<u64, Exposed>,
     acknowledged_bytes: u64,
-    /// Changes that remained when the model was last queried.
+    /// Number of exposed changes left after the last query of the model.
     left: usize,
     verdicts: Vec<Verdict>,
     halfway: Vec<InterruptedChange>,
-    /// Limit of acknowledged bytes that are kept.
+    /// Maximum number of acknowledged bytes to keep.
     bytes_max: u64,
 }
 
@@ -114,12 +117,12 @@ impl Default for Exposure {
 }
 
 impl Exposure {
-    /// Sets the limit of acknowledged bytes that are kept.
+    /// Sets the maximum number of acknowledged bytes to keep.
     pub fn limit(&mut self, bytes_max: u64) {
         self.bytes_max = bytes_max.min(EXPOSED_BYTES_MAX);
     }
 
-    /// Records a change that begins.
+    /// Records the start of a change.
     pub fn began(&mut self, changed: Changed, span: Span) {
         if span.length_bytes <= CHANGE_BYTES_MAX {
             let exposed = Exposed { span, forced: changed.forced, acknowledged_ns: None, failed: false };
@@ -127,7 +130,8 @@ impl Exposure {
         }
     }
 
-    /// Records that a change is acknowledged at `at_ns`, by a system that may or may not lose it.
+    /// Records that a change was acknowledged at `at_ns`. `may_be_lost` says whether the system can lose acknowledged
+    /// data.
     pub fn acknowledged(&mut self, number: u64, at_ns: u64, may_be_lost: bool, medium: &Medium<'_>) {
         let Some(exposed) = self.exposed.get_mut(&number) else { return };
         if exposed.forced || !may_be_lost {
@@ -141,8 +145,8 @@ impl Exposure {
         }
     }
 
-    /// Records that a change failed: its contents are as uncertain as those of one in flight, and a cache may still
-    /// hold them.
+    /// Records that a change failed. Its contents are as uncertain as those of a change in flight, and a cache may
+    /// still hold them.
     pub fn failed(&mut self, number: u64, at_ns: u64) {
         if let Some(exposed) = self.exposed.get_mut(&number) {
             (exposed.acknowledged_ns, exposed.failed) = (Some(at_ns), true);
@@ -150,7 +154,8 @@ impl Exposure {
         }
     }
 
-    /// Records a completed flush that was submitted at `submitted_ns`: it covers everything acknowledged by then.
+    /// Records the completion of a flush submitted at `submitted_ns`, which makes durable every change acknowledged by
+    /// then.
     pub fn flushed(&mut self, submitted_ns: u64) {
         let covered = |exposed: &Exposed| exposed.acknowledged_ns.is_some_and(|at_ns| at_ns <= submitted_ns);
         let numbers: Vec<u64> =
@@ -163,7 +168,7 @@ impl Exposure {
         self.verdicts.push(Verdict { number, span, fate: Fate::Durable });
     }
 
-    /// Drops acknowledged data that are only in a volatile cache; power stays on, and requests in flight continue.
+    /// Drops acknowledged data that are only in a volatile cache, while power stays on and requests in flight continue.
     pub fn drop_acknowledged(&mut self, at_ns: u64, medium: &Medium<'_>) -> PowerLoss {
         let volatile = self.volatile(medium);
         let exposed = std::mem::take(&mut self.exposed);
@@ -178,12 +183,12 @@ impl Exposure {
         PowerLoss { at_ns, ..PowerLoss::default() }
     }
 
-    /// Records a change that arrived while power was off, and is lost completely.
+    /// Records a change that arrived while power was off and is therefore lost completely.
     pub fn refused(&mut self, changed: Changed, span: Span) {
         self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost { acknowledged: false } });
     }
 
-    /// Returns the number of changes that may be lost.
+    /// Returns the number of changes that might be lost.
     pub fn len(&self) -> usize {
         self.exposed.len()
     }
@@ -193,19 +198,19 @@ impl Exposure {
         self.exposed.is_empty()
     }
 
-    /// Moves the verdicts since the last call.
+    /// Appends the verdicts since the last call to `into`.
     pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
         into.append(&mut self.verdicts);
     }
 
-    /// Returns the changes that the last power cut interrupted, once.
+    /// Returns and removes the changes that the last power cut interrupted.
     pub fn take_halfway(&mut self) -> Vec<InterruptedChange> {
         std::mem::take(&mut self.halfway)
     }
 
     /// Cuts power at `at_ns`. Acknowledged data that are only in a volatile cache are lost, except for the first part
-    /// of the one extent that was being destaged; requests in flight are complete, absent, or torn. The effect on the
-    /// contents is known once the verdicts are applied ([`PowerLoss::record_loss`]).
+    /// of the extent that was being destaged. Requests in flight are complete, absent, or torn. The verdicts must be
+    /// applied to the contents before the lost bytes are known ([`PowerLoss::record_loss`]).
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
@@ -221,7 +226,7 @@ impl Exposure {
             gone.push((number, exposed, parts));
         }
         tear_destage(&mut gone, tear, medium, random, &mut loss);
-        // Drawn last, so that the loss of contents is the same without members.
+        // Drawn last, so that the random losses above are the same with and without array members.
         for (number, exposed, parts) in &gone {
             if exposed.acknowledged_ns.is_none() || !parts.is_empty() {
                 self.halfway.push(InterruptedChange { number: *number, span: exposed.span, draw: random.bits() });
@@ -236,7 +241,7 @@ impl Exposure {
         loss
     }
 
-    /// Drops changes that no volatile cache holds any more, and the oldest above the limit.
+    /// Drops changes that no volatile cache holds any longer, and the oldest changes above the byte limit.
     fn drop_settled(&mut self, medium: &Medium<'_>) {
         let volatile = self.volatile(medium);
         let is_safe =
@@ -245,7 +250,7 @@ impl Exposure {
             self.exposed.iter().filter(|(_, exposed)| is_safe(exposed)).map(|(&number, _)| number).collect();
         safe.into_iter().for_each(|number| self.durable(number));
         if self.acknowledged_bytes > self.bytes_max {
-            // Some more, so that the next change does not query again.
+            // Drop to 3/4 of the limit, so that the next change does not query the model again.
             let mut excess_bytes = self.acknowledged_bytes - self.bytes_max / 4 * 3;
             let oldest = self.exposed.iter().filter(|(_, exposed)| exposed.acknowledged_ns.is_some());
             let oldest = oldest.map_while(|(&number, exposed)| {
@@ -259,7 +264,7 @@ impl Exposure {
         self.left = self.exposed.len();
     }
 
-    /// Returns the acknowledged spans that are only in a volatile cache, in order of place.
+    /// Returns the acknowledged spans that are only in a volatile cache, in ascending order.
     fn volatile(&self, medium: &Medium<'_>) -> Vec<Span> {
         let acknowledged = self.exposed.values().filter(|exposed| exposed.acknowledged_ns.is_some());
         let spans = joined(acknowledged.map(|exposed| exposed.span).collect());
@@ -269,7 +274,7 @@ impl Exposure {
     }
 
     fn durable(&mut self, number: u64) {
-        let exposed = self.exposed.remove(&number).expect("a change that may be lost");
+        let exposed = self.exposed.remove(&number).expect("the change is tracked");
         if exposed.acknowledged_ns.is_some() {
             self.acknowledged_bytes -= exposed.span.length_bytes;
         }
@@ -277,7 +282,7 @@ impl Exposure {
     }
 }
 
-/// Returns the part of a write in flight that is missing.
+/// Returns the part of an in-flight write that is missing after the power cut.
 fn remainder(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random, loss: &mut PowerLoss) -> Option<Span> {
     let fate = random.below(3);
     let torn_at_bytes = if fate == 2 { place_of_tear(span, tear, medium, random) } else { None };
@@ -294,7 +299,7 @@ fn remainder(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random, l
     }
 }
 
-/// Keeps the first part of one of the lost extents, which the arm was writing.
+/// Keeps the first part of a randomly chosen lost extent, which the arm was writing when power failed.
 fn tear_destage(
     gone: &mut [(u64, &Exposed, Vec<Span>)],
     tear: Tear,
@@ -309,20 +314,20 @@ fn tear_destage(
         return;
     }
     let chosen = random.below(destaged.len() as u64) as usize;
-    let part = destaged.into_iter().nth(chosen).expect("one of them");
+    let part = destaged.into_iter().nth(chosen).expect("the index is in range");
     if let Some(torn_at_bytes) = place_of_tear(*part, tear, medium, random) {
         *part = torn(*part, torn_at_bytes, true, loss);
     }
 }
 
-/// Records a tear; returns the span after it.
+/// Records a torn write; returns the span that was not written.
 fn torn(span: Span, torn_at_bytes: u64, acknowledged: bool, loss: &mut PowerLoss) -> Span {
     let (at_bytes, length_bytes) = (span.start_bytes, span.length_bytes);
     loss.torn.push(TornWrite { at_bytes, length_bytes, torn_at_bytes, acknowledged });
     Span { start_bytes: torn_at_bytes, length_bytes: at_bytes + length_bytes - torn_at_bytes }
 }
 
-/// Draws a place within a span at which its write may have stopped.
+/// Draws a position in a span where the write may have stopped.
 fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> Option<u64> {
     let end_bytes = span.start_bytes + span.length_bytes;
     match tear {
@@ -339,7 +344,7 @@ fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Rando
     }
 }
 
-/// Appends verdicts on a change of which `lost` is gone, in order of place.
+/// Appends the verdicts on a change that lost the spans `lost`, in ascending order.
 fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec<Verdict>) {
     let mut at_bytes = span.start_bytes;
     let mut part = |until_bytes: u64, at_bytes: &mut u64, fate| {
@@ -356,14 +361,14 @@ fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec
     part(span.start_bytes + span.length_bytes, &mut at_bytes, Fate::Durable);
 }
 
-/// Returns the parts of ascending `spans` that are within a span.
+/// Returns the parts of ascending `spans` that are inside `span`.
 fn within(spans: &[Span], span: Span) -> Vec<Span> {
     let mut inside = Vec::new();
     common_with_all(spans, span.start_bytes, span.start_bytes + span.length_bytes, &mut inside);
     inside
 }
 
-/// Returns spans in order of place, with adjacent ones merged.
+/// Returns the spans in ascending order, with adjacent spans merged.
 pub fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     put_in_order(&mut spans, 0);
     spans

@@ -1,9 +1,9 @@
-//! Power loss: the contents of volatile caches are lost, writes in progress are torn, and nothing is answered until
-//! power is back. See docs/design/faults-and-power.md.
+//! Power loss: volatile caches lose their contents, writes in progress are torn, and no request is answered until power
+//! is back. See docs/design/faults-and-power.md.
 //!
-//! A component that keeps contents changes them when a request arrives, long before the model has written it anywhere.
-//! Each change is tracked until it is durable, which virtual time knows ([`exposure`]): a flush that came after its
-//! acknowledgement is complete, it was written with FUA, or the model says that no volatile cache holds it any more.
+//! An export that stores contents changes them when a request arrives, long before the model has written the data. Each
+//! change is tracked until it is durable in virtual time ([`exposure`]): because a later flush has completed, because
+//! it was written with FUA, or because no volatile cache of the model holds it any longer.
 
 pub mod exposure;
 
@@ -17,59 +17,60 @@ use serde::{Deserialize, Serialize};
 use crate::description::device::DeviceDescription;
 use crate::description::system::SystemDescription;
 
-/// A trim or a run of zeros longer than this counts as durable: its previous contents could be the whole device.
+/// Maximum length of a tracked change, in bytes. A longer trim or run of zeros counts as durable, because its previous
+/// contents could be as large as the device.
 pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
 
-/// Boundaries at which a write in progress may stop at a power cut.
+/// Boundary at which a power cut can stop a write in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
     /// After any sector.
     #[default]
     Sector,
-    /// At the end of a track; of a page in an SSD, of a stripe unit in an array.
+    /// At the end of a track, of an SSD page, or of an array chunk.
     Track,
-    /// Nowhere: it is complete or absent.
+    /// Nowhere: each write is complete or absent.
     None,
 }
 
 /// Parameters of a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Boundaries at which writes in progress stop.
+    /// Boundary at which writes in progress stop.
     pub tear: Tear,
-    /// Bytes that are written atomically; by default those of a physical sector.
+    /// Number of bytes written atomically; defaults to the physical sector size.
     pub atom_bytes: Option<u64>,
 }
 
-/// Loss by a power cut, as proof.
+/// Losses caused by a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PowerLoss {
-    /// Time of the power cut, in nanoseconds of the model.
+    /// Virtual time of the power cut, in ns.
     pub at_ns: u64,
-    /// Acknowledged writes of which some part is missing.
+    /// Number of acknowledged writes with a missing part.
     pub lost_writes: u64,
-    /// Bytes of the sectors whose data differ from those that were acknowledged last.
+    /// Number of bytes, in whole sectors, that differ from the data acknowledged last.
     pub lost_bytes: u64,
-    /// The first of these extents, in order of place.
+    /// The first lost extents in ascending order, up to a fixed number.
     pub lost: Vec<LostExtent>,
-    /// Number of these extents.
+    /// Total number of lost extents.
     pub lost_extents: u64,
-    /// Writes and trims that were in flight.
+    /// Number of writes and trims in flight.
     pub under_way: u64,
-    /// How many of these are lost completely.
+    /// Number of writes and trims in flight that are lost completely.
     pub absent: u64,
-    /// How many of these are complete.
+    /// Number of writes and trims in flight that are complete.
     pub whole: u64,
-    /// Writes of which only the first part is stored, newest first.
+    /// Writes with only the first part stored, newest first.
     pub torn: Vec<TornWrite>,
 }
 
-/// Most extents of a loss that are listed.
+/// Maximum number of lost extents to list.
 const EXTENTS_LISTED_MAX: usize = 1 << 16;
 
 impl PowerLoss {
-    /// Records the loss that was found in the contents.
+    /// Records the loss found in the contents.
     pub fn record_loss(&mut self, lost: &LostWrites) {
         self.lost_writes = lost.writes;
         self.lost_extents = lost.spans.len() as u64;
@@ -80,29 +81,30 @@ impl PowerLoss {
     }
 }
 
-/// An extent of lost data.
+/// A contiguous range of lost data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LostExtent {
-    /// First byte of the system.
+    /// Offset of the first lost byte in the system.
     pub at_bytes: u64,
-    /// Its length.
+    /// Length in bytes.
     pub length_bytes: u64,
 }
 
-/// A write that was torn.
+/// A write that the power cut tore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TornWrite {
     /// First byte of the write.
     pub at_bytes: u64,
-    /// Its length.
+    /// Length in bytes.
     pub length_bytes: u64,
-    /// First byte that is not stored.
+    /// First byte that was not stored.
     pub torn_at_bytes: u64,
-    /// Whether it had been acknowledged: power was lost while it was being destaged.
+    /// Whether the write had been acknowledged and was being destaged when power was lost.
     pub acknowledged: bool,
 }
 
-/// Returns the bytes that a system writes atomically: a physical sector, the largest of an array's members'.
+/// Returns the number of bytes that a system writes atomically: its physical sector size. For an array, this is the
+/// largest of the members' sector sizes.
 pub fn atom_bytes(description: &SystemDescription) -> u64 {
     let of = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
@@ -115,21 +117,21 @@ pub fn atom_bytes(description: &SystemDescription) -> u64 {
     u64::from(bytes.max(512))
 }
 
-/// Loss of the newest acknowledged data in a power cut.
+/// Newest acknowledged data that a power cut lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostWrites {
-    /// Changes of which some part is missing.
+    /// Number of changes with a missing part.
     pub writes: u64,
-    /// Spans whose bytes differ from the acknowledged ones, in order of place.
+    /// Spans whose bytes differ from the acknowledged data, in ascending order.
     pub spans: Vec<Span>,
 }
 
 impl LostWrites {
-    /// Returns the loss according to the verdicts of a cut where no contents are kept: every loss of the newest
-    /// acknowledged data counts, regardless of the previous bytes.
+    /// Computes the loss from the verdicts of a cut, if no contents are kept. Every loss of the newest acknowledged
+    /// data counts, even if the previous bytes were the same.
     pub fn from_verdicts(mut verdicts: Vec<Verdict>) -> LostWrites {
         verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.number));
-        // Spans of newer changes, by their first byte: they hide the loss of an older one.
+        // Spans of newer changes by first byte; these hide the loss of older changes.
         let mut newer: BTreeMap<u64, u64> = BTreeMap::new();
         let mut lost = LostWrites::default();
         for change in verdicts.chunk_by(|one, other| one.number == other.number) {
@@ -152,7 +154,7 @@ impl LostWrites {
     }
 }
 
-/// Appends the parts of a span that are not covered.
+/// Appends the parts of `span` that are not covered.
 fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
     let (mut at_bytes, end_bytes) = (span.start_bytes, span.start_bytes + span.length_bytes);
     let before = covered.range(..=at_bytes).next_back();
@@ -165,7 +167,7 @@ fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
     }
 }
 
-/// Covers a span, and merges it with those that it touches.
+/// Adds a span to the covered spans and merges it with the spans that it touches.
 fn cover(covered: &mut BTreeMap<u64, u64>, span: Span) {
     let (mut from, mut to) = (span.start_bytes, span.start_bytes + span.length_bytes);
     while let Some((&start, &end)) = covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
@@ -196,12 +198,12 @@ mod tests {
         };
         assert_eq!(spans(vec![]), (0, vec![]));
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 20, 30, gone)]), (2, vec![(0, 10), (20, 30)]));
-        // A newer, durable write hides the middle of an older, lost one; one that is lost itself only counts.
+        // A newer durable write hides the middle of an older lost write. A newer lost write is also counted.
         assert_eq!(spans(vec![verdict(0, 0, 30, gone), verdict(1, 10, 20, kept)]), (1, vec![(0, 10), (20, 30)]));
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
-        // A lost change that was never acknowledged hides nothing.
+        // A lost change that was never acknowledged hides no other loss.
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 5, 10, open)]), (1, vec![(0, 10)]));
-        // An older, durable one does not bring a newer one back.
+        // An older durable change does not restore a newer lost one.
         assert_eq!(spans(vec![verdict(0, 0, 10, kept), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
         let parts =
             vec![verdict(3, 0, 4, kept), verdict(3, 4, 8, gone), verdict(2, 0, 8, gone), verdict(1, 6, 12, gone)];

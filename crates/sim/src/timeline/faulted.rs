@@ -1,4 +1,4 @@
-//! Faults on a [`Timeline`]: requests that they delay, hold, answer and lose, and commands that start and end them.
+//! Faults on a [`Timeline`]: requests that faults delay, hold, answer or lose, and commands that start and end faults.
 
 use headstack_workload::{DurationNs, Request};
 
@@ -21,30 +21,30 @@ fn system_of(machine: &mut Machine) -> Option<&mut System> {
 }
 
 impl<T> Timeline<T> {
-    /// Plans the faults of a schedule from time 0 on, and draws with its seed.
+    /// Schedules the faults of `schedule` from time 0 on, with random numbers from its seed.
     ///
     /// # Errors
-    /// A fault that cannot be injected into the system.
+    /// Returns an error if a fault cannot be injected into the system.
     pub fn follow(&mut self, schedule: &Schedule) -> Result<(), SimError> {
         self.injector.follow(schedule, &self.model)?;
         self.look_ahead();
         Ok(())
     }
 
-    /// Injects a fault at `at_ns`, or at the next moment without another event, for `lasts_ns`. Returns its number in
-    /// the log and its time.
+    /// Injects a fault for `lasts_ns` at `at_ns`, or at the next moment without another event. Returns the fault's
+    /// number in the log and its start time.
     ///
     /// # Errors
-    /// A fault that cannot be injected into the system.
+    /// Returns an error if the fault cannot be injected into the system.
     pub fn inject(&mut self, at_ns: u64, fault: Fault, lasts_ns: Option<u64>) -> Result<(u32, u64), SimError> {
         let lasts = lasts_ns.map(|lasts_ns| DurationNs(lasts_ns.min(i64::MAX as u64) as i64));
         self.inject_at(at_ns, Timed { from: None, until: None, lasts, trigger: Trigger::default(), fault })
     }
 
-    /// Like [`Self::inject`], with a trigger: the fault waits for its requests from then on.
+    /// Like [`Self::inject`], for a fault with a trigger, which waits for matching requests from then on.
     ///
     /// # Errors
-    /// As for [`Self::inject`].
+    /// Returns an error if the fault cannot be injected into the system.
     pub fn inject_at(&mut self, at_ns: u64, timed: Timed) -> Result<(u32, u64), SimError> {
         let at_ns = self.free_moment(at_ns);
         let injected = self.injector.inject(at_ns, timed, system_of(&mut self.machine));
@@ -56,7 +56,7 @@ impl<T> Timeline<T> {
         Ok((number?, at_ns))
     }
 
-    /// Ends faults at `at_ns`, or at the next moment without another event. Returns how many.
+    /// Ends faults at `at_ns`, or at the next moment without another event. Returns the number of faults ended.
     pub fn end_faults(&mut self, at_ns: u64, which: FaultsToEnd) -> usize {
         let at_ns = self.free_moment(at_ns);
         let (ended, change) = self.injector.end_some(at_ns, which, system_of(&mut self.machine));
@@ -65,12 +65,12 @@ impl<T> Timeline<T> {
         ended
     }
 
-    /// Returns the log of what was injected so far.
+    /// Returns the log of all faults injected so far.
     pub fn injections(&self) -> Log {
         self.injector.log(self.system())
     }
 
-    /// Returns the activity inside the system; `None` for a constant model.
+    /// Returns gauges of the activity inside the system; `None` for a constant model.
     pub fn gauges(&self, now_ns: u64) -> Option<Gauges> {
         self.system().map(|system| system.gauges(now_ns))
     }
@@ -80,12 +80,12 @@ impl<T> Timeline<T> {
         devices_of(self.system())
     }
 
-    /// Returns the number of commands that were sent again because of the link.
+    /// Returns the number of commands resent because of link errors.
     pub fn resent(&self) -> u64 {
         self.injector.resent
     }
 
-    /// Whether the system responds: it has power, and no device has dropped out.
+    /// Whether the system responds: power is on, and no device has dropped out.
     pub fn is_there(&self) -> bool {
         self.power.is_on() && !self.injector.is_away()
     }
@@ -98,22 +98,22 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Moves the damages to apply to contents, in order.
+    /// Appends the damages that must be applied to contents, in order.
     pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
         self.injector.take_damages(into);
     }
 
-    /// Drops all damages, because no contents are kept.
+    /// Drops all damages, for callers that keep no contents.
     pub(crate) fn forget_damages(&mut self) {
         self.injector.take_damages(&mut Vec::new());
     }
 
-    /// Returns the patterns that faults look for in contents.
+    /// Returns the patterns that faults search for in contents.
     pub fn patterns(&self) -> &[Box<[u8]>] {
         self.injector.patterns()
     }
 
-    /// Starts the faults that have waited for an arriving part.
+    /// Starts the faults that are triggered by an arriving part.
     #[cold]
     pub(super) fn cue(&mut self, at_ns: u64, part: &Request, holds: u64) {
         let sight = self.injector.sight(part, holds, self.system());
@@ -124,7 +124,7 @@ impl<T> Timeline<T> {
         self.look_ahead();
     }
 
-    /// Counts an answered part, for which faults may have waited.
+    /// Counts an answered part for fault triggers.
     #[cold]
     pub(super) fn counts(&mut self, part: &Part, at_ns: u64, outcome: Outcome) {
         let system = match &self.machine {
@@ -135,7 +135,7 @@ impl<T> Timeline<T> {
         self.look_ahead();
     }
 
-    /// Applies faults to an arriving part.
+    /// Applies the active faults to an arriving part.
     #[cold]
     pub(super) fn meets_faults(&mut self, at_ns: u64, id: u32, part: &Request) {
         let system = match &self.machine {
@@ -173,7 +173,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Handles a part that the system has completed and that a fault concerns.
+    /// Handles a completed part that a fault affects.
     #[cold]
     pub(super) fn leaves_system(&mut self, completion: &Completion, outcome: Outcome) {
         let now_ns = completion.at_ns;
@@ -188,7 +188,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Sends an answer that is ready at the completion's time, now or later.
+    /// Sends an answer that is ready at the completion's time, or postpones it.
     fn departs(&mut self, completion: &Completion, outcome: Outcome, now_ns: u64) {
         let Completion { at_ns, id, started_ns } = *completion;
         if at_ns > now_ns {
@@ -206,7 +206,7 @@ impl<T> Timeline<T> {
         self.parts.take(id);
     }
 
-    /// Processes due events of the agenda, and starts and ends faults.
+    /// Processes due events of the agenda, and starts and ends due faults.
     #[cold]
     pub(super) fn keep_agenda(&mut self, now_ns: u64) {
         while let Some(item) = self.agenda.take_due(now_ns) {
@@ -248,7 +248,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Loses everything that is in flight.
+    /// Loses all requests in flight.
     pub(super) fn lose_all(&mut self, now_ns: u64) {
         let held: Vec<u32> = self.agenda.held.drain(..).map(|(completion, _)| completion.id).collect();
         let under_way = self.parts.iter().filter(|(_, part)| part.delivery != Delivery::Over);
@@ -266,7 +266,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Returns the outcome of a completed part, if some have failed.
+    /// Returns the outcome of a completed part, which may be a failure.
     #[cold]
     pub(super) fn outcome_of(&mut self, id: u32) -> Outcome {
         match self.failed.iter().position(|failed| failed.id == id) {

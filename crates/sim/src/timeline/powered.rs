@@ -1,4 +1,4 @@
-//! Power cuts on a [`Timeline`], and the effect of each request on changes that a cut would undo.
+//! Power cuts on a [`Timeline`], and the tracking of changes that a power cut would undo.
 
 use headstack_workload::{Kind, Random, Request, Span};
 
@@ -10,7 +10,7 @@ use crate::power_cut::{Changed, InterruptedChange, LostWrites, Medium, PowerCut,
 use crate::system::System;
 
 impl<T> Timeline<T> {
-    /// Whether there is power.
+    /// Whether power is on.
     pub fn has_power(&self) -> bool {
         self.power.is_on()
     }
@@ -20,51 +20,51 @@ impl<T> Timeline<T> {
         self.power.cuts
     }
 
-    /// Returns the number of losses.
+    /// Returns the number of losses, from power cuts and dropped flushes.
     pub fn losses(&self) -> u32 {
         self.power.losses
     }
 
-    /// Whether some cache can hold acknowledged data that a power cut loses, now or once a battery is empty.
+    /// Whether a cache can hold acknowledged data that a power cut would lose, at once or after a battery runs empty.
     pub fn may_lose_data(&self) -> bool {
         self.system().is_some_and(System::may_lose_data)
     }
 
-    /// Whether a power cut would or could undo changes to contents.
+    /// Whether a power cut might undo changes to contents.
     pub(super) fn may_lose_contents(&self) -> bool {
         matches!(self.machine, Machine::System(_))
     }
 
-    /// Records the loss of contents that the last power cut was found to have caused.
+    /// Records the loss of contents found after the last power cut.
     pub fn note_lost(&mut self, lost: &LostWrites) {
         if let Some(loss) = self.power.last_loss.and_then(|number| self.injector.loss_mut(number)) {
             loss.record_loss(lost);
         }
     }
 
-    /// Returns the loss by the power cut of this number in the log.
+    /// Returns the loss caused by the power cut with this number in the log.
     pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
         self.injector.loss_of(number)
     }
 
-    /// Moves the verdicts on changes to contents since the last call.
+    /// Appends the verdicts on changes since the last call to `into`.
     pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
         self.exposure.take_verdicts(into);
     }
 
-    /// Returns the changes that power cuts have interrupted since the last call, in an array whose members may hold
-    /// different parts of them.
+    /// Returns and removes the changes that power cuts have interrupted since the last call. Empty unless the system is
+    /// an array whose members may hold different parts of a change.
     pub fn take_halfway(&mut self) -> Vec<InterruptedChange> {
         let halfway = self.exposure.take_halfway();
         if self.system().is_some_and(System::leaves_halves) { halfway } else { Vec::new() }
     }
 
-    /// Returns the standing of an array's groups; `None` if nothing has changed since `seen`, which is updated.
+    /// Returns the status of an array's RAID groups, or `None` if it has not changed since `seen`. Updates `seen`.
     pub fn standings(&self, seen: &mut u64) -> Option<Vec<GroupStatus>> {
         self.system()?.standings(seen)
     }
 
-    /// Handles a request that arrives without power, or before it was back.
+    /// Handles a request that arrives while power is off, or that was sent before power returned.
     #[cold]
     pub(super) fn arrives_without_power(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
         if let Some(changed) = changed {
@@ -75,7 +75,7 @@ impl<T> Timeline<T> {
         self.finished.push(Finished { arrival_ns, at_ns, started_ns, outcome, request, spoils, ticket });
     }
 
-    /// Cuts power: requests in flight are never answered. Losses of contents are among the verdicts.
+    /// Cuts power. Requests in flight are never answered, and lost contents are recorded as verdicts.
     pub(super) fn lose_power(&mut self, now_ns: u64, number: u32, cut: &PowerCut, mut random: Random) {
         let loss = match &mut self.machine {
             Machine::System(system) => {
@@ -97,9 +97,9 @@ impl<T> Timeline<T> {
         self.lose_all(now_ns);
         debug_assert!(
             self.parts.iter().all(|(_, part)| part.delivery == Delivery::Over),
-            "each request in flight vanishes once"
+            "every request in flight has vanished"
         );
-        // The system has forgotten them too: their numbers are free.
+        // The system has forgotten these requests too, so their numbers are free.
         self.agenda.clear();
         self.parts = Slots::default();
         self.power.on_since_ns = None;
@@ -112,7 +112,7 @@ impl<T> Timeline<T> {
         self.power.last_loss = Some(number);
     }
 
-    /// Fails a flush and loses the data that are only in volatile caches.
+    /// Loses the data that are only in volatile caches, because a flush dropped them.
     pub(super) fn drop_unflushed(&mut self, now_ns: u64, number: u32) {
         let mut loss = PowerLoss { at_ns: now_ns, ..PowerLoss::default() };
         if let Machine::System(system) = &self.machine {
@@ -133,10 +133,10 @@ impl<T> Timeline<T> {
         self.power.on_since_ns = Some(now_ns);
     }
 
-    /// Records the end of a request for the changes that a power cut could undo.
+    /// Tracks a finished request for the changes that a power cut could undo.
     pub(super) fn expose(&mut self, flight: &PendingRequest<T>, at_ns: u64) {
         let Machine::System(system) = &self.machine else {
-            // Its stored data are never undone.
+            // A constant model never loses stored data.
             if let Some(changed) = flight.changed {
                 self.exposure.stays(changed.number, flight.request.span());
             }

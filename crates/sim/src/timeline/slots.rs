@@ -1,6 +1,6 @@
-//! [`Slots`]: values with numbers that are reused.
+//! [`Slots`]: values with reusable numbers.
 
-/// Values with numbers that are reused.
+/// Values with reusable numbers.
 #[derive(Debug)]
 pub(super) struct Slots<V> {
     slots: Vec<Option<V>>,
@@ -37,15 +37,15 @@ impl<V> Slots<V> {
         }
     }
 
-    /// Returns the value of a number.
+    /// Returns the value with this number.
     pub fn get_mut(&mut self, number: u32) -> &mut V {
-        self.slots[number as usize].as_mut().expect("a number in use")
+        self.slots[number as usize].as_mut().expect("the number is in use")
     }
 
-    /// Removes the value of a number, which is free now.
+    /// Removes the value with this number, which becomes free.
     pub fn take(&mut self, number: u32) -> V {
         self.used -= 1;
         self.free.push(number);
-        self.slots[number as usize].take().expect("a number in use")
+        self.slots[number as usize].take().expect("the number is in use")
     }
 }

@@ -1,19 +1,20 @@
-//! [`Bucket`]: a limit in virtual time: a rate, and a bucket of credits. All in integers, so that a window of time
-//! holds exactly as many requests as the rule says.
+//! [`Bucket`]: a rate limit with burst credits, in virtual time. It computes in integers, so that a time window admits
+//! exactly as many requests as the rule allows.
 
 use crate::description::volume::{Burst, Limit};
 
-/// Nanoseconds of a second: the fractions of a unit that a rate of one a second earns in a nanosecond.
+/// Nanoseconds in a second. Credits are counted in units of 1/`SECOND`, because a rate of one per second earns that
+/// much in 1 ns.
 const SECOND: u128 = 1_000_000_000;
 
-/// State of a limit.
+/// State of one limit.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     per_s: u128,
     burst: Option<Burst>,
-    /// When the next unit may begin at the highest rate, times that rate.
+    /// Time at which the next unit may start at the highest rate, in ns, times that rate.
     free: u128,
-    /// Credits, in billionths of a unit, at `since_ns`.
+    /// Credits at `since_ns`, in billionths of a unit.
     credits: u128,
     since_ns: u64,
 }
@@ -25,12 +26,12 @@ impl Bucket {
         Bucket { per_s: u128::from(limit.per_s), burst: limit.burst, free: 0, credits, since_ns: 0 }
     }
 
-    /// Returns the highest rate.
+    /// Returns the highest rate, in units per second.
     fn pace(&self) -> u128 {
         self.burst.map_or(self.per_s, |burst| u128::from(burst.per_s))
     }
 
-    /// Pays for `units` requested at `now_ns`; returns when they may begin.
+    /// Charges `units` requested at `now_ns`; returns when they may start.
     pub fn take(&mut self, now_ns: u64, units: u64) -> u64 {
         let (pace, units) = (self.pace(), u128::from(units));
         let slot_ns = self.free.div_ceil(pace) as u64;
@@ -40,14 +41,14 @@ impl Bucket {
             let full = u128::from(burst.credits) * SECOND;
             let from_ns = begin_ns.max(self.since_ns);
             self.credits = full.min(self.credits + u128::from(from_ns - self.since_ns) * self.per_s);
-            // A request larger than the bucket empties it.
+            // A request larger than the bucket needs only a full bucket.
             let needed = cost.min(full);
             let lacking = needed.saturating_sub(self.credits);
             begin_ns = from_ns + lacking.div_ceil(self.per_s) as u64;
             self.credits = full.min(self.credits + u128::from(begin_ns - from_ns) * self.per_s) - needed;
             self.since_ns = begin_ns;
         }
-        // Two units are apart by their time at this rate, unrounded; time that a later request leaves unused is lost.
+        // Consecutive units are spaced by the exact time per unit. Time that no request uses is lost.
         if begin_ns > slot_ns {
             self.free = u128::from(begin_ns) * pace;
         }
@@ -55,7 +56,7 @@ impl Bucket {
         begin_ns
     }
 
-    /// Returns the whole credits at the last request.
+    /// Returns the credits at the last request, in whole units.
     pub fn credits(&self) -> u64 {
         (self.credits / SECOND) as u64
     }
@@ -70,7 +71,7 @@ mod tests {
         Bucket::new(&Limit { counts: Counts::Requests, of: LimitScope::Both, per_s, burst })
     }
 
-    /// Returns the units that begin before a time, with always one more waiting.
+    /// Returns how many units start before `before_ns` if one more is always waiting.
     fn begun(bucket: &mut Bucket, before_ns: u64) -> u64 {
         let mut count = 0;
         while bucket.clone().take(0, 1) < before_ns {
@@ -87,8 +88,8 @@ mod tests {
         }
     }
 
-    /// A bucket of 540 drained at 30 and filled at 3 a second is empty after 540 / (30 - 3) = 20 s, then 3 a second are
-    /// left.
+    /// A bucket of 540 credits, drained at 30 and filled at 3 a second, is empty after 540 / (30 - 3) = 20 s. After
+    /// that, 3 a second remain.
     #[test]
     fn credits_cover_bursts_above_the_base_rate() {
         let mut bucket = limit(3, Some(Burst { per_s: 30, credits: 540 }));
@@ -102,10 +103,10 @@ mod tests {
     fn what_is_not_used_fills_the_bucket_and_no_more() {
         let mut bucket = limit(3, Some(Burst { per_s: 30, credits: 540 }));
         begun(&mut bucket, 20_000_000_000);
-        // Idle for 60 s: 180 credits, which last 180 / 27 s.
+        // 60 s idle earn 180 credits, which last 180 / 27 s.
         assert_eq!(bucket.take(80_000_000_000, 1), 80_000_000_000);
         assert!((178..=181).contains(&bucket.credits()), "{}", bucket.credits());
         bucket.take(1_000_000_000_000, 1);
-        assert_eq!(bucket.credits(), 539, "full again");
+        assert_eq!(bucket.credits(), 539, "the bucket is full again");
     }
 }

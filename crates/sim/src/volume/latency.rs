@@ -1,14 +1,14 @@
-//! [`Draws`]: random latencies from a table of quantiles, which is computed once, so that no floating-point rounding
-//! affects the time of an event.
+//! [`Draws`]: random latencies from a precomputed table of quantiles, so that event times do not depend on
+//! floating-point rounding.
 
 use headstack_workload::{Purpose, Random};
 
 use crate::description::volume::Latency;
 
-/// Number of quantiles in the table: the last is that of 0.99994.
+/// Number of quantiles in the table. The last one is the quantile at 0.99994.
 const QUANTILES: u32 = 8192;
 
-/// Latencies of one kind of request.
+/// Random latencies for one kind of request.
 #[derive(Clone, Debug)]
 pub struct Draws {
     quantiles_ns: Vec<u64>,
@@ -16,11 +16,11 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Creates the draws of a latency.
+    /// Creates the latency table and seeds the draws.
     pub fn new(latency: &Latency, seed: u64) -> Draws {
         let Latency { floor_ns, median_ns, p99_ns } = *latency;
         let above = |ns: u64| (ns - floor_ns) as f64;
-        // For a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of its logarithm.
+        // In a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of the logarithm.
         let sigma = libm::log(above(p99_ns) / above(median_ns)) / normal_quantile(0.99);
         let quantile = |at: u32| {
             let deviations = normal_quantile((f64::from(at) + 0.5) / f64::from(QUANTILES));
@@ -29,14 +29,15 @@ impl Draws {
         Draws { quantiles_ns: (0..QUANTILES).map(quantile).collect(), random: Random::new(seed, Purpose::Latency) }
     }
 
-    /// Draws the next latency.
+    /// Draws the next latency, in ns.
     #[inline]
     pub fn draw_ns(&mut self) -> u64 {
         self.quantiles_ns[self.random.below(u64::from(QUANTILES)) as usize]
     }
 }
 
-/// Returns the quantile of the normal distribution, by bisection of its integral: a table is computed once a run.
+/// Returns a quantile of the standard normal distribution by bisection of its integral. Speed does not matter, because
+/// a run computes the table once.
 fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {
@@ -46,7 +47,7 @@ fn normal_quantile(p: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Returns the integral of the normal distribution by Abramowitz and Stegun 26.2.17: within 7.5e-8.
+/// Returns the integral of the standard normal distribution by Abramowitz and Stegun 26.2.17, accurate to 7.5e-8.
 fn normal_integral(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let polynomial =

@@ -1,8 +1,8 @@
-//! [`Volume`]: a cloud block volume: limits on requests and bytes with their buckets of credits, and a latency, without
+//! [`Volume`]: a cloud block volume: limits on IOPS and throughput with burst credits, plus a latency, without modeling
 //! its internals. See docs/design/volumes.md.
 //!
-//! A request is counted as its provider counts it, waits until every limit lets it begin, and is answered after a drawn
-//! latency. All of this is known when it arrives, so a volume has one event per request.
+//! A request is counted by the provider's rule, waits until every limit admits it, and is answered after a random
+//! latency. All of this is determined on arrival, so a volume has one event per request.
 
 mod bucket;
 mod latency;
@@ -24,13 +24,13 @@ pub use crate::description::volume::{self as description, check};
 /// Counters of a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeCounters {
-    /// Requests as the provider counts them.
+    /// Number of requests as the provider counts them.
     pub accounted_requests: u64,
-    /// Requests that cost nothing, since they continued the last one.
+    /// Number of requests that were free because they continued the previous request.
     pub merged_requests: u64,
-    /// Total time that requests waited for the limits.
+    /// Total time that requests waited for the limits, in ns.
     pub limited_ns: u64,
-    /// Total time from the beginning of requests, after their wait for the limits, to their answers.
+    /// Total time from the start of service, after waiting for the limits, to the answer, in ns.
     pub served_ns: u64,
 }
 
@@ -38,27 +38,27 @@ pub struct VolumeCounters {
 #[derive(Clone, Debug)]
 pub struct Volume {
     description: VolumeDescription,
-    /// A bucket for each limit.
+    /// One bucket for each limit.
     buckets: Vec<Bucket>,
     reads: Draws,
     writes: Draws,
-    /// Ends of the last read and of the last write, and the rest of the unit that they were counted as.
+    /// Sequential runs of reads and of writes.
     runs: [Run; 2],
-    /// Requests in flight: time of completion, number of arrival, id, beginning.
+    /// Requests in flight: completion time, arrival number, id, start of service.
     under_way: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
     arrivals: u64,
     counters: VolumeCounters,
 }
 
-/// Position at which requests of a kind continue.
+/// End of the last request of a kind, where a sequential request continues.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     end_bytes: u64,
-    /// Unused bytes of the last unit.
+    /// Unused bytes of the last accounted unit.
     left_bytes: u64,
 }
 
-/// Cost of a request.
+/// Cost of a request as the provider counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cost {
     requests: u64,
@@ -66,7 +66,7 @@ struct Cost {
 }
 
 impl Run {
-    /// Counts a request; the next one may continue at its end.
+    /// Returns the cost of a request, and moves the run to its end.
     fn count(&mut self, accounting: Accounting, offset_bytes: u64, length_bytes: u64) -> Cost {
         let Some(unit) = accounting.unit_bytes.map(u64::from) else {
             return Cost { requests: 1, bytes: length_bytes };
@@ -81,10 +81,10 @@ impl Run {
 }
 
 impl Volume {
-    /// Creates an unused volume with full buckets. `seed` is that of its latencies.
+    /// Creates an unused volume with full buckets and latencies drawn from `seed`.
     ///
     /// # Errors
-    /// The first impossible value in the description.
+    /// Returns an error for the first impossible value in the description.
     pub fn new(description: &VolumeDescription, seed: u64) -> Result<Volume, InvalidDescription> {
         check(description)?;
         Ok(Volume {
@@ -99,29 +99,30 @@ impl Volume {
         })
     }
 
-    /// Returns its description.
+    /// Returns the volume's description.
     pub fn description(&self) -> &VolumeDescription {
         &self.description
     }
 
-    /// Returns its counters.
+    /// Returns the volume's counters.
     pub fn counters(&self) -> VolumeCounters {
         self.counters
     }
 
-    /// Returns the credits of each limit that has a bucket, at its last use.
+    /// Returns the credits of each limit with burst credits, as of its last use.
     pub fn credits(&self) -> impl Iterator<Item = u64> + '_ {
         let limits = self.description.limits.iter().zip(&self.buckets);
         limits.filter(|(limit, _)| limit.burst.is_some()).map(|(_, bucket)| bucket.credits())
     }
 
-    /// Returns the time of the next event; `u64::MAX` if there is none.
+    /// Returns the time of the next event, or `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         self.under_way.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes a request. Flushes and trims cost a write's latency and count for no limit: acknowledged data are durable.
+    /// Submits a request. Flushes and trims take a write's latency and count toward no limit, because acknowledged data
+    /// are already durable.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         let begin_ns = match request.kind {
             Kind::Read | Kind::Write => self.pay(now_ns, request),
@@ -137,7 +138,7 @@ impl Volume {
         self.under_way.push(Reverse((begin_ns + latency_ns, self.arrivals, id, begin_ns)));
     }
 
-    /// Returns when the limits let a request begin, and charges each of them for it.
+    /// Charges a request to every limit; returns when all limits admit it.
     fn pay(&mut self, now_ns: u64, request: &Request) -> u64 {
         let is_read = request.kind == Kind::Read;
         let run = &mut self.runs[usize::from(is_read)];
@@ -174,12 +175,12 @@ impl Volume {
         }
     }
 
-    /// Handles a power cycle of its host: requests in flight are gone, credits stay.
+    /// Handles a power cycle of the host: requests in flight are lost, and credits remain.
     pub(crate) fn power_cycle(&mut self) {
         self.under_way.clear();
     }
 
-    /// Returns its present state for display; the caller names it.
+    /// Returns the volume's current state for display; the caller fills in the name.
     pub(crate) fn gauge(&self) -> DeviceGauge {
         let queue = self.under_way.len() as u32;
         let state = if queue == 0 { DeviceState::Idle } else { DeviceState::Reading };
@@ -197,25 +198,29 @@ mod tests {
         Accounting { unit_bytes: Some(unit_kib * 1024), merges: true, whole_units }
     }
 
-    /// Returns the cost of requests of `length_kib`, at offsets in KiB.
+    /// Returns the cost, in accounted requests, of requests of `length_kib` at offsets in KiB.
     fn counted(accounting: Accounting, offsets_kib: &[u64], length_kib: u64) -> Vec<u64> {
         let mut run = Run::default();
         let count = |&at: &u64| run.count(accounting, at * KIB, length_kib * KIB).requests;
         offsets_kib.iter().map(count).collect()
     }
 
-    /// Amazon's own examples: 1,024 KiB count as four requests of 256; eight consecutive ones of 32 KiB count as one,
-    /// eight elsewhere as eight.
+    /// Amazon's own examples: 1,024 KiB count as four requests of 256 KiB. Eight sequential requests of 32 KiB count as
+    /// one, eight random ones as eight.
     #[test]
     fn requests_are_counted_as_amazon_does() {
         let ssd = accounting(256, false);
         assert_eq!(counted(ssd, &[0], 1024), [4]);
         assert_eq!(counted(ssd, &[0, 32, 64, 96, 128, 160, 192, 224], 32).iter().sum::<u64>(), 1);
         assert_eq!(counted(ssd, &[0, 64, 128, 192, 256, 320, 384, 448], 32).iter().sum::<u64>(), 8);
-        assert_eq!(counted(ssd, &[0, 200], 200), [1, 1], "the second needs more than was left of the first unit");
+        assert_eq!(
+            counted(ssd, &[0, 200], 200),
+            [1, 1],
+            "the second request does not fit in the rest of the first unit"
+        );
     }
 
-    /// A small random request costs a volume of disks a megabyte; sequential requests share it.
+    /// A small random request costs 1 MB on a volume of hard disks; sequential requests share that cost.
     #[test]
     fn a_disk_volume_charges_whole_units_for_random_requests() {
         let mut run = Run::default();

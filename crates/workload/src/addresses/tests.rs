@@ -1,4 +1,4 @@
-//! Tests the statistics of the address distributions.
+//! Statistical tests of the address distributions.
 
 use super::*;
 use crate::random::Purpose;
@@ -64,7 +64,8 @@ fn bands_that_meet_share_no_place_and_leave_none_out() {
     assert_eq!(band_places(1, 0.9, 1.0), (0, 1));
 }
 
-/// Returns the counts of `draws` offsets in `cells` equal parts of `n` places under a law that needs no scatter.
+/// Returns how many of `draws` offsets fall into each of `cells` equal parts of `n` places, for a distribution without
+/// scatter.
 fn cell_counts(addresses: &Addresses, n: u64, cells: usize) -> Vec<u64> {
     let places = Places { first_bytes: 0, step_bytes: 1, count: n };
     let mut sampler = Sampler::new(addresses, places, Random::new(1, Purpose::Permutation));
@@ -114,13 +115,13 @@ fn once_takes_every_place_before_any_again_and_in_another_order() {
         sorted.sort_unstable();
         assert_eq!(sorted, all);
     }
-    // Every place is equally likely to be first, and equally likely to be 500th.
+    // Each place is equally likely to come first, 500th or last.
     for turn in [0, 499, 999] {
         let mut counts = vec![0u64; 20];
         rounds.iter().for_each(|round| counts[((round[turn] - 4096) / 512 / 50) as usize] += 1);
         assert_fits(&format!("turn {turn}"), &counts, &[0.05; 20]);
     }
-    // Two random orders agree at one position on average, and the previous one is independent of the next place.
+    // Two random orders agree at one position on average, and the place after a given one is independent of it.
     let pairs = || rounds.windows(2);
     let same = pairs().map(|pair| pair[0].iter().zip(&pair[1]).filter(|(a, b)| a == b).count()).sum::<usize>();
     assert!((850..1_150).contains(&same), "{same} of 999 expected");
@@ -130,7 +131,7 @@ fn once_takes_every_place_before_any_again_and_in_another_order() {
             jumps[(((pair[1] + 512_000 - pair[0]) / 512 % 1_000) / 50) as usize] += 1;
         }
     }
-    // A jump by 0 does not exist.
+    // A jump by 0 cannot occur.
     let shares: Vec<f64> = (0..20).map(|class| if class == 0 { 49.0 / 999.0 } else { 50.0 / 999.0 }).collect();
     assert_fits("jumps", &jumps, &shares);
 }
@@ -144,13 +145,13 @@ fn strides_leave_holes_go_back_and_begin_again() {
         let mut sampler = Sampler::new(&law, places, Random::new(1, Purpose::Permutation));
         (0..8).map(|_| sampler.offset_bytes(&places, length, Kind::Read, &mut random)).collect()
     };
-    // The last place is 68.
+    // The last place at which a request fits is 68.
     assert_eq!(offsets(4, 12, false, 4), [8, 20, 32, 44, 56, 68, 8, 20]);
     assert_eq!(offsets(8, 24, false, 4), [8, 12, 32, 36, 56, 60, 8, 12]);
     assert_eq!(offsets(4, 4, true, 4), [8, 68, 64, 60, 56, 52, 48, 44]);
-    // A request longer than the zone is a zone of its own; zones may overlap.
+    // A request longer than a zone is a zone of its own, and zones may overlap.
     assert_eq!(offsets(4, 8, false, 8), [8, 16, 24, 32, 40, 48, 56, 64]);
-    // A step past the end begins again.
+    // A step past the end of the span starts over.
     assert_eq!(offsets(8, 1 << 63, false, 4), [8, 12, 8, 12, 8, 12, 8, 12]);
 }
 
@@ -171,10 +172,10 @@ fn pareto_gives_80_percent_of_accesses_to_20_percent_of_blocks() {
     let mut counts = cell_counts(&Addresses::Pareto { h: 0.2 }, blocks, blocks as usize);
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let hottest: u64 = counts[..2_000].iter().sum();
-    // Sorting by count rather than by rank favours the sum a little: 0.2 % covers it and the noise.
+    // Sorting by count instead of by rank raises the share slightly. 0.2 % covers this and the noise.
     let share = hottest as f64 / 1e6;
     assert!((0.798..0.804).contains(&share), "{share}");
-    // Self-similar: 64 % to 4 %.
+    // By self-similarity, 64 % of the accesses go to 4 % of the blocks.
     let hotter: u64 = counts[..400].iter().sum();
     let share = hotter as f64 / 1e6;
     assert!((0.638..0.644).contains(&share), "{share}");

@@ -66,7 +66,7 @@ fn lines_reads_and_randomness_come_in_their_shares() {
             }
         }
     }
-    // Random accesses that happen to be sequential, and wraps, are a few in 100,000.
+    // A few in 100,000 requests are sequential by chance, or wrap around.
     for (count, share) in counts.iter().zip(&shares) {
         let sigma = (share * 1e6 * (1.0 - share)).sqrt();
         let miss = (*count as f64 - share * 1e6).abs();
@@ -90,7 +90,7 @@ fn random_accesses_are_uniform_over_every_place_that_fits() {
 
 #[test]
 fn zipf_touches_every_block_and_heats_the_top_one_right() {
-    // 16,001 is not a power of two: a hash modulo the count would reach 54 % of the blocks.
+    // 16,001 is not a power of two, so a hash modulo the count would reach only 54 % of the blocks.
     for n in [1_000u64, 16_001] {
         let span = Span { start_bytes: 0, length_bytes: 4096 * n };
         let zipf =
@@ -110,7 +110,7 @@ fn zipf_touches_every_block_and_heats_the_top_one_right() {
 
 #[test]
 fn once_covers_the_span_with_any_mix() {
-    // Reads and writes share one round; two sizes start at every block once.
+    // Reads and writes share one round, and requests of two sizes start once at every block.
     let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
     for lines in
         [vec![line(4096, 100.0, 70.0, 100.0)], vec![line(4096, 50.0, 100.0, 100.0), line(8192, 50.0, 0.0, 100.0)]]
@@ -154,7 +154,7 @@ fn a_random_map_uses_every_block_once_with_any_sizes() {
 
 #[test]
 fn a_map_of_many_blocks_finds_each_of_them() {
-    // Three levels of the tree: the last blocks of a round are far apart.
+    // The tree has three levels, and the last free blocks of a round are far apart.
     let span = Span { start_bytes: 0, length_bytes: 4096 * 300_001 };
     let lines = vec![line(4096, 90.0, 100.0, 100.0), line(8192, 10.0, 100.0, 100.0)];
     let mapped = Workload { addresses: Addresses::RandomMap, ..workload(lines) };
@@ -165,7 +165,7 @@ fn a_map_of_many_blocks_finds_each_of_them() {
         let request = generator.next();
         let first = request.offset_bytes as usize / 4096;
         for block in &mut seen[first..first + request.length_bytes as usize / 4096] {
-            assert!(!std::mem::replace(block, true), "asked for twice in a round");
+            assert!(!std::mem::replace(block, true), "used twice in a round");
             left -= 1;
         }
     }
@@ -194,7 +194,7 @@ fn runs_have_the_requested_length_and_kinds_keep_their_own_pointers() {
     let sequence = Sequence { run: 8, kinds_apart: true, ..Sequence::default() };
     let runs = Workload { sequence, ..workload(vec![line(4096, 100.0, 100.0, 100.0)]) };
     let requests = generate(&runs, SPAN, 5, 800);
-    // The first of all is at the pointer, and the last of each eight is random.
+    // The first request is at the pointer, and the last of every eight is random.
     assert_eq!(requests[0].offset_bytes, SPAN.start_bytes);
     let follows = |at: usize| requests[at].offset_bytes == requests[at - 1].offset_bytes + 4096;
     assert!((1..800).filter(|at| at % 8 != 7).all(|at| follows(at) || requests[at].offset_bytes == SPAN.start_bytes));
@@ -328,7 +328,7 @@ fn bursts_are_whole_keep_the_shares_and_are_delayed_once() {
             assert_eq!((think_ns, in_burst), (7, 0));
         }
     }
-    // Bursts vary by themselves: the standard error is about 0.2 %.
+    // The number of bursts is random, with a standard error of about 0.2 %.
     let share = f64::from(requests_of_bursts) / f64::from(count);
     assert!((share - 0.5).abs() < 0.01, "{share}");
 }
@@ -394,8 +394,8 @@ fn requests_depend_only_on_the_seed() {
 
 #[test]
 fn the_sequence_is_stable_across_versions() {
-    // Computed outside the project from the published SplitMix64 and xoshiro256++: a change here changes
-    // every result.
+    // Expected values were computed outside the project from the published SplitMix64 and xoshiro256++. A change here
+    // changes every result.
     let requests = generate(&workload(vec![line(4096, 100.0, 67.0, 100.0)]), SPAN, 1, 4);
     let seen: Vec<(Kind, u64)> = requests.iter().map(|request| (request.kind, request.offset_bytes)).collect();
     let expected =
@@ -468,7 +468,8 @@ proptest! {
             line.share_percent = share_percent;
         }
         let span = Span { start_bytes: start_sector * 512, length_bytes: sectors * 512 };
-        // A skewed law needs a block that suits every line; three odd alignments may leave none, and no strides.
+        // A skewed distribution needs a block that is aligned for every line. With three odd alignments there may be
+        // none, and no strides.
         let Ok(mut generator) = Generator::new(&varied, span, 512, seed) else {
             let is_strided = matches!(varied.addresses, Addresses::Strided { .. });
             let is_odd = !matches!(varied.addresses, Addresses::Uniform) && varied.specification.lines.len() > 1;
@@ -480,7 +481,7 @@ proptest! {
             let end_bytes = request.offset_bytes + u64::from(request.length_bytes);
             prop_assert!(request.offset_bytes >= span.start_bytes);
             prop_assert!(end_bytes <= span.start_bytes + span.length_bytes);
-            // Two lines may have the same size: the request suits one of them.
+            // Two lines may have the same size, so the request must match one of them.
             let suits = varied.specification.lines.iter().any(|line| {
                 let align_bytes = u64::from(line.align_bytes.unwrap_or(512));
                 // A random map cuts requests that do not fit.
@@ -494,7 +495,7 @@ proptest! {
     #[test]
     fn arrival_times_never_go_back(rate_per_s in 0.1..1e8f64, on_ns in 1u64..1_000_000, off_ns in 0u64..1_000_000, seed: u64) {
         for process in [ArrivalProcess::Fixed, ArrivalProcess::Poisson, ArrivalProcess::Bursty { on_ns, off_ns }] {
-            // Phases that are rejected as too short.
+            // Phases may be rejected as too short.
             if crate::ArrivalClock::new(rate_per_s, process, seed).is_err() {
                 prop_assert!(rate_per_s * ((on_ns + off_ns) as f64) < 1e6);
                 continue;
@@ -526,7 +527,7 @@ fn a_loop_has_the_same_requests_in_the_same_order() {
     for again in of_transfers.chunks(10) {
         assert_eq!(again, &endless[..10]);
     }
-    // A loop of one pass over the part ends with the request that reaches its length.
+    // A loop of one pass over the span ends with the request that reaches the span's length.
     let of_passes = with(Some(LoopLength { passes: Some(1.0), ..LoopLength::default() }));
     let mut bytes = 0;
     let is_within = |request: &&Request| {

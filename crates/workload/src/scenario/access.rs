@@ -1,4 +1,4 @@
-//! [`Access`]: access specifications in a scenario, issued by processes, at a rate, or as a share of a thread pool.
+//! [`Access`]: access specifications in a scenario, issued by processes, at a rate, or as a share of the pool.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,35 +12,35 @@ use crate::random::{AliasTable, Purpose, Random};
 use crate::span::Span;
 use crate::workload::{Sequence, Workload, is_plain};
 
-/// A stream of requests by an access specification, as in a workload.
+/// A stream of requests with an access specification, as in a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AccessForm", into = "AccessForm")]
 pub struct Access {
-    /// Origin of the requests.
+    /// Source of the requests.
     pub load: Load,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
     /// Distribution of random addresses.
     pub addresses: Addresses,
-    /// Sequential pointers, which requests use in turn.
+    /// Number of sequential pointers, which requests use in turn.
     pub pointers: u32,
-    /// Writes between two flushes; 0 for no flushes.
+    /// Number of writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
     /// Order of the requests.
     pub sequence: Sequence,
 }
 
-/// Origin of the requests of an access stream.
+/// Source of the requests of an access stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// The stream's own processes or rate.
     Own(Arrivals),
-    /// The scenario's pool: each time one of its threads issues a request, it picks this stream with this probability
-    /// in percent (vdbench's skew).
+    /// The scenario's pool: each request of its threads goes to this stream with this probability in percent (vdbench's
+    /// skew).
     SharePercent(f64),
 }
 
-/// The file form.
+/// An access stream as written in a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AccessForm {
@@ -68,7 +68,7 @@ impl TryFrom<AccessForm> for Access {
 
     fn try_from(form: AccessForm) -> Result<Access, &'static str> {
         let load = match (form.arrivals, form.share_percent) {
-            (Some(_), Some(_)) => return Err("arrivals and share_percent exclude each other; one is allowed"),
+            (Some(_), Some(_)) => return Err("arrivals and share_percent exclude each other; use one of them"),
             (None, Some(percent)) => Load::SharePercent(percent),
             (arrivals, None) => Load::Own(arrivals.unwrap_or_default()),
         };
@@ -101,7 +101,7 @@ impl From<Access> for AccessForm {
     }
 }
 
-/// Returns a workload of these lines, for its generator and its checks.
+/// Returns a workload with these lines, for its generator and its checks.
 pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Arrivals) -> Workload {
     Workload {
         name: String::new(),
@@ -140,7 +140,7 @@ impl Access {
     }
 }
 
-/// Threads or a clock that issue the requests of one access stream, or of all that share the pool.
+/// Threads or a clock that issue the requests of one access stream, or of all streams that share the pool.
 pub(crate) struct AccessRun {
     pace: Pace,
     members: Vec<Member>,
@@ -154,14 +154,15 @@ struct Member {
 }
 
 enum Pace {
-    /// A client for each request in flight or in think time; the stream of its next request.
+    /// One client for each request in flight or in think time, with the stream of its next request.
     Closed(Vec<Option<u32>>),
     /// A single client, which never waits for completions.
     Open { clock: ArrivalClock, next_ns: u64 },
 }
 
 impl AccessRun {
-    /// Creates the clients. `seed` draws arrivals and picks; each member's requests depend only on its own setup.
+    /// Creates the clients. `seed` is used for arrivals and for choosing streams; the requests of each stream depend
+    /// only on its own setup.
     pub(crate) fn new(
         members: &[(&Access, f64, StreamSetup)],
         arrivals: Arrivals,
@@ -197,7 +198,7 @@ impl AccessRun {
         }
     }
 
-    /// Whether requests arrive at their times, however many wait.
+    /// Whether requests arrive at set times, however many are waiting.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.pace, Pace::Open { .. })
     }
@@ -235,7 +236,7 @@ impl AccessRun {
     }
 }
 
-/// Creates a generator on `span` for a kind of stream with access lines of its own.
+/// Creates a generator on `span` for a kind of stream with its own access lines.
 pub(crate) fn generator(
     lines: &[AccessLine],
     addresses: &Addresses,

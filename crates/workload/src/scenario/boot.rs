@@ -1,5 +1,4 @@
-//! [`Boot`]: a boot storm, that is, guests that are started one after another and pass through phases until they have
-//! booted.
+//! [`Boot`]: a boot storm, in which guests start one after another and pass through phases until they have booted.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,15 +18,15 @@ use crate::span::Span;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Boot {
-    /// Number of guests; each has an equal part of the range to itself.
+    /// Number of guests; each guest has an equal part of the range to itself.
     pub guests: u32,
-    /// Time between two starts.
+    /// Time between the starts of two guests, in ns.
     #[serde(rename = "interval", with = "duration_u64")]
     pub interval_ns: u64,
-    /// The image that linked clones share; `None` if each guest has a full copy.
+    /// Image shared by linked clones; `None` if each guest has a full copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_image: Option<GoldenImage>,
-    /// Phases of a guest, one after another.
+    /// Phases of a guest's boot, in order.
     pub phases: Vec<Phase>,
 }
 
@@ -35,28 +34,28 @@ pub struct Boot {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenImage {
-    /// Its size in percent of the range, at whose start it is.
+    /// Size of the image in percent of the range. The image is at the start of the range.
     pub size_percent: f64,
-    /// Share of a guest's reads from it. All guests read the same parts in the same order.
+    /// Share of a guest's reads that go to the image, in percent. All guests read the same parts in the same order.
     pub reads_percent: f64,
 }
 
-/// A part of a boot.
+/// A phase of a boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// Its name, for display.
+    /// Name of the phase, for display.
     #[serde(default)]
     pub name: String,
     /// Number of requests.
     pub requests: u64,
-    /// Requests in flight at a time.
+    /// Queue depth.
     #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Think time before each request.
     #[serde(default)]
     pub think: Think,
-    /// Processor time before each request.
+    /// Processor time before each request, in ns.
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
     /// Sizes, kinds and randomness of the requests.
@@ -76,7 +75,7 @@ impl Boot {
         if let Some(image) = self.golden_image {
             check_percent("golden_image.reads_percent", image.reads_percent)?;
             if !(image.size_percent > 0.0 && image.size_percent < 100.0) {
-                let message = format!("{} is out of range; above 0 and below 100 is allowed", image.size_percent);
+                let message = format!("{} is out of range; must be above 0 and below 100", image.size_percent);
                 return Err(("golden_image.size_percent".to_owned(), message));
             }
         }
@@ -92,13 +91,13 @@ impl Boot {
 
 impl Phase {
     fn validate(&self) -> Result<(), Complaint> {
-        check_not_zero("requests", self.requests, "a phase does something")?;
+        check_not_zero("requests", self.requests, "a phase has at least one request")?;
         check_count("outstanding", self.outstanding)?;
         let checked = workload(&self.lines, &self.addresses, Arrivals::default()).validate();
         checked.map_err(|error| (error.key, error.message))
     }
 
-    /// Returns only the phase's reads.
+    /// Returns the lines of the phase with reads only.
     fn reads(&self) -> Vec<AccessLine> {
         let share = |line: &AccessLine| line.share_percent * line.read_percent / 100.0;
         let sum: f64 = self.lines.iter().map(share).sum();
@@ -112,7 +111,7 @@ impl Phase {
 pub(crate) struct BootRun {
     stream: u32,
     phases: Vec<Phase>,
-    /// Reads from the golden image, as a limit for a 32-bit random number.
+    /// Threshold for a 32-bit random number, below which a read goes to the golden image.
     golden_below: u64,
     guests: Vec<Guest>,
 }
@@ -126,7 +125,7 @@ struct Guest {
     stage: Stage,
 }
 
-/// A phase's requests to the guest's own part and, if it reads from there, to the golden image.
+/// Requests of a phase to the guest's own part and, if the phase reads it, to the golden image.
 struct PhaseRun {
     own: Generator,
     golden: Option<Generator>,
@@ -150,7 +149,7 @@ impl BootRun {
         let image = Span { length_bytes: image_bytes, ..span };
         let rest = Span { start_bytes: span.start_bytes + image_bytes, length_bytes: span.length_bytes - image_bytes };
         let phase_run = |index: usize, phase: &Phase, own: Span, guest: u32| {
-            // Each phase has separate random numbers; those in the image are the same for all guests.
+            // Each phase has its own random numbers. Those for the image are the same for all guests.
             let seed = seed_of(setup.seed, "phase", index as u32);
             let arrivals = Arrivals::Closed { outstanding: 1, think: phase.think };
             let draw = |lines: &[AccessLine], span: Span, seed: u64| {

@@ -1,4 +1,5 @@
-//! [`ScenarioForm`]: a scenario as in TOML and JSON, where the table that is present determines a stream's kind.
+//! [`ScenarioForm`]: a scenario as written in TOML and JSON, where the table that is present determines a stream's
+//! kind.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use super::web::Web;
 use crate::arrivals::{Arrivals, WarmUp};
 use crate::quantity::Rate;
 
-/// The keys of a scenario.
+/// Keys of a scenario.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioForm {
@@ -42,7 +43,7 @@ fn no_warm_up() -> WarmUp {
     WarmUp { requests: 0, time_ns: 0 }
 }
 
-/// The keys of a stream.
+/// Keys of a stream.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamForm {
@@ -68,7 +69,7 @@ pub struct StreamForm {
 }
 
 impl StreamForm {
-    /// Returns the stream, if it is of exactly one kind.
+    /// Returns the stream if it has exactly one kind.
     pub fn resolve(self) -> Option<Stream> {
         let mut kinds = [
             self.access.map(StreamKind::Access),

@@ -8,11 +8,11 @@ use crate::quantity::duration_u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScenarioLength {
-    /// This many completed requests of all streams.
+    /// Number of completed requests of all streams.
     Requests(u64),
-    /// This many nanoseconds.
+    /// Time in ns.
     #[serde(rename = "time")]
     TimeNs(#[serde(with = "duration_u64")] u64),
-    /// Until its finite streams are done: boots, prefills, and video with a number of frames.
+    /// Until all finite streams are done: boots, prefills, and video with a number of frames.
     AllDone,
 }

@@ -9,8 +9,8 @@ use super::transactions::TransactionsRun;
 use super::video::VideoRun;
 use super::web::WebRun;
 
-/// State of the clients of one stream, or for the pool of several.
-#[allow(clippy::large_enum_variant)] // There are as many as streams.
+/// State of the clients of one stream, or of all streams of the pool.
+#[allow(clippy::large_enum_variant)] // There are only as many machines as streams.
 pub(crate) enum Machine {
     Access(AccessRun),
     Web(WebRun),
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// Whether its requests arrive at their times, however many wait.
+    /// Whether requests arrive at set times, however many are waiting.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Machine::Access(run) => run.is_open(),
@@ -60,7 +60,7 @@ impl Machine {
         }
     }
 
-    /// Resets the counts, except those of a boot and a prefill, which are always measured completely.
+    /// Resets the counts, except for boots and prefills, which are always measured from their start.
     pub(crate) fn start_measuring(&mut self) {
         match self {
             Machine::Web(run) => run.start_measuring(),
@@ -70,7 +70,7 @@ impl Machine {
         }
     }
 
-    /// Returns the facts; `seconds` is the length of the measured part, which ends at `now_ns`.
+    /// Returns the facts for the measured part, which took `seconds` and ends at `now_ns`.
     pub(crate) fn facts(&self, seconds: f64, now_ns: u64) -> Facts {
         match self {
             Machine::Access(_) | Machine::Sequential(_) => Facts::Requests,

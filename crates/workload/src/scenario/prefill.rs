@@ -1,4 +1,4 @@
-//! [`Prefill`]: everything is written once, from start to end.
+//! [`Prefill`]: writes everything once, from start to end.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::access::Complaint;
 use crate::quantity::bytes_u32;
 use crate::span::Span;
 
-/// Writes the stream's LUN or range, or, if it names none, each LUN of the system.
+/// A stream that writes its LUN or range once. If it names neither, writes each LUN of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefill {
@@ -16,12 +16,12 @@ pub struct Prefill {
     /// Request size in bytes; the last request of a LUN may be shorter.
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
-    /// Queue depth, for each LUN that is being written.
+    /// Queue depth for each LUN being written.
     #[serde(default = "default_one")]
     pub outstanding: u32,
 }
 
-/// The order in which LUNs are filled.
+/// Order in which LUNs are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -51,7 +51,7 @@ pub(crate) struct PrefillRun {
     unfinished: usize,
 }
 
-/// Writes LUNs one after another.
+/// Writes a list of LUNs, one after another.
 struct Writer {
     luns: Vec<Span>,
     lun: usize,
@@ -86,7 +86,7 @@ impl PrefillRun {
             return Step::Await;
         }
         if writer.luns.get(writer.lun).is_some_and(|lun| lun.length_bytes == writer.done_bytes) {
-            // The next LUN is begun when this one is written.
+            // Start the next LUN only when this one has been written.
             if turn.in_flight > 0 {
                 return Step::Await;
             }

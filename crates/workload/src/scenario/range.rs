@@ -1,4 +1,4 @@
-//! [`Range`]: the LUN of a stream and a range of it.
+//! [`Range`]: the part of a LUN that a stream uses.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::access::Complaint;
 use crate::quantity::{Bytes, parse_bytes};
 use crate::span::Span;
 
-/// A range of a LUN, written as two marks: `["0%", "50%"]` or `["0B", "180GB"]`.
+/// A range of a LUN, written as two marks, for example `["0%", "50%"]` or `["0B", "180GB"]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[Mark; 2]", into = "[Mark; 2]")]
 pub struct Range {
-    /// Its start.
+    /// Start of the range.
     pub from: Mark,
-    /// Its end.
+    /// End of the range.
     pub to: Mark,
 }
 
@@ -30,13 +30,13 @@ impl From<Range> for [Mark; 2] {
     }
 }
 
-/// A point of a LUN.
+/// A position in a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Mark {
-    /// In percent of the LUN.
+    /// Percentage of the LUN's size.
     Percent(f64),
-    /// In bytes from the LUN's start.
+    /// Number of bytes from the LUN's start.
     Bytes(u64),
 }
 
@@ -49,7 +49,7 @@ impl TryFrom<String> for Mark {
         };
         match number.trim().parse() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Mark::Percent(percent)),
-            _ => Err(format!("{text:?} is not an offset in a LUN; \"0%\" to \"100%\" or a size is allowed")),
+            _ => Err(format!("{text:?} is not an offset in a LUN; use \"0%\" to \"100%\" or a size")),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Range {
         ("range".to_owned(), message)
     }
 
-    /// Returns the range's part of `lun`, in whole sectors.
+    /// Returns the range's part of `lun`, rounded to whole sectors.
     fn within(&self, lun: Span, sector_bytes: u32) -> Result<Span, Complaint> {
         let offset_bytes = |mark: Mark| {
             let bytes = match mark {
@@ -107,7 +107,7 @@ impl Range {
     }
 }
 
-/// Checks the LUNs of a system, which follow one another in its address space.
+/// Checks the LUNs of a system, which must be consecutive in its address space.
 pub(crate) fn check_luns(luns: &[(String, Span)], sector_bytes: u32) -> Result<(), Complaint> {
     let error = |message: String| Err(("luns".to_owned(), message));
     if luns.is_empty() || sector_bytes == 0 {
@@ -122,13 +122,13 @@ pub(crate) fn check_luns(luns: &[(String, Span)], sector_bytes: u32) -> Result<(
         }
         next_bytes = match span.start_bytes.checked_add(span.length_bytes) {
             Some(end_bytes) if end_bytes <= i64::MAX as u64 => end_bytes,
-            _ => return error(format!("{name}: its end is beyond 8 EiB")),
+            _ => return error(format!("{name}: the end is above 8 EiB")),
         };
     }
     Ok(())
 }
 
-/// Returns the part of the system that a stream on `lun` and `range` touches.
+/// Returns the part of the system that a stream with this `lun` and `range` uses.
 pub(crate) fn resolve(
     lun: Option<&str>,
     range: Option<Range>,
@@ -158,7 +158,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// Returns `count` equal parts of `span`, of whole sectors.
+/// Divides `span` into `count` equal parts of whole sectors.
 pub(crate) fn parts(span: Span, count: u32, sector_bytes: u32) -> Vec<Span> {
     let length_bytes = span.length_bytes / u64::from(count) / u64::from(sector_bytes) * u64::from(sector_bytes);
     (0..u64::from(count))

@@ -1,4 +1,4 @@
-//! [`ScenarioRun`]: the clients of a running scenario, and their next steps.
+//! [`ScenarioRun`]: the clients of a running scenario and their next steps.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,49 +19,51 @@ use crate::error::WorkloadError;
 use crate::random::seed_of;
 use crate::span::Span;
 
-/// The clients of a scenario on a system.
+/// Clients of a scenario on a system.
 ///
-/// Every client is a program of one thread. The simulator gets the [`next`](ScenarioRun::next) step of each at the
-/// start, and again whenever that step is over; it reports completed requests with [`complete`](ScenarioRun::complete).
-/// The clients' draws depend only on the scenario, the LUNs, the sector and the seed: draws belong to a stream, whose
-/// clients are alike, or to a client, so the order in which clients are asked does not matter.
+/// Every client is a single-threaded program. The caller gets the [`next`](ScenarioRun::next) step of each client at
+/// the start, and again whenever the step is over. It reports completed requests with
+/// [`complete`](ScenarioRun::complete). The clients' draws depend only on the scenario, the LUNs, the sector size and
+/// the seed. Each draw belongs to one client, or to a stream with identical clients, so the order in which clients take
+/// their steps does not matter.
 pub struct ScenarioRun {
     names: Vec<String>,
-    /// Machine of each stream; streams of the pool have that of the pool, which is the last.
+    /// Index of the machine of each stream. Streams in the pool share the last machine.
     machine_of: Vec<usize>,
     machines: Vec<Machine>,
     clients: Vec<Client>,
-    /// Clients of finite streams, and how many of them are not done.
+    /// Number of clients of finite streams, and number of those that are not done.
     finite: u32,
     unfinished: u32,
     measured_from_ns: u64,
 }
 
-/// Position of a client.
+/// Position of a client among the machines.
 struct Client {
     machine: u32,
-    /// Its number within the machine.
+    /// Number of the client in its machine.
     number: u32,
     in_flight: u32,
     awaits: bool,
-    /// Whether it belongs to an open loop and waits for nothing.
+    /// Whether the client belongs to an open loop and never waits.
     is_open: bool,
 }
 
-/// Results of a stream in the measured part of a run.
+/// Results of a stream for the measured part of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamReport {
-    /// The stream's name.
+    /// Name of the stream.
     pub name: String,
-    /// Its facts, in addition to the latencies of its requests.
+    /// Facts of the stream, in addition to the latencies of its requests.
     pub facts: Facts,
 }
 
 impl ScenarioRun {
-    /// Creates the clients of `scenario` on a system with these LUNs, which follow one another in its address space.
+    /// Creates the clients of `scenario` on a system with these LUNs, which are consecutive in the system's address
+    /// space.
     ///
     /// # Errors
-    /// When the scenario is not valid, the system lacks a LUN that it names, or requests do not fit.
+    /// Returns an error if the scenario is invalid, names a LUN that the system lacks, or has requests that do not fit.
     pub fn new(
         scenario: &Scenario,
         luns: &[(String, Span)],
@@ -124,7 +126,7 @@ impl ScenarioRun {
         })
     }
 
-    /// Returns the number of clients, which are numbered from 0.
+    /// Returns the number of clients. Clients are numbered from 0.
     pub fn clients(&self) -> u32 {
         self.clients.len() as u32
     }
@@ -134,8 +136,8 @@ impl ScenarioRun {
         &self.names
     }
 
-    /// Returns the next step of `client`: called at the start, and whenever its last step is over. After [`Step::Io`]
-    /// that is immediately, after [`Step::Await`] when [`complete`](ScenarioRun::complete) returns true.
+    /// Returns the next step of `client`. Call this at the start and whenever the client's last step is over:
+    /// immediately after [`Step::Io`], and after [`Step::Await`] when [`complete`](ScenarioRun::complete) returns true.
     #[inline]
     pub fn next(&mut self, client: u32, now_ns: u64) -> Step {
         let place = &mut self.clients[client as usize];
@@ -147,15 +149,15 @@ impl ScenarioRun {
                 debug_assert!(place.in_flight > 0, "client {client} would wait forever");
                 place.awaits = true;
             }
-            // Only finite streams are ever done.
+            // Only clients of finite streams are ever done.
             Step::Done => self.unfinished -= 1,
             Step::Think { .. } | Step::Cpu { .. } | Step::Transfer { .. } => {}
         }
         step
     }
 
-    /// Records that a request of `client` has completed; returns true if the client waited for that, and must be asked
-    /// now.
+    /// Records that a request of `client` has completed. Returns true if the client was waiting for it; the caller must
+    /// then get the client's next step.
     #[inline]
     #[must_use]
     pub fn complete(&mut self, client: u32) -> bool {
@@ -164,25 +166,25 @@ impl ScenarioRun {
         std::mem::take(&mut place.awaits)
     }
 
-    /// Whether the requests of `client` arrive at their times, however many wait.
+    /// Whether the requests of `client` arrive at set times, however many are waiting.
     #[inline]
     pub fn is_open(&self, client: u32) -> bool {
         self.clients[client as usize].is_open
     }
 
-    /// Whether there are finite streams, and all of them are done.
+    /// Whether there are finite streams and all of them are done.
     #[inline]
     pub fn all_done(&self) -> bool {
         self.finite > 0 && self.unfinished == 0
     }
 
-    /// Begins the measured part: the streams' counts are reset, except boots and prefills.
+    /// Starts the measured part and resets the streams' counts, except those of boots and prefills.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.measured_from_ns = now_ns;
         self.machines.iter_mut().for_each(Machine::start_measuring);
     }
 
-    /// Returns the reports of the streams for the measured part, which ends now.
+    /// Returns the reports of the streams for the measured part, which ends at `now_ns`.
     pub fn report(&self, now_ns: u64) -> Vec<StreamReport> {
         let seconds = now_ns.saturating_sub(self.measured_from_ns) as f64 / 1e9;
         let report = |(name, machine): (&String, &usize)| StreamReport {

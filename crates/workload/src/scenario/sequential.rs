@@ -1,4 +1,4 @@
-//! [`Sequential`] streams, each through a region of its own.
+//! [`Sequential`]: sequential streams, each in its own region.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,18 +10,18 @@ use crate::quantity::bytes_u32;
 use crate::random::{Purpose, Random, seed_of};
 use crate::span::Span;
 
-/// Sequential streams. Each starts at its region's start and restarts at its end.
+/// Sequential streams. Each goes through its region from start to end, and then starts over.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sequential {
-    /// Number of streams; each has an equal part of the range to itself.
+    /// Number of streams; each stream has an equal part of the range to itself.
     pub streams: u32,
-    /// Direction of their transfers.
+    /// Direction of the transfers.
     pub direction: Direction,
     /// Request size in bytes.
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
-    /// Queue depth of a stream.
+    /// Queue depth of each stream.
     #[serde(default = "default_one")]
     pub outstanding: u32,
     /// Think time before each request.
@@ -69,8 +69,7 @@ impl SequentialRun {
         check_sectors("block", sequential.block_bytes, setup.sector_bytes)?;
         let regions = parts(setup.span, sequential.streams, setup.sector_bytes);
         if regions[0].length_bytes < u64::from(sequential.block_bytes) {
-            let message =
-                format!("a request does not fit into the region of {} bytes of a stream", regions[0].length_bytes);
+            let message = format!("a request does not fit in a stream's region of {} bytes", regions[0].length_bytes);
             return Err(("block".to_owned(), message));
         }
         let readers = regions.into_iter().zip(0..).map(|(region, index)| Reader {

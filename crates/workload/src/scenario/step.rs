@@ -1,4 +1,4 @@
-//! [`Step`]: common parts of all kinds of streams: the steps of their clients, their places, their reports.
+//! [`Step`]: the steps of clients, and other parts that all kinds of streams share.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,109 +10,109 @@ use crate::span::Span;
 /// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It issues this request of a stream now, and is asked again at once. The request's latency counts from now: an
-    /// open loop's client is asked at the intended arrival.
+    /// The client issues this request now, and its next step follows at once. The request's latency counts from now. A
+    /// client of an open loop takes this step at the intended arrival time.
     Io {
-        /// Index of the stream that the request belongs to.
+        /// Index of the request's stream.
         stream: u32,
         /// The request.
         request: Request,
     },
-    /// It waits for any of its requests to complete.
+    /// The client waits for any of its requests to complete.
     Await,
-    /// Must be asked again at this time.
+    /// The client's next step follows at this time.
     Think {
-        /// The time in nanoseconds.
+        /// Time in ns.
         until_ns: u64,
     },
-    /// It needs a processor of the host for this time, and is asked again afterwards.
+    /// The client needs a host processor for this time; its next step follows afterwards.
     Cpu {
-        /// The time on the processor in nanoseconds.
+        /// Processor time in ns.
         busy_ns: u64,
     },
-    /// The network in front of the server transfers these bytes to it; it is asked again afterwards.
+    /// The network in front of the server transfers these bytes to the client; its next step follows afterwards.
     Transfer {
-        /// The bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// It has nothing in flight and never issues anything again.
+    /// The client has no requests in flight and will never issue another.
     Done,
 }
 
-/// A client's turn to take its next step.
+/// Inputs for a client's next step.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
-    /// The client's number within its stream.
+    /// Number of the client in its stream.
     pub(crate) client: u32,
-    /// Its requests in flight.
+    /// Number of the client's requests in flight.
     pub(crate) in_flight: u32,
     pub(crate) now_ns: u64,
 }
 
-/// The place of a stream, and the seed of its own draws.
+/// Position of a stream in the system, and the seed of its draws.
 #[derive(Clone)]
 pub(crate) struct StreamSetup {
     pub(crate) stream: u32,
     pub(crate) span: Span,
-    /// The LUNs of the span, one by one.
+    /// LUNs of the span, each as a span of its own.
     pub(crate) luns: Vec<Span>,
     pub(crate) sector_bytes: u32,
     pub(crate) seed: u64,
 }
 
-/// Facts of a stream in addition to the latencies of its requests, over the measured part of the run.
+/// Facts about a stream in the measured part of a run, in addition to the latencies of its requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Facts {
-    /// None: an access stream, or sequential streams.
+    /// No facts, for access and sequential streams.
     Requests,
     /// A web server's pages.
     Pages {
-        /// Files that fit into the range.
+        /// Number of files that fit in the range.
         files: u64,
-        /// Pages that arrived at their user.
+        /// Number of pages that arrived at their users.
         pages: u64,
         /// Pages per second.
         pages_per_s: f64,
-        /// Bytes of these pages.
+        /// Total size of these pages in bytes.
         bytes: u64,
-        /// Mean time from a page's request to its arrival.
+        /// Mean time from the request for a page to its arrival, in ns.
         mean_page_ns: f64,
     },
-    /// The guests of a boot storm, over the whole run, in the order of their start.
+    /// Guests of a boot storm in the order of their start, over the whole run.
     Boot {
-        /// Start and end of each boot.
+        /// Start and end of each guest's boot.
         guests: Vec<GuestBoot>,
     },
     /// The frames of a video stream.
     Frames {
-        /// Frames complete in time.
+        /// Number of frames completed in time.
         complete: u64,
-        /// Frames that were late; of those in progress, the ones that are overdue.
+        /// Number of frames that were late, including overdue frames in progress.
         dropped: u64,
         /// Complete frames per second.
         frames_per_s: f64,
     },
     /// Transactions.
     Transactions {
-        /// Transactions completed.
+        /// Number of transactions completed.
         transactions: u64,
         /// Transactions per second.
         transactions_per_s: f64,
-        /// Mean time from the end of the think time to the last completion.
+        /// Mean time from the end of the think time to the last completion, in ns.
         mean_response_ns: f64,
     },
-    /// A prefill, over the whole run.
+    /// Progress of a prefill, over the whole run.
     Prefill {
-        /// Bytes to be written.
+        /// Number of bytes to be written.
         bytes: u64,
-        /// Time at which all were written.
+        /// Time at which all bytes had been written; `None` if not yet.
         done_ns: Option<u64>,
     },
 }
 
 impl Facts {
-    /// Returns all facts as named figures, with their units.
+    /// Returns all facts as named figures with their units.
     pub fn figures(&self) -> Vec<(String, f64)> {
         let fact = |name: &str, value: f64| (name.to_owned(), value);
         let seconds = |ns: u64| ns as f64 / 1e9;
@@ -156,12 +156,12 @@ impl Facts {
     }
 }
 
-/// The boot of one guest.
+/// Boot of one guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestBoot {
-    /// Time of its start.
+    /// Time at which the guest started.
     pub started_ns: u64,
-    /// Time at which it had booted; `None` if it has not.
+    /// Time at which the guest had booted; `None` if not yet.
     pub booted_ns: Option<u64>,
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
-/// Returns the mean of `count` times; 0 if there are none.
+/// Returns the mean of `count` times, given their sum; 0 if there are none.
 pub(crate) fn mean_ns(sum_ns: u128, count: u64) -> f64 {
     if count > 0 { sum_ns as f64 / count as f64 } else { 0.0 }
 }
@@ -195,19 +195,19 @@ pub(crate) fn check_count(key: &str, count: u32) -> Result<(), Complaint> {
     if (1..=OUTSTANDING_MAX).contains(&count) {
         return Ok(());
     }
-    Err((key.to_owned(), format!("{count} is out of range; 1 to {OUTSTANDING_MAX} is allowed")))
+    Err((key.to_owned(), format!("{count} is out of range; must be 1 to {OUTSTANDING_MAX}")))
 }
 
-/// Rejects 0.
+/// Returns an error with this reason if a value is 0.
 pub(crate) fn check_not_zero(key: &str, value: u64, reason: &str) -> Result<(), Complaint> {
     if value == 0 { Err((key.to_owned(), format!("0 is not allowed; {reason}"))) } else { Ok(()) }
 }
 
-/// Checks that a size is a multiple of the sector.
+/// Checks that a size is a multiple of the sector size.
 pub(crate) fn check_sectors(key: &str, bytes: u32, sector_bytes: u32) -> Result<(), Complaint> {
     if bytes.is_multiple_of(sector_bytes) {
         return Ok(());
     }
-    let message = format!("{bytes} bytes is not a multiple of the sector of {sector_bytes} bytes");
+    let message = format!("{bytes} bytes is not a multiple of the sector size ({sector_bytes} bytes)");
     Err((key.to_owned(), message))
 }

@@ -1,4 +1,4 @@
-//! [`Stream`]: clients of one kind, and [`StreamKind`], their activity.
+//! [`Stream`]: clients of one kind, and [`StreamKind`]: the activity of these clients.
 
 use super::access::{Access, Load};
 use super::boot::Boot;
@@ -10,27 +10,27 @@ use super::video::Video;
 use super::web::Web;
 use crate::access::{AccessLine, Complaint};
 
-/// Clients of one kind, whose results are kept separately.
+/// Clients of one kind, with results of their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Its unique name in results.
+    /// Unique name of the stream in results.
     pub name: String,
-    /// Its LUN; `None` for the whole system.
+    /// LUN of the stream; `None` for the whole system.
     pub lun: Option<String>,
-    /// Part of the LUN; `None` for all of it.
+    /// Range of the LUN; `None` for the whole LUN.
     pub range: Option<Range>,
-    /// Kind of its clients.
+    /// Activity of the clients.
     pub kind: StreamKind,
 }
 
-/// Kind of the clients of a stream.
+/// Activity of the clients of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamKind {
-    /// Requests by an access specification.
+    /// Requests with an access specification.
     Access(Access),
     /// Users of a web server.
     Web(Web),
-    /// Guests that boot.
+    /// Booting guests.
     Boot(Boot),
     /// Video at a frame rate.
     Video(Video),
@@ -43,7 +43,7 @@ pub enum StreamKind {
 }
 
 impl StreamKind {
-    /// Returns the kind's name: that of its table in the file.
+    /// Returns the name of the kind, which is also the name of its table in the file.
     pub fn name(&self) -> &'static str {
         match self {
             StreamKind::Access(_) => "access",
@@ -56,7 +56,7 @@ impl StreamKind {
         }
     }
 
-    /// Whether its clients finish.
+    /// Whether the clients finish on their own.
     pub fn is_finite(&self) -> bool {
         match self {
             StreamKind::Boot(_) | StreamKind::Prefill(_) => true,
@@ -67,7 +67,7 @@ impl StreamKind {
         }
     }
 
-    /// Whether its clients change stored data: write, or trim.
+    /// Whether the clients change stored data by writes or trims.
     pub fn writes(&self) -> bool {
         let changes = |lines: &[AccessLine]| lines.iter().any(|line| line.read_percent < 100.0);
         match self {
@@ -93,7 +93,7 @@ impl StreamKind {
         }
     }
 
-    /// Returns the stream's share of the pool, if it has one.
+    /// Returns the stream's share of the pool in percent, if it has one.
     pub(super) fn share_percent(&self) -> Option<f64> {
         match self {
             StreamKind::Access(access) => match access.load {

@@ -1,4 +1,4 @@
-//! [`Transactions`]: clients that think, compute and issue a few requests, as ServerBench's do.
+//! [`Transactions`]: clients that think, compute and issue a few requests, like those of ServerBench.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::generator::Generator;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random, seed_of};
 
-/// Clients in a closed loop of transactions: think time, processor time, then requests one after another.
+/// Clients that run transactions in a closed loop: think time, processor time, then requests one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transactions {
@@ -20,10 +20,10 @@ pub struct Transactions {
     /// Think time before each transaction.
     #[serde(default)]
     pub think: Think,
-    /// Processor time for each transaction.
+    /// Processor time of each transaction, in ns.
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
-    /// Requests of a transaction.
+    /// Number of requests in a transaction.
     #[serde(default = "default_one")]
     pub requests: u32,
     /// Sizes, kinds and randomness of the requests.

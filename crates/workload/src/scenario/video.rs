@@ -10,36 +10,36 @@ use crate::access::Complaint;
 use crate::quantity::{bytes_u32, duration_u64};
 use crate::span::Span;
 
-/// A stream of video: for each frame, one is read from each read track, then a processor renders, then one is written
-/// to each written track. Recording writes, playing reads, effects do both.
+/// A video stream. For each frame, the client reads a frame from each read track, renders on a processor, and then
+/// writes a frame to each write track. Recording only writes, playback only reads, and effects do both.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Video {
-    /// Number of read tracks; every track has an equal part of the range to itself.
+    /// Number of read tracks. Each track has an equal part of the range to itself.
     #[serde(default)]
     pub reads: u32,
-    /// Number of written tracks.
+    /// Number of write tracks.
     #[serde(default)]
     pub writes: u32,
-    /// Processor time for each frame.
+    /// Processor time for each frame, in ns.
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
-    /// Bytes of a frame.
+    /// Size of a frame in bytes.
     #[serde(rename = "frame", with = "bytes_u32")]
     pub frame_bytes: u32,
-    /// Frame rate; if `None`, frames follow as fast as they can. At a rate, frame f may be begun f periods after the
-    /// start and is dropped unless it is complete `buffer_frames` periods later.
+    /// Frame rate; with `None`, frames follow each other without a pause. With a rate, frame f may start f periods
+    /// after the start of the stream, and is dropped unless it completes within `buffer_frames` periods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_per_s: Option<f64>,
-    /// Frames in the buffer, and so in progress at a time.
+    /// Number of frames in the buffer, which is also the number of frames in progress at a time.
     pub buffer_frames: u32,
     /// Request size in bytes.
     #[serde(rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
-    /// Requests of one frame in flight at a time.
+    /// Queue depth of one frame.
     #[serde(default = "default_one")]
     pub outstanding: u32,
-    /// Number of frames after which the stream ends; `None` for no end.
+    /// Number of frames after which the stream ends; `None` for an endless stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
@@ -65,7 +65,7 @@ impl Video {
         check_not_zero("frames", self.frames.unwrap_or(1), "omit the key for an endless stream")?;
         match self.frames_per_s {
             Some(rate) if !(rate > 0.0 && rate <= 1e6) => {
-                let message = format!("{rate} is out of range; above 0 and up to 1e6 is allowed");
+                let message = format!("{rate} is out of range; must be above 0 and at most 1e6");
                 Err(("frames_per_s".to_owned(), message))
             }
             _ => Ok(()),
@@ -77,13 +77,13 @@ pub(crate) struct VideoRun {
     stream: u32,
     video: Video,
     tracks: Vec<Span>,
-    /// A frame's bytes on a track, in whole sectors.
+    /// Size of a frame on a track in bytes, rounded to whole sectors.
     stride_bytes: u64,
     requests_per_frame: u64,
     frames_per_track: u64,
-    /// Slots of the buffer; each is a client that works on one frame at a time.
+    /// Slots of the buffer. Each slot is a client that works on one frame at a time.
     slots: Vec<Slot>,
-    /// The next frame if there is no rate.
+    /// Next frame, if there is no frame rate.
     next_frame: u64,
     complete: u64,
     dropped: u64,
@@ -91,7 +91,7 @@ pub(crate) struct VideoRun {
 
 struct Slot {
     frame: u64,
-    /// Issued requests of the stage.
+    /// Number of requests issued in this stage.
     issued: u64,
     stage: Stage,
 }
@@ -111,7 +111,7 @@ impl VideoRun {
         let stride_bytes = u64::from(video.frame_bytes).next_multiple_of(u64::from(setup.sector_bytes));
         let frames_per_track = tracks[0].length_bytes / stride_bytes;
         if frames_per_track == 0 {
-            let message = format!("no frame fits into a track of {} bytes", tracks[0].length_bytes);
+            let message = format!("no frame fits in a track of {} bytes", tracks[0].length_bytes);
             return Err(("frame".to_owned(), message));
         }
         let slots = (0..u64::from(video.buffer_frames)).map(|frame| Slot { frame, issued: 0, stage: Stage::Empty });
@@ -133,7 +133,7 @@ impl VideoRun {
         self.slots.len() as u32
     }
 
-    /// Returns when frame `frame` may be begun; it is due when the frame that takes its slot may be begun.
+    /// Returns when frame `frame` may start. A frame is due when the next frame in its slot may start.
     fn ready_ns(&self, frame: u64) -> u64 {
         self.video.frames_per_s.map_or(0, |rate| (frame as f64 * 1e9 / rate) as u64)
     }
@@ -188,14 +188,14 @@ impl VideoRun {
         }
     }
 
-    /// Gives an empty slot its next frame; `Some` is its step if there is none, for now or for good.
+    /// Assigns the next frame to an empty slot. If no frame can start now, returns the slot's step instead.
     fn begin(&mut self, index: usize, now_ns: u64) -> Option<Step> {
         let end = self.video.frames.unwrap_or(u64::MAX);
         if self.video.frames_per_s.is_none() {
             self.slots[index].frame = self.next_frame;
             self.next_frame += 1;
         }
-        // A frame that is overdue before it is begun is skipped.
+        // Skip frames that are overdue before they start.
         while self.slots[index].frame < end && self.due_ns(self.slots[index].frame) <= now_ns {
             self.dropped += 1;
             self.slots[index].frame += self.slots.len() as u64;
@@ -224,7 +224,7 @@ impl VideoRun {
         self.enter(index, Stage::Empty);
     }
 
-    /// Returns the place of a request of a frame; a track restarts at its end.
+    /// Returns the offset and length of a request of a frame. A track starts over at its end.
     fn place(&self, track: usize, frame: u64, request: u64) -> (u64, u32) {
         let done_bytes = request * u64::from(self.video.request_bytes);
         let start_bytes = self.tracks[track].start_bytes + frame % self.frames_per_track * self.stride_bytes;

@@ -8,52 +8,52 @@ use crate::quantity::bytes_u32;
 use crate::random::{Permutation, Purpose, Random, seed_of};
 use crate::span::Span;
 
-/// Most files whose places are kept.
+/// Maximum number of files.
 const FILES_MAX: u32 = 1 << 26;
 
-/// Users who fetch random pages, each the next one as soon as the last has arrived.
+/// Users who fetch random pages. Each user fetches the next page as soon as the last has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {
-    /// Concurrent users.
+    /// Number of concurrent users.
     pub users: u32,
-    /// Files in the set; files that do not fit into the range are left out.
+    /// Number of files in the set. Files that do not fit in the range are left out.
     pub files: u32,
-    /// The smallest file.
+    /// Size of the smallest file in bytes.
     #[serde(rename = "smallest_file", with = "bytes_u32")]
     pub smallest_bytes: u32,
-    /// The mean of all files: sizes are `smallest + (largest - smallest) * u^k` for uniform u, with the k that yields
-    /// this mean. Between equal bounds around the middle this is nearly uniform.
+    /// Mean size of all files in bytes. Sizes are `smallest + (largest - smallest) * u^k` for uniform u, with k chosen
+    /// to give this mean. If the mean is near the middle, the distribution is nearly uniform.
     #[serde(rename = "mean_file", with = "bytes_u32")]
     pub mean_bytes: u32,
-    /// The largest file.
+    /// Size of the largest file in bytes.
     #[serde(rename = "largest_file", with = "bytes_u32")]
     pub largest_bytes: u32,
-    /// The first files of the set, in percent of their number, are hot.
+    /// Share of the files that are hot, in percent. The first files of the set are hot.
     pub hot_files_percent: f64,
-    /// Share of the pages that are hot files; the rest are any of the others.
+    /// Share of page fetches that go to hot files, in percent; the rest go to any of the other files.
     pub hot_pages_percent: f64,
-    /// Placement of the files.
+    /// Placement of the files in the range.
     #[serde(default)]
     pub layout: Layout,
     /// Request size in bytes.
     #[serde(default = "default_request", rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
-    /// Reads of a page in flight at a time.
+    /// Queue depth of the reads of one page.
     #[serde(default = "default_read_ahead")]
     pub read_ahead: u32,
 }
 
-/// Placement of the files of a set.
+/// Placement of a set of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
-    /// Contiguous from the range's start, the hot files first.
+    /// Contiguous from the start of the range, with the hot files first.
     #[default]
     Contiguous,
-    /// In extents of this size, spread over the whole range.
+    /// Extents of this size, spread over the whole range.
     Scattered {
-        /// Size of an extent.
+        /// Size of an extent in bytes.
         #[serde(rename = "extent", with = "bytes_u32")]
         extent_bytes: u32,
     },
@@ -72,7 +72,7 @@ impl Web {
         check_count("users", self.users)?;
         check_count("read_ahead", self.read_ahead)?;
         if !(1..=FILES_MAX).contains(&self.files) {
-            return Err(("files".to_owned(), format!("{} is out of range; 1 to {FILES_MAX} is allowed", self.files)));
+            return Err(("files".to_owned(), format!("{} is out of range; must be 1 to {FILES_MAX}", self.files)));
         }
         check_not_zero("smallest_file", u64::from(self.smallest_bytes), "a page has content")?;
         check_not_zero("request", u64::from(self.request_bytes), "a read fetches at least one sector")?;
@@ -99,7 +99,7 @@ pub(crate) struct WebRun {
     read_ahead: u32,
     files: Files,
     hot_files: u64,
-    /// Pages that are hot, as a limit for a 32-bit random number.
+    /// Threshold for a 32-bit random number, below which a page is hot.
     hot_below: u64,
     users: Vec<User>,
     pages: u64,
@@ -112,11 +112,11 @@ struct User {
     page: Option<Page>,
 }
 
-/// The page that a user is fetching.
+/// A page that a user is fetching.
 struct Page {
     requested_ns: u64,
     length_bytes: u64,
-    /// First byte that is still to be read, in the bytes of the file set.
+    /// Next byte to read, as an offset in the file set.
     next_bytes: u64,
     end_bytes: u64,
     transferring: bool,
@@ -125,9 +125,9 @@ struct Page {
 /// Placement of a set of files.
 struct Files {
     start_bytes: u64,
-    /// Start of each file in the bytes of the set, and the end of the last.
+    /// Start of each file as an offset in the set, and the end of the last file.
     edges_bytes: Vec<u64>,
-    /// Size of an extent, and the place of each; `None` if the set is contiguous.
+    /// Size of an extent, and the permutation that places extents; `None` if the set is contiguous.
     extents: Option<(u64, Permutation)>,
 }
 
@@ -167,7 +167,7 @@ impl Files {
         self.edges_bytes.len() as u64 - 1
     }
 
-    /// Returns the place of a byte of the set, and how many follow without a gap.
+    /// Returns the position of a byte of the set, and the number of bytes that follow it without a gap.
     fn place(&self, at_bytes: u64) -> (u64, u64) {
         match &self.extents {
             None => (self.start_bytes + at_bytes, u64::MAX),
@@ -186,7 +186,7 @@ impl WebRun {
         let files = Files::new(web, setup.span, setup.sector_bytes, setup.seed);
         let count = files.count();
         if count == 0 {
-            let message = format!("no file fits into the range of {} bytes", setup.span.length_bytes);
+            let message = format!("no file fits in the range of {} bytes", setup.span.length_bytes);
             return Err(("files".to_owned(), message));
         }
         let user = |index| User { random: Random::new(seed_of(setup.seed, "user", index), Purpose::Pages), page: None };

@@ -1,4 +1,4 @@
-//! The catalogue's scenarios, and one with every kind of stream.
+//! Scenarios of the catalogue, and a scenario with every kind of stream.
 
 use std::path::{Path, PathBuf};
 
@@ -124,7 +124,7 @@ pub fn files() -> Vec<PathBuf> {
     files
 }
 
-/// A scenario of the catalogue.
+/// Returns a scenario of the catalogue.
 pub fn catalogue(name: &str) -> Scenario {
     let path = files().into_iter().find(|path| path.ends_with(format!("{name}.toml"))).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();

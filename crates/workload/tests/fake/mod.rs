@@ -1,4 +1,4 @@
-//! A system of fixed latencies that drives a scenario as the simulator does.
+//! A system with constant latencies, which runs a scenario as the simulator does.
 
 pub mod files;
 
@@ -18,13 +18,13 @@ pub struct Done {
     pub request: Request,
 }
 
-/// The system, and when to stop.
+/// The system, and its limits for a run.
 pub struct Fake {
     pub latency_ns: fn(&Request) -> u64,
     pub limit_ns: u64,
     pub limit_requests: usize,
     pub seed: u64,
-    /// Whether events of one moment come in the reverse of the order in which they were begun.
+    /// Whether events at the same time are processed in reverse order.
     pub reversed: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Outcome {
     pub done: Vec<Done>,
     pub issued: usize,
     pub in_flight: usize,
-    /// Most requests that each client, and each stream, had in flight.
+    /// Maximum number of requests in flight for each client and for each stream.
     pub client_peaks: Vec<u32>,
     pub stream_peaks: Vec<u32>,
     pub transferred_bytes: u64,
@@ -161,7 +161,7 @@ impl AtWork<'_> {
     }
 
     fn ask(&mut self, client: u32, now_ns: u64) {
-        assert!(!self.ended[client as usize], "client {client} was asked after its end");
+        assert!(!self.ended[client as usize], "client {client} took a step after it was done");
         loop {
             match self.run.next(client, now_ns) {
                 Step::Io { stream, request } => self.issue(client, stream, request, now_ns),
