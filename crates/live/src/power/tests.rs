@@ -7,28 +7,28 @@ use crate::Contents;
 
 const SECTOR_BYTES: u64 = 512;
 const SECTORS: u64 = 48;
-/// Sectors per track.
+/// Number of sectors per track.
 const TRACK: u64 = 10;
 
 fn span(first: u64, sectors: u64) -> Span {
     Span { start_bytes: first * SECTOR_BYTES, length_bytes: sectors * SECTOR_BYTES }
 }
 
-/// Sectors of a span.
+/// Returns the sector numbers of a span.
 fn sectors(span: Span) -> std::ops::Range<usize> {
     (span.start_bytes / SECTOR_BYTES) as usize..((span.start_bytes + span.length_bytes) / SECTOR_BYTES) as usize
 }
 
-/// A change, as recorded by a list that keeps everything.
+/// A change as recorded by the reference list, which keeps everything.
 #[derive(Clone, Debug)]
 struct RecordedChange {
     span: Span,
-    /// Stamp of its sectors; 0 for zeros.
+    /// Stamp of the written sectors; 0 for zeros.
     stamp: u16,
     number: u64,
     forced: bool,
     acknowledged_ns: Option<u64>,
-    /// Whether it cannot be lost.
+    /// Whether the change cannot be lost any more.
     durable: bool,
 }
 
@@ -40,12 +40,12 @@ enum Step {
         zeros: bool,
         forced: bool,
     },
-    /// Acknowledges the oldest, or another one that is under way.
+    /// Acknowledges the change at this position among those in flight.
     Acknowledge(usize),
-    /// Submits a flush, or completes it.
+    /// Submits a flush, which `Flushed` completes.
     Flush,
     Flushed,
-    /// Destages a sector from the cache.
+    /// Writes a sector from the cache to the media.
     Destage(usize),
     /// Applies the outcomes of changes.
     Settle,
@@ -75,7 +75,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// Compares the undo log and the exposure with a list of every change and the rule.
+/// Compares the undo log and the exposure with a list of all changes and the rule for power losses.
 struct Bench {
     contents: Contents,
     log: UndoLog,
@@ -85,7 +85,7 @@ struct Bench {
     stamps: u16,
     now_ns: u64,
     flushes_ns: Vec<u64>,
-    /// Sectors that are only in the cache according to the model, which may be any.
+    /// Sectors that are only in the cache according to the model; any sectors are possible.
     volatile: Vec<bool>,
 }
 
@@ -189,7 +189,7 @@ impl Bench {
         stamp
     }
 
-    /// Changes of a sector, oldest first.
+    /// Returns the changes of a sector, oldest first.
     fn of(&self, sector: usize) -> impl DoubleEndedIterator<Item = &RecordedChange> {
         self.made.iter().filter(move |made| sectors(made.span).contains(&sector))
     }
@@ -203,7 +203,8 @@ impl Bench {
         let loss =
             self.with_medium(&volatile, |exposure, medium, now_ns, random| exposure.cut(now_ns, tear, medium, random));
         if let Some((first, length)) = late {
-            // Received before the cut was known: some of it before the contents are restored, some after.
+            // The change was received before the power loss was noticed: part of it before the contents are restored,
+            // part after.
             let (number, _) = self.change(span(first, length), false);
             self.exposure.refused(Changed { number, forced: true }, span(first, length));
         }
@@ -217,7 +218,7 @@ impl Bench {
     }
 
     /// Checks that the listed losses are exactly those found by comparing each sector with the data acknowledged last,
-    /// or sent after that.
+    /// or sent after that data.
     fn judge_lost(&self, lost: &LostWrites) {
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
@@ -230,8 +231,8 @@ impl Bench {
         assert_eq!(lost.writes == 0, lost.spans.is_empty());
     }
 
-    /// Checks the rule: no sector is older than its durable data, and if nothing was under way or volatile, it is the
-    /// newest.
+    /// Checks the rule: no sector is older than its durable data, and a sector without data in flight or in the cache
+    /// has its newest data.
     fn judge(&mut self, tear: Tear, loss: &PowerLoss) {
         let mut left = Vec::new();
         for sector in 0..SECTORS as usize {
@@ -281,7 +282,7 @@ fn holes_are_holes_again() {
     let first = log.apply(&contents, over, Change::Data(&[1; 16384])).expect("memory");
     let second = log.apply(&contents, Span { start_bytes: 0, length_bytes: 1 << 20 }, Change::Zero).expect("memory");
     let third = log.apply(&contents, over, Change::Fill).expect("memory");
-    // In any order.
+    // Changes can be settled in any order.
     let whole = Span { start_bytes: 0, length_bytes: 1 << 20 };
     for (number, span) in [(first, over), (third, over), (second, whole)] {
         let gone = Verdict { number, span, fate: Fate::Lost { acknowledged: true } };
@@ -310,7 +311,7 @@ fn what_is_exposed_stays_bounded() {
     exposure.take_verdicts(&mut verdicts);
     assert!(exposure.len() >= 192, "no more is given up than must be");
     assert!(verdicts.iter().all(|verdict| verdict.fate == Fate::Durable));
-    // The oldest were dropped, in order.
+    // The oldest changes were dropped, in order.
     let numbers: Vec<u64> = verdicts.iter().map(|verdict| verdict.number).collect();
     assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
 }
@@ -328,7 +329,7 @@ fn what_the_model_destaged_is_dropped_without_a_flush() {
     }
 }
 
-/// Blocks that a file occupies on its disk.
+/// Returns the bytes that a file occupies on its disk.
 fn taken_bytes(path: &std::path::Path) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("a file")) * 512
 }
@@ -349,13 +350,13 @@ fn trimmed_ranges_stay_in_the_undo_log_until_settled() {
         contents.read(0, &mut data).expect("a file");
         data.iter().all(|&byte| byte == wanted)
     };
-    // Trimmed, and lost in a cut: the previous data return.
+    // A trim that a power loss undoes: the previous data returns.
     let trim = log.apply(&contents, span, Change::Zero).expect("a file");
     contents.sync().expect("a file");
     assert!(is(0) && taken_bytes(&path) >= before, "{} B are left of {before}", taken_bytes(&path));
     let lost = log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("a file");
     assert!(is(7) && lost == LostWrites { writes: 1, spans: vec![span] });
-    // Trimmed, and durable: the space is freed. Previous holes take no space.
+    // A durable trim: the space is freed. Holes in the previous data take no space.
     let trim = log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("a file");
     log.settle(&contents, &[Verdict { span: Span { length_bytes: 16 * MIB, ..span }, ..verdict(trim, Fate::Durable) }])
         .expect("a file");
@@ -377,7 +378,7 @@ fn zeros_that_take_their_place_have_it_again() {
     assert!(!contents.is_hole(0, 4096), "their place is somebody else's");
 }
 
-/// Processor time of this thread, which a busy machine affects less than wall-clock time.
+/// Returns the processor time of this thread, which a busy machine affects less than wall-clock time.
 fn thread_cpu_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
@@ -397,8 +398,8 @@ fn zeros_cost_no_more_than_data_by_much() {
         };
         (0..5).map(|_| again()).min().expect("five times")
     };
-    // A page of zeros costs a query for holes: eight times as much as data in an unoptimised build. Scanning all the
-    // zeros behind it each time would cost hundreds of times as much.
+    // A page of zeros costs a query for holes: eight times as much as a page of data in an unoptimised build. Scanning
+    // all the following zeros for each page would cost hundreds of times as much.
     let (zeros_ns, data_ns) = (soonest(0), soonest(1));
     assert!(zeros_ns < 50 * data_ns, "{zeros_ns} ns against {data_ns} ns");
 }
