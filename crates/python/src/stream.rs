@@ -1,4 +1,4 @@
-//! Files and devices as one striped stream.
+//! Writes or reads files and devices as one striped stream, for Python.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::error::load_error;
 use crate::interruptible::{attended, is_interruption};
 use crate::plain::Plain;
 
-/// A pass over all targets, from Python.
+/// A pass over all targets, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassRequest {
@@ -27,11 +27,11 @@ pub struct PassRequest {
 }
 
 impl PassRequest {
-    /// Writes or reads the targets; `keep` receives each completed interval, and `progress` the position in bytes;
-    /// returns the end of the pass.
+    /// Writes or reads the targets; returns the end of the pass. `keep` receives each completed interval, and
+    /// `progress` the position in bytes.
     ///
     /// # Errors
-    /// Those of the stream and of the callbacks.
+    /// Returns the errors of the stream and the exceptions of the callbacks.
     pub fn carry_out(
         self,
         py: Python<'_>,
