@@ -405,13 +405,19 @@ mod tests {
         let kept = Mutex::new(Some(budget.share()));
         let gone = AtomicBool::new(false);
         let mut reserve = budget.share();
-        assert!(kept.lock().expect("no panic").as_mut().expect("kept").grow(budget.common_bytes(), &mut patient));
+        assert!(
+            kept.lock()
+                .expect("no thread panics")
+                .as_mut()
+                .expect("the share is present")
+                .grow(budget.common_bytes(), &mut patient)
+        );
         assert!(reserve.grow(MIB, &mut patient));
         thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut tidy = || {
                     if gone.load(Ordering::Acquire) {
-                        drop(kept.lock().expect("no panic").take());
+                        drop(kept.lock().expect("no thread panics").take());
                     }
                     true
                 };
@@ -422,7 +428,7 @@ mod tests {
             }
             gone.store(true, Ordering::Release);
             budget.wake_next();
-            assert!(waiting.join().expect("no panic"));
+            assert!(waiting.join().expect("no thread panics"));
         });
         assert!(!budget.share().grow(REQUEST_BYTES_MAX, &mut || false) || !budget.is_wanted());
     }

@@ -5,13 +5,13 @@
 //! differences obey simple rules for any contents:
 //!
 //! - a write that computes redundancy from the data clears differences; a read-modify-write keeps them, so that damage
-//! to data becomes damage of the parity, which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
-//! FAST'08);
+//!   to data becomes damage of the parity, which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
+//!   FAST'08);
 //! - damage to data changes the contents; redundant units are unchanged, so they differ from then on;
 //! - while a data unit is missing, its contents are restored from the first redundant units. So when a data unit fails,
-//! the differences of these redundant units become changes of the contents, possibly of blocks that no client wrote,
-//! and the differences vanish. A rebuild writes the data implied by the contents and neither adds nor removes
-//! differences;
+//!   the differences of these redundant units become changes of the contents, possibly of blocks that no client wrote,
+//!   and the differences vanish. A rebuild writes the data implied by the contents and neither adds nor removes
+//!   differences;
 //! - a repair trusts the data, as Linux md does, and clears the differences.
 //!
 //! Therefore, reads from parity levels return the contents. Reads from differing copies rotate between the copies, or

@@ -196,7 +196,7 @@ impl Bench {
 
     fn cut(&mut self, tear: Tear, late: Option<(u64, u64)>) {
         for sector in 0..SECTORS as usize {
-            let newest = self.of(sector).next_back().expect("the first");
+            let newest = self.of(sector).next_back().expect("every sector has an initial change");
             assert_eq!(self.stamp_of(sector), newest.stamp, "before the cut, sector {sector}");
         }
         let volatile = self.volatile.clone();
@@ -223,7 +223,10 @@ impl Bench {
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
             let changes: Vec<&RecordedChange> = self.of(sector).collect();
-            let newest = changes.iter().rposition(|made| made.acknowledged_ns.is_some()).expect("the first");
+            let newest = changes
+                .iter()
+                .rposition(|made| made.acknowledged_ns.is_some())
+                .expect("every sector has an initial change");
             let is_there = changes[newest..].iter().any(|made| made.stamp == stamp);
             let is_listed = lost.spans.iter().any(|span| sectors(*span).contains(&sector));
             assert_eq!(is_listed, !is_there, "sector {sector}: {stamp} of {changes:?}");
@@ -238,12 +241,16 @@ impl Bench {
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
             let changes: Vec<&RecordedChange> = self.of(sector).collect();
-            let floor = changes.iter().rposition(|made| made.durable).expect("the first");
-            let found = changes.iter().rposition(|made| made.stamp == stamp).expect("something that was written");
+            let floor = changes.iter().rposition(|made| made.durable).expect("every sector has an initial change");
+            let found = changes.iter().rposition(|made| made.stamp == stamp).expect("the stamp was written");
             assert!(found >= floor, "sector {sector}: {stamp} is older than {:?}", changes[floor]);
             let calm = changes[floor..].iter().all(|made| made.acknowledged_ns.is_some());
             if calm && !self.volatile[sector] {
-                assert_eq!(stamp, changes.last().expect("the first").stamp, "sector {sector} was not volatile");
+                assert_eq!(
+                    stamp,
+                    changes.last().expect("every sector has an initial change").stamp,
+                    "sector {sector} was not volatile"
+                );
             }
             let whole = span(sector as u64, 1);
             let acknowledged_ns = Some(0);
@@ -331,39 +338,41 @@ fn what_the_model_destaged_is_dropped_without_a_flush() {
 
 /// Returns the bytes that a file occupies on its disk.
 fn taken_bytes(path: &std::path::Path) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("a file")) * 512
+    std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("the file is accessible")) * 512
 }
 
 #[test]
 fn trimmed_ranges_stay_in_the_undo_log_until_settled() {
     const MIB: u64 = 1 << 20;
     let path = std::env::temp_dir().join(format!("headstack-undo-{}", std::process::id()));
-    let contents = Contents::in_file(&path, 16 * MIB).expect("a file");
-    contents.write(0, &vec![7; 4 * MIB as usize]).expect("a file");
-    contents.sync().expect("a file");
+    let contents = Contents::in_file(&path, 16 * MIB).expect("the file is accessible");
+    contents.write(0, &vec![7; 4 * MIB as usize]).expect("the file is accessible");
+    contents.sync().expect("the file is accessible");
     let before = taken_bytes(&path);
     let mut log = UndoLog::default();
     let span = Span { start_bytes: 0, length_bytes: 4 * MIB };
     let verdict = |number, fate| Verdict { number, span, fate };
     let is = |wanted: u8| {
         let mut data = vec![1; 4 * MIB as usize];
-        contents.read(0, &mut data).expect("a file");
+        contents.read(0, &mut data).expect("the file is accessible");
         data.iter().all(|&byte| byte == wanted)
     };
     // A trim that a power loss undoes: the previous data returns.
-    let trim = log.apply(&contents, span, Change::Zero).expect("a file");
-    contents.sync().expect("a file");
+    let trim = log.apply(&contents, span, Change::Zero).expect("the file is accessible");
+    contents.sync().expect("the file is accessible");
     assert!(is(0) && taken_bytes(&path) >= before, "{} B are left of {before}", taken_bytes(&path));
-    let lost = log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("a file");
+    let lost =
+        log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("the file is accessible");
     assert!(is(7) && lost == LostWrites { writes: 1, spans: vec![span] });
     // A durable trim: the space is freed. Holes in the previous data take no space.
-    let trim = log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("a file");
+    let trim =
+        log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("the file is accessible");
     log.settle(&contents, &[Verdict { span: Span { length_bytes: 16 * MIB, ..span }, ..verdict(trim, Fate::Durable) }])
-        .expect("a file");
-    contents.sync().expect("a file");
+        .expect("the file is accessible");
+    contents.sync().expect("the file is accessible");
     assert!(is(0) && log.is_empty() && contents.is_hole(0, 16 * MIB));
     assert!(taken_bytes(&path) < MIB, "{} B are taken by nothing", taken_bytes(&path));
-    std::fs::remove_file(&path).expect("it is there");
+    std::fs::remove_file(&path).expect("the file exists");
 }
 
 #[test]
@@ -396,7 +405,7 @@ fn zeros_cost_no_more_than_data_by_much() {
             log.apply(&contents, span, Change::Data(&vec![byte; BYTES])).expect("memory");
             thread_cpu_ns() - begun_ns
         };
-        (0..5).map(|_| again()).min().expect("five times")
+        (0..5).map(|_| again()).min().expect("there are five measurements")
     };
     // A page of zeros costs a query for holes: eight times as much as a page of data in an unoptimised build. Scanning
     // all the following zeros for each page would cost hundreds of times as much.
