@@ -123,7 +123,7 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
             }
         }
         state.events = events;
-        let json = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has only text and numbers");
+        let json = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("text and numbers can be serialised");
         io(path, journal.mark(0, &format!("{STATE}{json}")))
     })
 }

@@ -49,6 +49,6 @@ pub fn change(
     let mut reply = Some(reply);
     let answer = |_: &mut Share| Box::new(reply.take().expect("the answer is created once")) as Box<dyn Answer>;
     if let Err(error) = device.change(at, request, change, forced, &mut share, answer) {
-        reply.expect("no answer was created").fail(&error);
+        reply.expect("the reply was not taken").fail(&error);
     }
 }

@@ -145,7 +145,7 @@ pub fn load_drive<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny
     if name.ends_with(".toml") {
         return plain(py, &load()?);
     }
-    let mut shipped = SHIPPED_DRIVES.lock().expect("no panics with it");
+    let mut shipped = SHIPPED_DRIVES.lock().expect("the lock is not poisoned");
     match shipped.entry(name.to_owned()) {
         Entry::Occupied(document) => plain(py, document.get()),
         Entry::Vacant(place) => plain(py, place.insert(load()?)),

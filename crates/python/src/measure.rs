@@ -99,13 +99,13 @@ impl Targets {
     fn new(py: Python<'_>, targets: Vec<Plain<TargetRequest>>, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
         let share = Mutex::new(0.0);
         let report = |py: Python<'_>| match &progress {
-            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            Some(progress) => progress.call1(py, (*share.lock().expect("the lock is not poisoned"),)).map(drop),
             None => Ok(()),
         };
         let (opened, heard) = py.detach(|| {
             attended(report, |goes_on| {
                 let hear = |done: f64| {
-                    *share.lock().expect("no panics with it") = done;
+                    *share.lock().expect("the lock is not poisoned") = done;
                     goes_on.load(Ordering::Relaxed)
                 };
                 let mut opened = Targets { all: Vec::new(), is_begun: AtomicBool::new(false) };
@@ -225,13 +225,13 @@ impl Targets {
         self.is_begun.store(true, Ordering::Relaxed);
         let share = Mutex::new(0.0);
         let report = |py: Python<'_>| match &progress {
-            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            Some(progress) => progress.call1(py, (*share.lock().expect("the lock is not poisoned"),)).map(drop),
             None => Ok(()),
         };
         let (discarded, heard) = py.detach(|| {
             attended(report, |goes_on| {
                 target.discard(&|done| {
-                    *share.lock().expect("no panics with it") = done;
+                    *share.lock().expect("the lock is not poisoned") = done;
                     goes_on.load(Ordering::Relaxed)
                 })
             })
@@ -318,7 +318,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
     let count = runs.len();
     let report = |py: Python<'_>| match progress {
         Some(progress) => {
-            let (index, now) = *present.lock().expect("no panics with it");
+            let (index, now) = *present.lock().expect("the lock is not poisoned");
             progress.call1(py, (progress_dict(py, index, count, &now)?,)).map(drop)
         }
         None => Ok(()),
@@ -327,7 +327,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
         let mut results: Vec<RunResult> = Vec::new();
         for (index, run) in runs.into_iter().enumerate() {
             let outcome = one(run, &mut |now: &Progress| {
-                *present.lock().expect("no panics with it") = (index, *now);
+                *present.lock().expect("the lock is not poisoned") = (index, *now);
                 goes_on.load(Ordering::Relaxed)
             });
             match (outcome, results.last_mut()) {

@@ -139,7 +139,7 @@ fn carry_out_all(
     thread::scope(|scope| {
         for _ in 0..at_a_time {
             scope.spawn(|| {
-                let next = || waiting.lock().expect("no one panics with it").next();
+                let next = || waiting.lock().expect("the lock is not poisoned").next();
                 while let Some((reader, group)) = next() {
                     let played = carry_out_together(specs, reader, &group, goes_on, read);
                     for (index, result) in group.into_iter().zip(played) {

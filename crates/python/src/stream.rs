@@ -45,7 +45,7 @@ impl PassRequest {
         let pass = Pass { targets, engines, kind, block_bytes, ahead, device_bytes, start_bytes, interval_ns };
         let (position_bytes, kept) = (AtomicU64::new(start_bytes), Mutex::new(Vec::new()));
         let hand_over = |py: Python<'_>| {
-            let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
+            let stretches = std::mem::take(&mut *kept.lock().expect("the lock is not poisoned"));
             stretches.into_iter().try_for_each(|stretch: Stretch| keep.call1(py, (Plain(stretch),)).map(drop))
         };
         let report = |py: Python<'_>| {
@@ -54,7 +54,7 @@ impl PassRequest {
         };
         let (passed, heard) = py.detach(|| {
             attended(report, |goes_on| {
-                let mut keep = |stretch| kept.lock().expect("no panics with it").push(stretch);
+                let mut keep = |stretch| kept.lock().expect("the lock is not poisoned").push(stretch);
                 stream(&pass, &mut keep, &mut |at_bytes| {
                     position_bytes.store(at_bytes, Ordering::Relaxed);
                     goes_on.load(Ordering::Relaxed)

@@ -69,12 +69,12 @@ static OPEN: Mutex<Vec<Weak<Target>>> = Mutex::new(Vec::new());
 
 /// Registers open targets.
 pub fn keep(opened: &[Arc<Target>]) {
-    let mut open = OPEN.lock().expect("no panics with it");
+    let mut open = OPEN.lock().expect("the lock is not poisoned");
     open.retain(|target| target.strong_count() > 0);
     open.extend(opened.iter().map(Arc::downgrade));
 }
 
 /// Stops waiting for requests in flight on all targets.
 pub fn give_up_all() {
-    OPEN.lock().expect("no panics with it").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
+    OPEN.lock().expect("the lock is not poisoned").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
 }

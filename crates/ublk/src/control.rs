@@ -146,7 +146,7 @@ impl Control {
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), command).cmd(bytes).build();
         // SAFETY: the buffer and the file that the command refers to outlive the command, since its completion is
         // awaited below.
-        unsafe { self.ring.submission().push(&entry) }.expect("one command at a time");
+        unsafe { self.ring.submission().push(&entry) }.expect("the ring has room for one command");
         loop {
             match self.ring.submit_and_wait(1) {
                 Ok(_) => {}
