@@ -69,7 +69,7 @@ function textOf(cells: readonly Cell[]): Text | null {
   return alike(numbers, 5, 0.003);
 }
 
-/** The header cell of a row. */
+/** Creates a cell; the first text of a row is its header. */
 function td(value: Cell, text: Text | null, column: number, written = ""): HTMLElement {
   if (typeof value === "string" && BLOCKS.test(value)) return html("td", { class: "spark" }, spark(value));
   const content = said(value, written ? () => written : (text ?? figure));

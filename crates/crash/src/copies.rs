@@ -123,7 +123,8 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
             }
         }
         state.events = events;
-        let json = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("text and numbers can be serialised");
+        let json =
+            serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("text and numbers can be serialised");
         io(path, journal.mark(0, &format!("{STATE}{json}")))
     })
 }

@@ -18,7 +18,7 @@ use crate::fuse::Mount;
 use crate::nbd::{Endpoint, Security, Server};
 use crate::pacer::{Session, SessionOptions};
 
-/// A device after a power failure, as clients see it.
+/// A device after a power loss, as clients see it.
 #[derive(Debug)]
 pub struct CrashedDevice {
     overlay: Arc<RwLock<Overlay>>,

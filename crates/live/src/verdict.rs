@@ -309,7 +309,7 @@ mod tests {
         // A floor measured at a busy start is a bound too: early answers are errors as well.
         let floor = judge(&Path { floor_ns: 100 * US, ..path() }, &observations(client(50 * US)));
         assert_eq!(floor.valid_above_ns, Some(2 * MS));
-        // The mean counts if a few are very late.
+        // If a few answers are very late, the mean determines the error.
         let mut rare = client(50 * US);
         rare.turns.error.mean_ns = 200 * US;
         assert_eq!(judge(&path(), &observations(rare)).error_ns, Some(200 * US));
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(verdict.valid_above_ns, None);
         let says = "30 % of its requests waited for memory, 6.0 ms on average; raise --memory";
         assert!(verdict.words.contains(says), "{}", verdict.words);
-        // A few that waited, or waited briefly, explain nothing.
+        // A few waiting requests, or short waits, do not explain the error.
         for path in [Path { memory_waits: 50, ..path.clone() }, Path { memory_wait_mean_ns: 50 * US, ..path }] {
             let words = judge(&path, &observations(copying.clone())).words;
             assert!(words.contains("but copying long requests"), "{words}");
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn a_client_that_pauses_is_judged_by_another_and_by_the_scheduler() {
         let verdict = judge(&path(), &observations(pausing()));
-        // Lateness, the canary, its own waits, and its own work per request.
+        // Sum of the lateness, the canary's wait, the client's own wait, and its work per request.
         assert_eq!(verdict.error_ns, Some((12 + 60 + 10 + 50) * US));
         assert!(verdict.words.contains("next to the client (fio, process 42)"), "{}", verdict.words);
         let not_valid = |why: &str, seen: &Observations| {
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn who_cannot_be_seen_is_judged_by_the_canary() {
-        // A file system on a mount: no connection, no process.
+        // A file system on a FUSE mount has neither an NBD connection nor a client process.
         let nobody = Observations { clients: Vec::new(), ..observations(client(0)) };
         let verdict = judge(&Path { deepest_queue: 4, ..path() }, &nobody);
         assert_eq!(verdict.error_ns, Some((12 + 60) * US + 4 * UNSEEN_WORK_NS));
@@ -429,7 +429,7 @@ mod tests {
             words.contains("a probe of normal priority next to clients that cannot be observed waited 6.0 ms"),
             "{words}"
         );
-        // A remote connection's turns prove nothing.
+        // The turns of a remote connection prove nothing.
         let mut remote = client(50 * US);
         (remote.pid, remote.name, remote.waits) = (None, None, None);
         assert_eq!(judge(&path(), &observations(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));

@@ -129,7 +129,7 @@ fn a_mark_is_in_the_file_when_it_is_answered_behind_all_that_was_acknowledged() 
     end(bench, &plan.path);
     let without = Bench::journaled("no-mark", &small(), "", None);
     let refused = without.parts.as_ref().unwrap().0.commander().mark("x").unwrap_err().to_string();
-    assert_eq!(refused, "mark: no journal is kept; give --journal FILE");
+    assert_eq!(refused, "mark: no journal; use --journal FILE");
 }
 
 /// Returns the number of 4 KiB writes that a device answers in half a second at queue depth 32.

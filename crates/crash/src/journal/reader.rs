@@ -84,7 +84,7 @@ fn add(
     if matches!(kind, Kind::Write | Kind::Zeros | Kind::Trim | Kind::Flush | Kind::End)
         && number != numbered.len() as u64
     {
-        return Err(format!("has number {number}; {} is next", numbered.len()));
+        return Err(format!("has number {number}; must be {}", numbered.len()));
     }
     let stored = match kind {
         Kind::Write => Stored::Data { at_bytes: at_bytes + HEAD_BYTES as u64 },

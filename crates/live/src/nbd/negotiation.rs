@@ -263,10 +263,10 @@ impl Answering<'_> {
     /// Changes the format of requests and replies. Extended headers cannot be turned off again.
     fn frame(&mut self, option: u32, data: &[u8], framing: Framing) -> Option<HandshakeOutcome> {
         if !data.is_empty() {
-            return self.refuse(option, reply::ERR_INVALID, "takes no data");
+            return self.refuse(option, reply::ERR_INVALID, "this option takes no data");
         }
         if self.talk.framing == Framing::Extended && framing != Framing::Extended {
-            return self.refuse(option, reply::ERR_EXT_HEADER_REQD, "headers are extended already");
+            return self.refuse(option, reply::ERR_EXT_HEADER_REQD, "extended headers are already negotiated");
         }
         self.talk.framing = framing;
         self.answer(option, reply::ACK, &[])
@@ -291,7 +291,7 @@ impl Answering<'_> {
 
     fn list(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         if !data.is_empty() {
-            return self.refuse(option::LIST, reply::ERR_INVALID, "takes no data");
+            return self.refuse(option::LIST, reply::ERR_INVALID, "this option takes no data");
         }
         for export in &self.device.exports {
             let mut server = (export.name.len() as u32).to_be_bytes().to_vec();
@@ -304,7 +304,7 @@ impl Answering<'_> {
 
     fn start_tls(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         let tls = match self.cover {
-            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is already on"),
+            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "TLS is already on"),
             Cover::Clear(Security::None) => {
                 return self.refuse(option::STARTTLS, reply::ERR_UNSUP, "this server has no certificate");
             }
@@ -315,7 +315,7 @@ impl Answering<'_> {
             return self.refuse(
                 option::STARTTLS,
                 reply::ERR_INVALID,
-                "takes no data, and no option may follow it in the same packet",
+                "STARTTLS takes no data, and no option may follow it in the same packet",
             );
         }
         let greeted = self.talk.greeted?;

@@ -33,7 +33,7 @@ impl Commander {
     /// Returns an error if there is no journal, or it cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let marked = self.shared.gate.note(|journal| journal.mark(text));
-        marked.unwrap_or_else(|| Err(LiveError::Invalid("mark: no journal is kept; give --journal FILE".to_owned())))
+        marked.unwrap_or_else(|| Err(LiveError::Invalid("mark: no journal; use --journal FILE".to_owned())))
     }
 
     /// Returns the current state with the counters.

@@ -117,7 +117,7 @@ impl Session {
         Ok(Session { shared, clock, may_lose_data })
     }
 
-    /// Whether a power cut may lose acknowledged data.
+    /// Whether a power loss may destroy acknowledged data.
     pub fn may_lose_data(&self) -> bool {
         self.may_lose_data
     }

@@ -324,7 +324,7 @@ impl PowerGate {
         self.members_differ.load(Ordering::Acquire)
     }
 
-    /// Reads data as a client sees them.
+    /// Reads the data at `start_bytes` as a client sees it.
     ///
     /// # Errors
     /// Returns the file system's error.
