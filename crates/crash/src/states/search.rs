@@ -34,7 +34,7 @@ pub struct SearchOptions {
     pub seed: u64,
 }
 
-/// Where a search starts.
+/// Start of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {

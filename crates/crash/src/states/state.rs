@@ -6,7 +6,7 @@ use super::extents::{Extents, Range};
 use super::walk::Open;
 use crate::recording::{Recording, Stored};
 
-/// Where a write may be torn.
+/// Positions at which a write may be torn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
@@ -27,7 +27,7 @@ const TORN_TRIM_ATOMS_MAX: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Where writes may be torn.
+    /// Positions at which writes may be torn.
     pub tear: Tear,
     /// Size of an atom in bytes; atoms are aligned to multiples of their size. 0 for the block size of the device.
     pub atom_bytes: u64,

@@ -416,7 +416,7 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
 
 fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The socket file inherits this mode, so that it is never open to other users, whatever the umask is.
+    // The socket file inherits this mode, so that other users can never open it, regardless of the umask.
     fchmod(&socket, Mode::from_raw_mode(mode & SOCKET_MODE))?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     // Add the bits that the umask removed, and the access for other users.
