@@ -1,4 +1,4 @@
-//! Refuses a wheel without the page of the HTML reports, which nobody would miss before he asks for one.
+//! Refuses to build a wheel without the page of the HTML reports, which would otherwise be noticed only by users.
 
 use std::path::Path;
 use std::process::exit;
@@ -6,7 +6,7 @@ use std::{env, fs};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // maturin says so; whoever calls cargo alone makes no wheel. `make` allows it to a checkout without Node.
+    // maturin sets the first variable when it builds a wheel. `make` sets the second for a checkout without Node.
     for variable in ["PYO3_BUILD_EXTENSION_MODULE", "HEADSTACK_WITHOUT_REPORTS"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
@@ -19,7 +19,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", page.display());
         if let Err(error) = fs::metadata(&page) {
             println!(
-                "cargo::error={}: {error}; `make web` builds it with Node 20 or newer, or say \
+                "cargo::error={}: {error}; `make web` builds it with Node 20 or newer, or set \
                  HEADSTACK_WITHOUT_REPORTS=1",
                 page.display()
             );

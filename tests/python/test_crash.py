@@ -234,7 +234,7 @@ def test_writes_are_torn_where_the_device_may_tear_them(tmp_path: Path) -> None:
         assert finding.missing == []
         assert finding.torn[0].kept is not None
         assert "atoms" in str(found)
-    with pytest.raises(hs.InputError, match="700 bytes for an atom"):
+    with pytest.raises(hs.InputError, match="an atom of 700 bytes"):
         recording.explore(torn, tear="any", atom="700")
 
 

@@ -236,7 +236,7 @@ def test_a_file_keeps_its_bytes_and_belongs_to_one_server(tmp_path: Path, headst
         client.close()
     other_size = headstack("serve", "constant:0s", "--size", "1MiB", "--data", "disk.img", "--nbd", "unix:s")
     assert other_size.returncode == 2
-    assert "disk.img: has 67108864 bytes; 1048576, the system's capacity, is allowed" in other_size.stderr
+    assert "disk.img: has 67108864 bytes; must be 1048576, the system's capacity" in other_size.stderr
 
 
 def test_a_file_that_no_server_left_is_not_taken(tmp_path: Path, headstack: Headstack) -> None:

@@ -19,7 +19,7 @@ SCENES = {
     "why SPTF wins": 2,
     "why depth 64 has a tail": 1,
     "what a small write does to RAID 5": 1,
-    "whole rows": 1,
+    "full-stripe writes": 1,
     "a rebuild": 1,
     "why reads wait in an SSD": 1,
 }

@@ -1,4 +1,4 @@
-/** A report with the simulator: a selected curve opens in the explorer, next to its variant. */
+/** A report that includes the simulator: a selected curve opens in the explorer, next to a variant of it. */
 
 import { html } from "./dom";
 import { Explorer } from "./explore";
@@ -9,7 +9,7 @@ import { fromHash, type State } from "./state";
 const USUAL = { most: 1000, shows: "mean", inside: null } as const;
 const REQUESTS = 3000;
 
-/** The curve as it is, pinned, and a copy to be changed. */
+/** Returns the state with the original curve, pinned, and a copy to vary. */
 function stateOf({ system, demand, values, load, loads, at }: Taken): State {
   const { requests = String(REQUESTS), ...others } = values;
   const entry = { system, demand, values: others, pinned: true };
@@ -21,7 +21,7 @@ function stateOf({ system, demand, values, load, loads, at }: Taken): State {
 const closes = html("button", { type: "button", class: "closes" }, "back to the report");
 const dialog = html("dialog", { class: "taken-up", "aria-label": "Explore storage" }, closes);
 let explorer: Explorer | null = null;
-/** The report's part of the address, restored when the explorer is closed. */
+/** Address fragment of the report, which is restored when the explorer is closed. */
 let before = "";
 
 function opened(state: State): void {

@@ -1,43 +1,46 @@
-/** Curves of the state: cached points at once, missing points coarse first, then fine. */
+/**
+ * Computes the curves of the state: cached points are available immediately, missing points first coarsely, then
+ * finely.
+ */
 
 import type { Engine, Stated, Told } from "./engine";
 import { scheduleOf } from "./faults";
 import { changesOf, coarse, keyOf, loadsOf, points, replays, type Asked, type Entry, type Load, type State, type Trace } from "./state";
 
-/** The result at each load, and whether it is from fewer requests than requested. */
+/** A curve: the result at each load, and whether the result has fewer requests than requested. */
 export interface Curve {
   load: Load;
   told: Map<number, { is: Told; isCoarse: boolean }>;
-  /** Why there is none. */
+  /** Reason why there is no curve. */
   refused: string | null;
 }
 
 const COARSE_REQUESTS = 400;
 const REMEMBERED = 60;
-/** Points of a curve per engine request: deep queues take longest. */
+/** Number of points of a curve per engine request, since deep queues take longest. */
 const PORTION = 3;
 
 export class Answers {
   private readonly curves = new Map<string, Curve>();
   private readonly known = new Map<string, Promise<Stated>>();
-  /** The part already shown. */
+  /** Systems and workloads whose file was already read. */
   readonly seen = new Map<string, Stated>();
-  /** The reason for the fixed load of a scenario, by name. */
+  /** Reason for the fixed load of a scenario, by name. */
   private readonly fixed = new Map<string, Promise<string | null>>();
-  /** Schedules by their text. */
+  /** Parsed fault schedules, by their text. */
   private readonly read = new Map<string, Promise<unknown>>();
-  /** Recordings that were dropped, and schedules of faults, by name. */
+  /** Dropped traces and fault schedules, by name. */
   readonly traces = new Map<string, Trace>();
   readonly schedules = new Map<string, string>();
   private generation = 0;
 
   constructor(
     readonly engine: Engine,
-    /** Dropped files that the catalogue does not have, by name. */
+    /** Files dropped on the page that are not in the catalogue, by name. */
     readonly files: Map<string, Stated>,
   ) {}
 
-  /** The blueprint of a name, and its stated keys. */
+  /** Returns the blueprint of a catalogue name or a dropped file, and its stated keys. */
   stated(name: string): Promise<Stated> {
     const file = this.files.get(name);
     if (file) {
@@ -50,14 +53,14 @@ export class Answers {
     return known;
   }
 
-  /** The load parameter along the curve of an entry. */
+  /** Returns the load parameter along the curve of an entry. */
   async loadOf({ demand }: Entry, state: State): Promise<Load> {
     if (this.traces.has(demand)) return state.load === "depth" ? "asap" : "timed";
     if (!demand || (await this.stated(demand)).blueprint.kind !== "scenario") return state.load;
     return (await this.whyFixed(demand)) === null ? "clients" : "fixed";
   }
 
-  /** The reason for the fixed load of a scenario or workload; `null` if it can be chosen. */
+  /** Returns the reason for the fixed load of a scenario or workload; `null` if the load can be chosen. */
   whyFixed(demand: string): Promise<string | null> {
     const ask = async () => {
       const { blueprint } = await this.stated(demand);
@@ -68,7 +71,7 @@ export class Answers {
     return known;
   }
 
-  /** The fault schedule of an entry's system, if any. */
+  /** Returns the fault schedule of an entry's system; `null` if it has none. */
   async faults({ system, values }: Entry): Promise<string | null> {
     const file = values.faults;
     if (!file) return null;
@@ -77,7 +80,7 @@ export class Answers {
     return text;
   }
 
-  /** The engine's question for an entry. */
+  /** Returns the engine's question for an entry. */
   async asked(entry: Entry, state: State): Promise<Asked> {
     const known = entry.demand && !this.traces.has(entry.demand) ? this.stated(entry.demand) : null;
     const [system, demand, text, load] = await Promise.all([this.stated(entry.system), known, this.faults(entry), this.loadOf(entry, state)]);
@@ -90,21 +93,21 @@ export class Answers {
     return known;
   }
 
-  /** Adds a dropped file, replacing one of the same name. */
+  /** Adds a dropped file, which replaces a file of the same name. */
   take<T>(of: Map<string, T>, name: string, value: T): void {
     of.set(name, value);
     this.curves.clear();
     this.fixed.delete(name);
   }
 
-  /** The file of an entry's system, with its changes. */
+  /** Returns the file of an entry's system with its changes; `null` without a file. */
   async toml(entry: Entry): Promise<string | null> {
     const { blueprint } = await this.stated(entry.system);
     const values = changesOf(entry);
     return this.engine.ask<string>({ ask: "toml", blueprint, values }, 1);
   }
 
-  /** A sentence on the stated figures that an entry's changes drop; `null` for none. */
+  /** Returns a sentence about the stated figures that an entry's changes invalidate; `null` if there are none. */
   async droppedFigures(entry: Entry): Promise<string | null> {
     const { blueprint } = await this.stated(entry.system);
     const values = changesOf(entry);
@@ -112,15 +115,15 @@ export class Answers {
   }
 
   /**
-   * Computes the curves of a state and abandons the previous request. `show` receives every intermediate result. Returns
-   * whether all was computed, with no newer request meanwhile.
+   * Computes the curves of a state, and abandons the previous request. `show` receives every intermediate result.
+   * Returns whether all points were computed without a newer request.
    */
   async want(state: State, show: (curves: (Curve | null)[]) => void): Promise<boolean> {
     const generation = ++this.generation;
     const frozen = structuredClone(state);
     const isWanted = () => generation === this.generation;
     const all = () => isWanted() && show(frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null));
-    // Until the first points arrive, the previous curve, which is already drawn.
+    // Until the first points arrive, show the previous curve, which is already drawn.
     const before = this.last;
     this.last = frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null);
     if (frozen.entries.some((entry) => this.curves.has(keyOf(entry, frozen)))) all();
@@ -158,10 +161,10 @@ export class Answers {
       if (!missing.length) return;
       if (!curve.told.size) {
         const first = all.length > 1 ? coarse(all) : all;
-        // The selected curve is computed before the others; a single curve is divided between two cores.
+        // The selected curve is computed before the other curves; a single curve is divided between two cores.
         const portions = state.entries.length === 1 ? halves(first) : [first];
         await Promise.all(portions.map((at) => part(at, COARSE_REQUESTS, isSelected ? 0 : 1)));
-        // Drawn once: half of a curve is no use.
+        // Draw only once, since half a curve is useless.
         show();
       }
       const portions = Array.from({ length: Math.ceil(missing.length / PORTION) }, (_, n) => missing.slice(PORTION * n, PORTION * (n + 1)));

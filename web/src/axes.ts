@@ -1,25 +1,25 @@
-/** The frame of a chart: margins for its axes, grid lines at round values, labels. */
+/** The frame of a chart: margins for the axes, grid lines at round values, and labels. */
 
 import { svg } from "./dom";
 import { short, type Box } from "./geometry";
 import { ticksApart, type Scale } from "./scale";
 
 const CHARACTER = 6.6;
-/** The margins around the axes. */
+/** Margins around the axes in pixels. */
 const RIGHT = 14;
 
-/** The height of a chart of that width: flat enough for a screen, high enough to read on a phone. */
+/** Returns the height of a chart of the given width: flat enough for a screen, high enough to be legible on a phone. */
 export function heightOf(width: number): number {
   return Math.round(Math.min(440, Math.max(250, 0.6 * width)));
 }
 
-/** The part of a chart within its axes. The margin of the y axis fits its widest label. */
+/** Returns the area of a chart within its axes. The margin of the y axis fits its widest label. */
 export function within(width: number, height: number, yTexts: string[], bottom = 42, right = RIGHT): Box {
   const widest = Math.max(2, ...yTexts.map((text) => text.length));
   return { left: Math.ceil(CHARACTER * widest + 14), top: 26, right: width - right, bottom: height - bottom };
 }
 
-/** An empty chart with a description for screen readers. */
+/** Creates an empty chart with a description for screen readers. */
 export function canvas(width: number, height: number, title: string): SVGSVGElement {
   const attributes = { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": title };
   return svg("svg", attributes, svg("title", {}, title));
@@ -29,7 +29,7 @@ export function xAxis(box: Box, x: Scale, label: string): SVGElement {
   const group = svg("g", { class: "axis" });
   for (const tick of ticksApart(x, box.right - box.left, CHARACTER)) {
     const at = short(box.left + x.at(tick) * (box.right - box.left));
-    // At the right edge it is shifted into the picture.
+    // At the right edge, the label is shifted to stay within the chart.
     const most = short(box.right + RIGHT - (CHARACTER * x.text(tick).length) / 2);
     group.append(
       svg("path", { class: "rule", d: `M${at} ${box.top}V${box.bottom}` }),
@@ -40,7 +40,7 @@ export function xAxis(box: Box, x: Scale, label: string): SVGElement {
   return group;
 }
 
-/** The label of the x axis, below it. */
+/** Creates the label of the x axis, below the axis. */
 export function named(box: Box, label: string, below = 34): SVGElement {
   return svg("text", { class: "label", x: box.right, y: box.bottom + below, "text-anchor": "end" }, label);
 }
@@ -64,10 +64,10 @@ export function yAxis(box: Box, y: Scale, ticks: number[], label: string): SVGEl
 
 let clips = 0;
 
-/** Content clipped to the axes, such as lines that a zoom moves out of them. */
+/** Clips content to the axes, for example lines that zooming moves outside. */
 export function clipped(box: Box, ...children: SVGElement[]): SVGElement {
   const id = `clip-${clips++}`;
-  // Marks at the edge are whole.
+  // Leave room for marks at the edge, so that they are not clipped.
   const [x, y] = [box.left - 4, box.top - 4];
   const size = { width: Math.max(0, box.right - box.left + 8), height: Math.max(0, box.bottom - box.top + 8) };
   return svg(

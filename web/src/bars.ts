@@ -1,4 +1,4 @@
-/** Grouped bars; published values are hatched. */
+/** Grouped bars; bars of published values are hatched. */
 
 import { canvas, heightOf, within, yAxis, yTicks } from "./axes";
 import type { Drawing, Spot, View } from "./chart";
@@ -9,7 +9,7 @@ import type { Bars } from "./report";
 import { extent, figure as shown, padded, scale, type Scale } from "./scale";
 
 const CHARACTER = 6.3;
-/** Left extent of a slanted name. */
+/** Horizontal extent of a slanted name, per unit of its length. */
 const ASLANT = 0.83;
 /** Maximum length of slanted group names, in characters. */
 const NAME_MAX = 34;
@@ -64,22 +64,25 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   return { element, box, x: null, y: null, spots };
 }
 
-/** Whether each group has a bar of only one series, whose name it bears. */
+/** Whether each group has a bar of only one series, named after the group. */
 export function isAlone(figure: Bars): boolean {
   return figure.groups.every((_, n) => figure.series.filter((one) => one.y[n] !== null).length <= 1);
 }
 
-/** The start of the axes such that slanted names begin within the chart. */
+/** Returns the left edge of the axes such that slanted names begin within the chart. */
 function leftOf(names: readonly string[], right: number): number {
   const needed = names.map((name, n) => {
     const along = (n + 0.5) / names.length;
     return (ASLANT * CHARACTER * name.length - along * right) / (1 - along);
   });
-  // Letters are a little wider in some fonts.
+  // Letters are slightly wider in some fonts.
   return Math.min(0.35 * right, Math.ceil(1.08 * Math.max(...needed)) + 4);
 }
 
-/** From 0, so that lengths compare; a logarithmic axis from the decade below the least. */
+/**
+ * Returns the scale of the bars: from 0, so that lengths can be compared, or from the decade below the smallest value
+ * if it is logarithmic.
+ */
 function scaleOf(figure: Bars, values: number[]): Scale {
   const kind = figure.y.log ? "log" : "linear";
   if (kind === "log") {

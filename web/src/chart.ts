@@ -1,4 +1,6 @@
-/** An interactive chart: values nearest to the pointer or selected by arrow keys, and zooming by dragging. */
+/**
+ * An interactive chart: shows the value nearest to the pointer or selected with the arrow keys, and zooms by dragging.
+ */
 
 import { html, svg } from "./dom";
 import { nearest, type Box, type Point } from "./geometry";
@@ -6,7 +8,7 @@ import type { Scale } from "./scale";
 
 export type Range = [number, number];
 
-/** The visible range of a chart; everything without a range. */
+/** Visible range of a chart; `null` is the full range. */
 export interface View {
   x: Range | null;
   y: Range | null;
@@ -16,25 +18,28 @@ export interface View {
 /** A value that can be pointed at. */
 export interface Spot {
   at: Point;
-  /** A heading, then its description. */
+  /** Lines of text: a heading, then the description. */
   text: () => string[];
 }
 
 export interface Drawing {
   element: SVGSVGElement;
   box: Box;
-  /** The values of each series in order; `null` for missing or invisible ones. */
+  /** Values of each series in order; `null` for missing or invisible values. */
   spots: (Spot | null)[][];
-  /** The axes that can be zoomed. */
+  /** Axes that can be zoomed. */
   x: Scale | null;
   y: Scale | null;
 }
 
-/** Charts that zoom together: those of one section over the same x axis. */
+/** Charts of one section with the same x axis, which zoom together. */
 export type Linked = Map<string, Chart[]>;
 
 const REACH = 60;
-/** Distance to the visible area at which a chart is drawn, so that a long report opens immediately. */
+/**
+ * Distance from the visible area at which a chart is drawn; charts further away are drawn later, so that a long report
+ * opens immediately.
+ */
 const NEAR = "800px";
 const LEAST_DRAG = 8;
 
@@ -63,7 +68,7 @@ export class Chart {
     this.paper.setAttribute("role", "group");
     this.paper.setAttribute("aria-label", name);
     this.paper.tabIndex = 0;
-    // The static picture until it is drawn, for a page that is printed before.
+    // Show the static picture until the chart is drawn, for pages that are printed early.
     if (still) this.paper.append(still);
     this.element = html("div", { class: "plot" }, this.paper, this.dragged, this.said, this.reset);
     this.listen();
@@ -80,12 +85,12 @@ export class Chart {
     near.observe(this.element);
   }
 
-  /** Draws it at a width once it is nearly visible. On paper the existing drawing is scaled. */
+  /** Draws the chart at the given width once it is nearly visible. In print, the existing drawing is scaled. */
   private fit(width: number): void {
     if (this.isNear && width > 0 && width !== this.width && !matchMedia("print").matches) this.redraw(width);
   }
 
-  /** Redraws it: at another width, or after a change of its data. */
+  /** Redraws the chart at another width or with changed data. */
   redraw(width = this.width || this.element.clientWidth || 640): void {
     this.width = width;
     this.drawing = this.draw(width, { x: this.x, y: this.y, hidden: this.hidden });
@@ -94,14 +99,14 @@ export class Chart {
     this.leave();
   }
 
-  /** Shows a series, or not. */
+  /** Shows or hides a series. */
   toggle(series: number, shown: boolean): void {
     if (shown) this.hidden.delete(series);
     else this.hidden.add(series);
     this.redraw();
   }
 
-  /** Shows a range; everything without one. Linked charts follow along x. */
+  /** Zooms to a range, or to the full range if it is `null`. Linked charts follow along x. */
   zoom(x: Range | null, y: Range | null): void {
     [this.x, this.y] = [x, y];
     this.redraw();
@@ -210,7 +215,7 @@ export class Chart {
     });
   }
 
-  /** The dragged rectangle within the axes. A flat one selects only x. */
+  /** Returns the dragged rectangle within the axes. A flat rectangle selects only a range of x. */
   private area(start: Point, end: Point): (Box & { isFlat: boolean }) | null {
     if (!this.drawing || Math.abs(end.x - start.x) < LEAST_DRAG) return null;
     const { box } = this.drawing;
@@ -236,7 +241,7 @@ export class Chart {
   }
 }
 
-/** The next value in a direction: along its series, or the nearest of the next series that is in sight. */
+/** Returns the next value in a direction: along its series, or the nearest visible value of the next visible series. */
 export function stepped(
   spots: readonly (readonly (Spot | null)[])[],
   [series, index]: [number, number],

@@ -1,10 +1,10 @@
-/** Published claims and their verdicts: counts, a filter, expandable evidence. */
+/** Published claims and their verdicts: counts, a filter, and expandable evidence. */
 
 import { fold, html, paragraphs } from "./dom";
 import type { Claim } from "./report";
 import { table } from "./table";
 
-/** The verdicts in order, each with a sign and a style, so that colour is not the only difference. */
+/** Verdicts in order, each with a symbol and a style, so that they do not differ only by colour. */
 const VERDICTS: Record<string, { sign: string; look: string }> = {
   predicted: { sign: "✓", look: "strong" },
   fitted: { sign: "≈", look: "plain" },
@@ -52,7 +52,7 @@ function one(claim: Claim): HTMLElement {
   ]);
 }
 
-/** The evidence for a claim, each with its description. */
+/** Returns the evidence for a claim, each item with its description. */
 function backing(told: Claim["backing"]): HTMLElement {
   return html("dl", { class: "backing" }, ...told.flatMap(([what, text]) => [html("dt", {}, what), html("dd", {}, text)]));
 }

@@ -1,30 +1,30 @@
-/** The controls: stated fields of a system's file, and options of runs. */
+/** Controls for stated fields of a system's file and for options of runs. */
 
 import { html } from "./dom";
 import { amountsOf, faultsOf, usually } from "./faults";
 import type { Stated } from "./engine";
 import type { Entry, Trace } from "./state";
 
-/** A control: its fields and their range. */
+/** A control: the fields that it sets, and their range. */
 interface Control {
   label: string;
-  /** The keys that the file states, or options, which are set together. */
+  /** Keys of the file or options, which are set together. */
   fields: string[];
-  /** Their values without a change. */
+  /** Values of the fields without a change. */
   usual: string[];
-  /** The choices; without them it is a slider over factors of the usual value. */
+  /** Values to choose from; without choices, the control is a slider over factors of the usual value. */
   choices?: [value: string, label: string][];
-  /** The largest factor, down and up. */
+  /** Maximum factor, up and down. */
   reach?: number;
-  /** Steps are doublings. */
+  /** Whether steps of the slider are doublings. */
   doubles?: boolean;
-  /** The choices have no order. */
+  /** Whether the choices have no order. */
   isList?: boolean;
-  /** The choice determines the other controls. */
+  /** Whether the choice determines the other controls. */
   decides?: boolean;
 }
 
-/** The controls, and notes on values that cannot be varied. */
+/** Controls, with notes on values that cannot be varied. */
 export interface Controls {
   all: Control[];
   notes: string[];
@@ -34,10 +34,10 @@ export interface Words {
   [option: string]: string[];
 }
 
-/** Sets values; returns whether the controls change. */
+/** Sets values; `decides` is true if the set of controls changes. */
 export type Change = (values: Record<string, string | null>, decides: boolean) => void;
 
-/** Keys of files by their paths, with their values as text. */
+/** Returns the values of a file as text, by the path of their key. */
 export function flattened(value: unknown, path = ""): Record<string, string> {
   if (Array.isArray(value)) return Object.assign({}, ...value.map((one, n) => flattened(one, `${path}[${n}]`)));
   if (value && typeof value === "object") {
@@ -50,7 +50,7 @@ const SIZES = ["512B", "1KiB", "2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB"
 const plain = (values: string[]): [string, string][] => values.map((value) => [value, value]);
 const orUsual = (values: string[], usual = "as described"): [string, string][] => [["", usual], ...plain(values)];
 
-/** The controls of a system; `fault` is its fault, `dropped` are dropped files of faults. */
+/** Returns the controls of a system; `fault` is its current fault, and `dropped` are dropped fault schedules. */
 export function ofSystem(system: Stated, words: Words, drives: string[], fault = "", dropped: string[] = []): Controls {
   const { blueprint, stated } = system;
   const keys = flattened(stated);
@@ -66,30 +66,30 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
       ...(count ? [{ label: "drives", fields: ["drives"], usual: [count], reach: 4 }] : []),
       chosen("drive", "drive", drives),
       chosen("level", "level", words.level ?? []),
-      ...scaled("stripe unit", /^groups\[\d+\]\.stripe_unit$/, 16, true),
+      ...scaled("chunk size", /^groups\[\d+\]\.stripe_unit$/, 16, true),
       ...scaled("cache", /^controller\.cache\.(data|memory)$/, 16, true),
-      chosen("order in the drives", "policy", words.policy ?? []),
+      chosen("scheduling in the drives", "policy", words.policy ?? []),
       ...faults,
     ];
-    return { all, notes: ["Its drives follow their own file: choose another drive, or drop the file of one."] };
+    return { all, notes: ["The drives have their own file; choose another drive, or drop the file of a drive on the page."] };
   }
   if (stated.volume !== undefined) {
     const all = [
       ...scaled("size", /^capacity\.size$/, 8, true),
-      ...scaled("requests a second", /^volume\.iops$/, 4),
+      ...scaled("IOPS", /^volume\.iops$/, 4),
       ...scaled("throughput", /^volume\.throughput$/, 4),
       ...faults,
     ];
     const why = keys["volume.iops"] ? "" : " Its performance follows from its type and size, since its file states no IOPS.";
-    return { all, notes: [`A volume has no spindle, level or cache that its cloud documents.${why}`] };
+    return { all, notes: [`The cloud provider documents no spindle, RAID level or cache of its volumes.${why}`] };
   }
   if (stated.flash !== undefined) {
     const all = [
-      chosen("filled before", "preconditioned", words.preconditioned ?? []),
+      chosen("preconditioned", "preconditioned", words.preconditioned ?? []),
       ...scaled("buffer", /^buffer\.size$/, 16, true),
       ...scaled("SLC cache", /^slc_cache\.\w+$/, 8, true),
       ...scaled("interface", /^interface\.rate$/, 8, true),
-      ...scaled("lanes of the interface", /^interface\.lanes$/, 4, true),
+      ...scaled("interface lanes", /^interface\.lanes$/, 4, true),
       chosen("behind", "host", words.host ?? []),
       ...faults,
     ];
@@ -103,25 +103,25 @@ export function ofSystem(system: Stated, words: Words, drives: string[], fault =
     chosen("order", "policy", words.policy ?? []),
     chosen("queue", "queue_depth", ["1", "2", "4", "8", "16", "32", "64", "128"]),
     chosen("write cache", "write_cache", words.write_cache ?? []),
-    chosen("read ahead", "read_ahead", words.read_ahead ?? []),
+    chosen("read-ahead", "read_ahead", words.read_ahead ?? []),
     chosen("behind", "host", words.host ?? []),
     ...faults,
   ];
   return { all, notes: stated.seek === undefined ? ["Its file states no seek times; they are derived from other values."] : [] };
 }
 
-/** The fault, and its amount. */
+/** Returns the controls for the fault and its amount. */
 function faulty(system: Stated, now: string, dropped: string[]): Control[] {
   const known = faultsOf(system);
   const usual = usually(now);
   const others = [...new Set([...dropped, ...(now && !known.some(([file]) => file === usual) ? [now] : [])])];
-  // The selected fault is identified by its amount.
+  // The selected fault may have another amount than the usual one, so its entry gets the current file.
   const named = known.map(([file, label]): [string, string] => [file === usual ? now : file, label]);
   const choices: [string, string][] = [["", "healthy"], ...named, ...plain(others)];
   const amounts = amountsOf(now);
   return [
     { label: "faults", fields: ["faults"], usual: [""], choices, decides: true },
-    ...(amounts.length ? [{ label: "how much of it", fields: ["faults"], usual: [""], choices: amounts }] : []),
+    ...(amounts.length ? [{ label: "amount", fields: ["faults"], usual: [""], choices: amounts }] : []),
   ];
 }
 
@@ -129,44 +129,47 @@ const RANGE: Control = {
   label: "range of the system",
   fields: ["range"],
   usual: [""],
-  choices: [["", "the whole"], ...[75, 50, 25, 10, 5, 1].map((share): [string, string] => [`0%..${share}%`, `the first ${share} %`])],
+  choices: [["", "whole system"], ...[75, 50, 25, 10, 5, 1].map((share): [string, string] => [`0%..${share}%`, `first ${share} %`])],
 };
 
-/** The controls of requests of one size. */
+/** Returns the controls for requests of one size. */
 export function ofOneSize(): Controls {
   const size: Control = { label: "size", fields: ["size"], usual: ["4KiB"], choices: plain(SIZES) };
-  return { all: [size, percent("reads", "read"), percent("at random places", "random"), RANGE], notes: [] };
+  return { all: [size, percent("reads", "read"), percent("random", "random"), RANGE], notes: [] };
 }
 
-/** The controls of a workload; `fixed` is the reason for the fixed load of a scenario. */
+/** Returns the controls of a workload; `fixed` is the reason for the fixed load of a scenario. */
 export function ofDemand(demand: Stated, fixed: string | null): Controls {
   const { blueprint, stated } = demand;
   const keys = flattened(stated);
   const all = [...mixed(keys), ...sized(keys), RANGE];
   const sizes = Object.keys(keys).filter((key) => SIZE.test(key)).length;
-  const several = sizes > 1 ? [`Its requests have ${sizes} sizes; choose requests of one size to change the size.`] : [];
+  const several = sizes > 1 ? [`The workload has ${sizes} request sizes; choose requests of one size to change the size.`] : [];
   if (blueprint.kind !== "scenario") return { all, notes: several };
   const warm: Control = { label: "warm-up", fields: ["warm_up"], usual: [""], choices: orUsual(["0", "100", "1000", "10000"]) };
-  const pace = fixed === null ? "The load is the number of clients." : `Its load is a single point: ${fixed}.`;
-  const why = sizes ? "" : " Sizes and shares follow from their tasks.";
+  const pace = fixed === null ? "The load is the number of clients." : `The load is fixed: ${fixed}.`;
+  const why = sizes ? "" : " Request sizes and shares follow from the clients' tasks.";
   return { all: [...all, warm], notes: [`The clients of a scenario have their own pace, so no rate can be set. ${pace}${why}`, ...several] };
 }
 
-/** Devices of a recording that a command can name: a step separates names by commas. */
+/**
+ * Returns the devices of a trace that a command can name; names with commas are excluded, since a step separates names
+ * by commas.
+ */
 export function sayable({ devices }: Trace): string[] {
   return devices.filter((device) => !device.includes(","));
 }
 
-/** The controls of a trace. */
+/** Returns the controls of a trace. */
 export function ofTrace(trace: Trace): Controls {
   const { format, requests, seconds, devices } = trace;
   const known = sayable(trace);
   const device: Control = { label: "device", fields: ["device"], usual: [""], choices: plain(known), isList: true };
   const outside: Control = {
-    label: "requests beyond the system",
+    label: "requests past the end",
     fields: ["outside"],
     usual: [""],
-    choices: [["", "are refused"], ["fold", "are folded into it"], ["drop", "are left out"]],
+    choices: [["", "refuse the trace"], ["fold", "fold into the system"], ["drop", "drop"]],
   };
   const is = `${requests.toLocaleString("en")} requests in ${Number(seconds.toPrecision(3))} s (${format}).`;
   const why = "Sizes, shares and offsets are as recorded; the rate axis scales the recorded arrivals.";
@@ -176,14 +179,14 @@ export function ofTrace(trace: Trace): Controls {
 const STEPS = Array.from({ length: 21 }, (_, n) => 5 * n);
 const percent = (label: string, field: string): Control => ({ label, fields: [field], usual: ["100"], choices: STEPS.map((step) => [String(step), `${step} %`]) });
 
-/** Sizes and shares of the lines of a workload, or of the streams of a scenario. */
+/** Keys of the sizes and shares in the lines of a workload or the streams of a scenario. */
 const SIZE = /(^|\.)lines\[\d+\]\.size$/;
 const SHARES = [
   ["reads", /(^|\.)lines\[\d+\]\.read_percent$/],
-  ["at random places", /(^|\.)lines\[\d+\]\.random_percent$/],
+  ["random", /(^|\.)lines\[\d+\]\.random_percent$/],
 ] as const;
 
-/** Shares of all lines at once. */
+/** Returns the controls that set the shares of all lines together. */
 function mixed(keys: Record<string, string>): Control[] {
   return SHARES.flatMap(([label, share]): Control[] => {
     const fields = Object.keys(keys).filter((key) => share.test(key));
@@ -192,7 +195,10 @@ function mixed(keys: Record<string, string>): Control[] {
   });
 }
 
-/** The size if all requests have one; the alignment follows if it was equal. */
+/**
+ * Returns the control of the request size if all requests have the same size; an alignment equal to the size changes
+ * with it.
+ */
 function sized(keys: Record<string, string>): Control[] {
   const [size, ...others] = Object.keys(keys).filter((key) => SIZE.test(key));
   if (!size || others.length) return [];
@@ -201,14 +207,17 @@ function sized(keys: Record<string, string>): Control[] {
   return [{ label: "size", fields, usual: fields.map((key) => keys[key] ?? ""), choices: plain(SIZES) }];
 }
 
-/** A number and its unit. */
+/** Parses a number with a unit. */
 function quantity(text: string): { value: number; unit: string } | null {
   const found = /^([\d_.]+)\s*([A-Za-z/%]*)$/.exec(text);
   const value = Number(found?.[1]?.replaceAll("_", ""));
   return found && value > 0 ? { value, unit: found[2] ?? "" } : null;
 }
 
-/** A multiple of a quantity, as text: three digits, or whole if the quantity is whole and has no unit. */
+/**
+ * Returns a multiple of a quantity as text, with up to four significant digits, or as an integer if the quantity is an
+ * integer without a unit.
+ */
 export function times(text: string, factor: number): string {
   const found = quantity(text);
   if (!found || factor === 1) return text;
@@ -220,7 +229,7 @@ export function times(text: string, factor: number): string {
   return `${unit === "rpm" ? 10 * Math.round(product / 10) : Number(product.toPrecision(4))}${unit}`;
 }
 
-/** The factor by which a control's fields are changed. */
+/** Returns the factor by which a control's fields are currently changed. */
 function factorOf({ fields, usual }: Control, values: Record<string, string>): number {
   const [now, was] = [quantity(values[fields[0] ?? ""] ?? usual[0] ?? ""), quantity(usual[0] ?? "")];
   return now && was ? (now.value * size(now.unit)) / (was.value * size(was.unit)) : 1;
@@ -230,7 +239,7 @@ const size = (unit: string) => ({ KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB:
 
 let ids = 0;
 
-/** A control as a row of the page. */
+/** Returns a control as a row of the page. */
 export function shown(control: Control, entry: Entry, change: Change): HTMLElement {
   const id = `control-${ids++}`;
   const label = html("label", { for: id }, control.label);
@@ -271,7 +280,7 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
     set(texts());
     update();
   });
-  // The typed value is that of the first field; the others change by the same factor.
+  // The typed value is that of the first field; the other fields change by the same factor.
   said.addEventListener("change", () => {
     const [first = "", ...others] = usual;
     const [typed, was] = [quantity(said.value.trim()), quantity(first)];

@@ -4,7 +4,7 @@ import { cell } from "./heat";
 import { nameOf } from "./looks";
 import type { Bars, Cell, Figure, Grid, Heat, Lines, Mark, Series, Table } from "./report";
 
-/** Largest number of cells listed for a heat map. */
+/** Maximum number of cells that are listed for a heat map. */
 const CELLS_MAX = 1000;
 
 export function dataOf(figure: Figure): Table {

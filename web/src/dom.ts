@@ -1,4 +1,4 @@
-/** Elements made in one line. Text goes in as text: nothing of a report is ever read as HTML. */
+/** Creates elements in one line. Strings are inserted as text nodes, so nothing in a report is parsed as HTML. */
 
 type Child = Node | string | null;
 type Attributes = Record<string, string | number | boolean | ((event: never) => void)>;
@@ -29,7 +29,7 @@ function filled<E extends Element>(element: E, attributes: Attributes, children:
   return element;
 }
 
-/** Text as paragraphs, with its addresses as links. */
+/** Returns text as paragraphs, with URLs as links. */
 export function paragraphs(text: string): HTMLParagraphElement[] {
   const parts = text.split(/\n\s*\n/).filter((part) => part.trim());
   return parts.map((part) => html("p", {}, ...linked(part)));
@@ -41,7 +41,7 @@ export function linked(text: string): (Node | string)[] {
   );
 }
 
-/** A fold whose content is created when it is first opened, or printed. */
+/** Creates a collapsible section whose content is created when the section is first opened or printed. */
 export function fold(
   attributes: Attributes,
   summary: Child[],
@@ -52,7 +52,7 @@ export function fold(
     if (details.childElementCount === 1) details.append(...content());
   };
   details.addEventListener("toggle", () => details.open && fill());
-  // Immediately, for a caller that cannot wait for the event, such as before printing.
+  // Opens immediately for callers that cannot wait for the event, for example before printing.
   details.addEventListener("unfold", () => {
     fill();
     details.open = true;

@@ -1,13 +1,15 @@
-/** Files dropped on the page: descriptions, and results to compare with. They are read here; nothing is sent. */
+/**
+ * Reads files dropped on the page: descriptions, traces, faults, and results to compare with. No data leaves the page.
+ */
 
 import type { Engine, Stated, Told } from "./engine";
 import type { Series } from "./report";
 import type { Trace } from "./state";
 
-/** Size limit of a file, since every question of a replay carries it. */
+/** Maximum size of a file in bytes, since every question about a replay contains the file. */
 const BYTES_MAX = 4e6;
 
-/** The contents of a file: a system, a workload, faults, a trace, or points next to the curves. */
+/** Content of a file: a system or a workload, faults, a trace, or points to show next to the curves. */
 export type Taken = { stated: Stated } | { faults: string } | { trace: Trace } | { series: Series[] };
 
 export async function taken(file: File, engine: Engine): Promise<Taken> {
@@ -45,7 +47,7 @@ interface Direction {
   total_ios: number;
   lat_ns?: { mean: number };
   clat_ns?: { mean: number };
-  /** Before fio 3, in microseconds. */
+  /** Mean latency before fio 3, in microseconds. */
   lat?: { mean: number };
 }
 type Job = { jobname: string } & Record<"read" | "write" | "trim", Direction>;
@@ -54,7 +56,7 @@ function isFio(value: unknown): value is { jobs: Job[] } {
   return typeof value === "object" && value !== null && Array.isArray((value as { jobs?: unknown }).jobs);
 }
 
-/** A point a job: requests of all kinds a second, and their mean latency. */
+/** Returns one point per job: IOPS of all request types together, and their mean latency. */
 export function fio(name: string, { jobs }: { jobs: Job[] }): Series[] {
   const points = jobs.flatMap((job) => {
     const all = [job.read, job.write, job.trim].filter((one) => one && one.iops > 0);
@@ -64,7 +66,7 @@ export function fio(name: string, { jobs }: { jobs: Job[] }): Series[] {
     const y = all.reduce((sum, one) => sum + mean(one) * one.total_ios, 0) / count;
     return iops > 0 && Number.isFinite(y) ? [{ x: iops, y, name: job.jobname }] : [];
   });
-  if (!points.length) throw new Error("it has no results of fio");
+  if (!points.length) throw new Error("contains no fio results");
   return [pointsOf(name, points)];
 }
 

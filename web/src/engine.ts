@@ -1,9 +1,9 @@
-/** The simulator in the page: a worker per core, with questions in order of urgency. */
+/** The simulator in the page: one worker per core answers questions in order of urgency. */
 
-/** The code of a worker (worker.ts), put here when the page is built: a file may not load another. */
+/** Code of a worker (worker.ts), inserted when the page is built, since a page in a file may not load another file. */
 declare const WORKER: string;
 
-/** The result of a run. */
+/** Outcome of a run. */
 export type Told =
   | { done: { row: Record<string, number | string | boolean | null>; components: [string, number][] } }
   | { impossible: string }
@@ -20,7 +20,7 @@ export interface Stated {
 export type Named = [id: string, name: string];
 export type Catalogue = Record<"disks" | "ssds" | "arrays" | "volumes" | "workloads" | "scenarios", Named[]> & { version: string };
 
-/** How soon an answer is needed. */
+/** Urgency of an answer; 0 is the most urgent. */
 export type Urgency = 0 | 1 | 2;
 
 interface Task {
@@ -50,7 +50,7 @@ export class Engine {
     }
   }
 
-  /** Starts the workers, the first of which unpacks the engine: the page is free meanwhile. */
+  /** Starts the workers. The first worker unpacks the engine, so that the page remains responsive. */
   static async start(packed: string): Promise<Engine> {
     const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
     const first = new Worker(address);
@@ -65,7 +65,7 @@ export class Engine {
   }
 
   /**
-   * The answer to a question, in the form of crates/web/src/questions.rs; `null` where it is no longer wanted.
+   * Returns the answer to a question (see crates/web/src/questions.rs), or `null` if the answer is no longer wanted.
    * Throws the reason for a refusal.
    */
   async ask<T>(question: unknown, urgency: Urgency = 0, isWanted: () => boolean = () => true): Promise<T | null> {

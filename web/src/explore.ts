@@ -1,4 +1,4 @@
-/** The explorer: systems under workloads, simulated in the page while their values are dragged. */
+/** The explorer: systems under workloads, simulated in the page while the user changes values. */
 
 import { Answers, type Curve } from "./answers";
 import { Chart } from "./chart";
@@ -13,11 +13,11 @@ import { figure } from "./scale";
 import { busy, cost, lookOf, nearestLoad, said, saturation, tail, throughput } from "./shown";
 import { command, FILE, fromHash, isOfDemand, loads, nameOf, SHOWN, toHash, type Entry, type State } from "./state";
 
-/** The input of the page. */
+/** Input of the page. */
 interface Given {
   version: string;
   entries: { system: string; demand: string }[];
-  /** The user's files, which are not in the catalogue. */
+  /** Files of the user that are not in the catalogue. */
   files: Record<string, Stated>;
   words: controls.Words;
   prices: Prices;
@@ -43,18 +43,18 @@ export class Explorer {
   private curves: (Curve | null)[] = [];
   private dropped: Series[] = [];
   private isDue = false;
-  /** Every point of the state has its full number of requests. */
+  /** Whether every point of the state has its full number of requests. */
   private isComputed = false;
-  /** Work that waits until dragging ends. */
+  /** Timer of work that waits until dragging ends. */
   private later: ReturnType<typeof setTimeout> | undefined;
   private catalogue: Catalogue | null = null;
   private answers: Answers | null = null;
   private readonly main: HTMLElement;
-  private readonly line = html("p", { class: "answer", role: "status", "aria-live": "polite" }, "The simulator is being unpacked.");
+  private readonly line = html("p", { class: "answer", role: "status", "aria-live": "polite" }, "Loading the simulator.");
   private readonly chips = html("span", { class: "chips", role: "group", "aria-label": "Systems" });
   private readonly systems = html("div", { class: "systems" });
-  private readonly panel = html("form", { class: "panel", "aria-label": "What can be varied" });
-  /** Stated figures of the system that no longer hold. */
+  private readonly panel = html("form", { class: "panel", "aria-label": "Parameters" });
+  /** Note on the stated figures of the system that are no longer valid. */
   private readonly figuresDropped = html("p", { role: "status" });
   private readonly details = html("div", { class: "details" });
   private readonly reproduced = html("section", { class: "reproduced" });
@@ -65,7 +65,7 @@ export class Explorer {
     new Chart("Latency at the selected load", (width, view) => tail(this.state, this.curves, width, view)),
   ];
 
-  /** In an element of the page; by default the address selects the first state. */
+  /** Creates the explorer in an element of the page; by default, the address selects the first state. */
   constructor(
     private readonly root: HTMLElement,
     private state = fromHash(location.hash, FIRST),
@@ -91,7 +91,7 @@ export class Explorer {
     const parts = [this.systems, this.line, this.machine.element, first, this.panel, figures, this.details, this.reproduced];
     this.main.append(...parts.filter((part) => part !== null));
     const about =
-      `headstack ${GIVEN.version}. The simulation runs in this page; no data leave it. Drop a description or faults (TOML), ` +
+      `headstack ${GIVEN.version}. The simulation runs in this page; no data leaves it. Drop a description or faults (TOML), ` +
       "a trace of up to 4 MB in any text format of headstack trace, or results of headstack or fio (JSON) here.";
     this.root.append(
       html(isPage ? "header" : "div", {}, html(isPage ? "h1" : "h2", {}, "Explore storage")),
@@ -104,7 +104,7 @@ export class Explorer {
       const engine = await Engine.start(document.getElementById("engine")?.textContent ?? "");
       this.answers = new Answers(engine, new Map(Object.entries(GIVEN.files)));
       this.changed();
-      // The first curve comes before everything else.
+      // Request the first curve before anything else.
       this.catalogue = await engine.ask<Catalogue>({ ask: "catalogue" }, 1);
       this.controls();
     } catch (error) {
@@ -114,7 +114,8 @@ export class Explorer {
 
   private listen(): void {
     addEventListener("hashchange", (event) => {
-      // An answer that arrives between a click and this event has put the address of the old state into location.hash.
+      // If an answer arrives between a click and this event, location.hash already has the address of the old state
+      // again.
       const asked = new URL(event.newURL).hash;
       if (!this.root.isConnected || asked === toHash(this.state)) return;
       this.state = fromHash(asked, this.state);
@@ -162,14 +163,14 @@ export class Explorer {
     return this.state.entries.filter((entry) => !entry.pinned);
   }
 
-  /** Puts all that is not pinned under another workload. */
+  /** Puts all entries that are not pinned under another workload. */
   private put(demand: string): void {
     for (const one of this.entry.pinned ? [this.entry] : this.unpinned()) {
       Object.assign(one, { demand, values: { ...withoutDemand(one.values), ...this.device(demand) } });
     }
   }
 
-  /** The first device of a trace with several, since their addresses overlap. */
+  /** Selects the first device of a trace with several devices, since their addresses overlap. */
   private device(demand: string): Record<string, string> {
     const trace = this.answers?.traces.get(demand);
     const [first] = trace && trace.devices.length > 1 ? controls.sayable(trace) : [];
@@ -184,7 +185,7 @@ export class Explorer {
     this.state.selected = this.state.entries.length - 1;
   }
 
-  /** Computes new curves of the state, and shows them as they arrive. */
+  /** Computes the curves of the new state, and shows them as they arrive. */
   private changed(): void {
     this.isComputed = false;
     for (const part of [this.main, this.reproduced]) part.setAttribute("aria-busy", "true");
@@ -199,7 +200,7 @@ export class Explorer {
     });
   }
 
-  /** Redraws at the next frame with all points received so far. */
+  /** Redraws on the next frame, with all points received so far. */
   private redraw(): void {
     if (this.isDue) return;
     this.isDue = true;
@@ -216,21 +217,23 @@ export class Explorer {
     this.settle();
   }
 
-  /** The address and the command, once nothing has changed for a while: a browser takes its time over an address. */
+  /**
+   * Updates the address and the command once nothing has changed for a while, since browsers update addresses slowly.
+   */
   private settle(): void {
     clearTimeout(this.later);
     const later = setTimeout(() => {
       if (!this.root.isConnected) return;
       history.replaceState(null, "", toHash(this.state));
       void Promise.all([this.showDropped(), this.reproduce()]).then(() => {
-        // Not if a curve came meanwhile: the command follows from it, and is written by a later call.
+        // If a curve arrived in the meantime, a later call writes the command for it.
         if (this.isComputed && later === this.later) this.reproduced.setAttribute("aria-busy", "false");
       });
     }, 200);
     this.later = later;
   }
 
-  /** Shows the stated figures that changes of the selected system drop. */
+  /** Shows the stated figures that changes of the selected system invalidate. */
   private async showDropped(): Promise<void> {
     const { answers, entry } = this;
     const told = await answers?.droppedFigures(entry).catch(() => null);
@@ -239,7 +242,7 @@ export class Explorer {
     this.figuresDropped.className = told ? "note" : "";
   }
 
-  /** The command for the selected curve. */
+  /** Shows the command that reproduces the selected curve. */
   private async reproduce(): Promise<void> {
     const { answers, entry, state } = this;
     if (!answers) return;
@@ -294,7 +297,7 @@ export class Explorer {
     this.chips.replaceChildren(...chips);
   }
 
-  /** The control to add systems. */
+  /** Updates the control that adds systems. */
   private offer(): void {
     const { state } = this;
     const pin = html("button", { type: "button", class: "pin" }, "pin");
@@ -326,7 +329,7 @@ export class Explorer {
       .map(([label, named]) => html("optgroup", { label }, ...named.map(([id, name]) => html("option", { value: id, selected: id === chosen }, name === id ? id : `${name} (${id})`))));
   }
 
-  /** The controls of the selected entry. */
+  /** Updates the controls of the selected entry. */
   private async fill(): Promise<void> {
     const { answers, catalogue, entry, state } = this;
     if (!answers || !catalogue) return;
@@ -402,7 +405,7 @@ export class Explorer {
     });
     const lengths = [...new Set([...REQUESTS, state.requests])].sort((one, other) => one - other);
     const counts = lengths.map((count): [string, string] => [String(count), figure(count)]);
-    const unit = state.load === "depth" ? "requests outstanding" : "requests a second";
+    const unit = state.load === "depth" ? "queue depth" : "requests/s";
     const most = html("input", { id: "most", type: "range", min: 10, max: 60, step: 1 });
     most.value = String(Math.round(10 * Math.log10(state.most)));
     const mostShown = html("output", { for: "most" }, String(state.most));
@@ -413,11 +416,11 @@ export class Explorer {
       this.changed();
     });
     return [
-      choice("load", "grows by", [["depth", "requests outstanding"], ["rate", "requests a second"]], state.load, (value) => Object.assign(state, { load: value === "rate" ? "rate" : "depth", loads: [] })),
+      choice("load", "grows by", [["depth", "queue depth"], ["rate", "requests/s"]], state.load, (value) => Object.assign(state, { load: value === "rate" ? "rate" : "depth", loads: [] })),
       ...(state.load === "rate" ? [html("div", { class: "control" }, html("label", { for: "most" }, "up to"), mostShown, most)] : []),
       html("div", { class: "control" }, html("label", { for: "at" }, `look at ${unit}`), shown, at),
       choice("shows", "latency", SHOWN.map((one) => [one, SHOWN_AS[one]]), state.shows, (value) => (state.shows = SHOWN.find((one) => one === value) ?? "mean")),
-      choice("requests", "requests a point", counts, String(state.requests), (value) => (state.requests = Number(value))),
+      choice("requests", "requests per point", counts, String(state.requests), (value) => (state.requests = Number(value))),
     ];
   }
 }

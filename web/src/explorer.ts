@@ -1,4 +1,4 @@
-/** The explorer as a page of its own. */
+/** Entry point of the explorer as a stand-alone page. */
 
 import { Explorer } from "./explore";
 

@@ -1,18 +1,21 @@
-/** Faults of a system, as files named by their content, so that an address, a command and the page mean the same. */
+/**
+ * Faults of a system, as files named by their content, so that an address, a command and the page refer to the same
+ * fault.
+ */
 
 import { flattened } from "./controls";
 import type { Stated } from "./engine";
 
 interface Fault {
-  /** The start of its file name, before the amount. */
+  /** Start of the file name, before the amount. */
   name: string;
   label: string;
-  /** Its amounts: the part of the file name, and the label; some faults have no amount. */
+  /** Amounts: the part of the file name, and the label. Some faults have no amount. */
   amounts: [value: string, label: string][];
   usual: string;
-  /** Whether a system can have it. */
+  /** Whether a system can have the fault. */
   meets: (is: { array: boolean; cache: boolean }) => boolean;
-  /** The tables of its schedule; a fault of one device applies to the first member of an array. */
+  /** Returns the tables of the fault schedule; a fault of one device affects the first member of an array. */
   tables: (amount: string, member: string) => string[];
 }
 
@@ -97,27 +100,27 @@ function found(file: string): { fault: Fault; amount: string } | null {
   return null;
 }
 
-/** The schedule for a file name and a system; `null` for other names. */
+/** Returns the fault schedule for a file name and a system; `null` for other names. */
 export function scheduleOf(file: string, { blueprint }: Stated): string | null {
   const of = found(file);
   const member = blueprint.kind === "array" ? `\nmember = "${MEMBER}"` : "";
   return of && of.fault.tables(of.amount, member).map((table) => `[[fault]]\n${table}\n`).join("\n");
 }
 
-/** Which of the faults a system can have, as files. */
+/** Returns the faults that a system can have, as files. */
 export function faultsOf({ blueprint, stated }: Stated): [file: string, label: string][] {
   const keys = Object.keys(flattened(stated));
   const is = { array: blueprint.kind === "array", cache: keys.some((key) => key.startsWith("controller.cache.")) };
   return FAULTS.filter(({ meets }) => meets(is)).map((fault): [string, string] => [fileOf(fault), fault.label]);
 }
 
-/** The file of the same fault with its usual amount. */
+/** Returns the file of a fault with its usual amount. */
 export function usually(file: string): string {
   const of = found(file);
   return of ? fileOf(of.fault) : file;
 }
 
-/** The amounts of a fault, as files; none if it has no amount. */
+/** Returns the amounts of a fault as files; empty if the fault has no amount. */
 export function amountsOf(file: string): [file: string, label: string][] {
   const of = found(file);
   return of ? of.fault.amounts.map(([value, label]): [string, string] => [fileOf(of.fault, value), label]) : [];

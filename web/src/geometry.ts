@@ -1,4 +1,4 @@
-/** Geometry in pixels: the nearest point, label positions that cover the least. */
+/** Geometry in pixels: the nearest point, and label positions that cover the least. */
 
 export interface Point {
   x: number;
@@ -12,7 +12,7 @@ export interface Box {
   bottom: number;
 }
 
-/** The place of the nearest point in the list, or -1 where there is none within reach. */
+/** Returns the index of the nearest point in a list, or -1 if no point is within reach. */
 export function nearest(points: readonly Point[], to: Point, reach = Infinity): number {
   let [found, least] = [-1, reach * reach];
   points.forEach((point, index) => {
@@ -22,7 +22,7 @@ export function nearest(points: readonly Point[], to: Point, reach = Infinity): 
   return found;
 }
 
-/** An SVG path through points in their order, broken where one is missing. */
+/** Returns an SVG path through points in the given order, broken at missing points. */
 export function path(points: readonly (Point | null)[]): string {
   let broken = true;
   let drawn = "";
@@ -33,7 +33,7 @@ export function path(points: readonly (Point | null)[]): string {
   return drawn;
 }
 
-/** Tenths of a pixel are enough. */
+/** Rounds to tenths of a pixel. */
 export function short(pixels: number): number {
   return Math.round(pixels * 10) / 10;
 }
@@ -57,8 +57,8 @@ const CHARACTER = 6.2;
 const HEIGHT = 9;
 
 /**
- * Places labels next to their points such that they cover lines least, without overlap and within the frame.
- * A label without such a position is omitted.
+ * Places labels next to their points such that they cover as little of the lines as possible, without overlap and
+ * within the frame. A label without such a position is omitted.
  */
 export function labelled(
   points: readonly { at: Point; text: string }[],
@@ -98,7 +98,7 @@ function inside(point: Point, box: Box): boolean {
   return point.x > box.left - 2 && point.x < box.right + 2 && point.y > box.top - 2 && point.y < box.bottom + 2;
 }
 
-/** Points every few pixels along a line: its ink, which labels shall not cover. */
+/** Returns points every few pixels along a line, which labels should not cover. */
 export function along(points: readonly (Point | null)[], step = 5): Point[] {
   const ink: Point[] = [];
   points.forEach((end, index) => {

@@ -1,4 +1,4 @@
-/** A heat map of activity over address and time; cells without activity stay empty. */
+/** A heat map of activity over address and time; cells without activity remain empty. */
 
 import { canvas, clipped, heightOf, within, xAxis, yAxis, yTicks } from "./axes";
 import type { Drawing, Spot, View } from "./chart";
@@ -8,7 +8,7 @@ import type { Heat } from "./report";
 import { extent, figure as shown, scale, type Scale } from "./scale";
 
 const SHADES = { light: ["#cfd5ef", "#5364bd", "#0c1f33"], dark: ["#27405a", "#5fa8e6", "#f2f8ff"] };
-/** Ratio of largest to smallest value above which the scale is logarithmic. */
+/** Ratio of the largest to the smallest value above which the scale is logarithmic. */
 const MANY = 30;
 
 export function heat(figure: Heat, width: number, view: View): Drawing {
@@ -65,7 +65,7 @@ function isDark(): boolean {
   return chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
 }
 
-/** A pixel for each cell, the lowest row at the bottom. */
+/** Paints one pixel per cell, with the lowest row at the bottom. */
 function painted(values: number[][], tones: Tones): string {
   const [rows, columns] = [values.length, values[0]?.length ?? 0];
   const paper = html("canvas", { width: Math.max(1, columns), height: Math.max(1, rows) });
@@ -82,7 +82,7 @@ function painted(values: number[][], tones: Tones): string {
   return paper.toDataURL();
 }
 
-/** The legend of the shades. */
+/** Draws the legend of the shades. */
 function key(figure: Heat, tones: Tones, box: Box): SVGElement {
   const [left, top, width] = [box.left, box.bottom + 46, Math.min(260, box.right - box.left)];
   const group = svg("g", { class: "axis" });
@@ -103,7 +103,7 @@ function spots(figure: Heat, box: Box, edges: Box): (Spot | null)[][] {
   const rows = figure.values.length;
   const columns = figure.values[0]?.length ?? 0;
   const [width, height] = [(edges.right - edges.left) / columns, (edges.bottom - edges.top) / rows];
-  // From the highest: the arrow down goes down.
+  // Rows from the top, so that the down arrow moves down.
   return figure.values
     .map((values, row) =>
       values.map((value, column) => {
@@ -125,7 +125,7 @@ function range([from, to]: [number, number]): string {
   return `${shown(from, 4)} to ${shown(to, 4)}`;
 }
 
-/** The range of a row or column. */
+/** Returns the range of values of a row or column. */
 export function cell(figure: Heat, axis: "x" | "y", index: number): [number, number] {
   const count = axis === "x" ? (figure.values[0]?.length ?? 1) : figure.values.length;
   const place = scale(figure[axis].log ? "log" : "linear", ...(axis === "x" ? figure.x_range : figure.y_range));

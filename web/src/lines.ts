@@ -1,4 +1,4 @@
-/** Lines through points in the given order: a saturation curve may bend back. */
+/** Lines through points in the given order, since a saturation curve may bend back. */
 
 import { canvas, clipped, heightOf, within, xAxis, yAxis, yTicks } from "./axes";
 import type { Drawing, Range, Spot, View } from "./chart";
@@ -10,7 +10,7 @@ import { figure as shown, ninesEnd, padded, scale, type Kind, type Scale } from 
 
 /** Number of points above which marks would overlap. */
 const MARKS_MAX = 80;
-/** Number of points above which unlabelled ones are small. */
+/** Number of points above which unlabelled points are small. */
 const POINTS_MAX = 200;
 const SMALL = 2.4;
 
@@ -35,7 +35,7 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
     if (!look || view.hidden.has(index)) return [];
     return one.marks.length ? scattered(one, all[index] ?? [], look, put, isCrowd) : drawn(one, all[index] ?? [], tails[index] ?? [], look, put);
   });
-  // Of points, the first series is the nearest to the reader.
+  // Draw the first series last, so that its points are in front.
   const inside = (isCrowd ? parts.reverse() : parts).flat();
   inside.unshift(...rules.map(({ from, to, series }) => svg("path", { class: `${styles[series]?.colour} rule-across`, d: path([from, to]) })));
   inside.push(...figure.limits.map(({ value }) => svg("path", { class: "limit", d: `M${box.left} ${heightAt(box, y, value)}H${box.right}` })));
@@ -46,7 +46,7 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
 
 type Put = (x: number | null, y: number | null) => Point | null;
 
-/** A published value of only one axis: a line across the figure. */
+/** A published value for only one axis, drawn as a line across the figure. */
 interface Rule {
   series: number;
   n: number;
@@ -71,7 +71,7 @@ function heightAt(box: Box, y: Scale, value: number): number {
   return short(box.bottom - y.at(value) * (box.bottom - box.top));
 }
 
-/** Labels above their rules, at the right; invisible rules have none. */
+/** Draws labels above their limits, at the right; invisible limits have no label. */
 function limitLabels(figure: Lines, box: Box, y: Scale): SVGElement {
   const seen = figure.limits.filter(({ value }) => y.at(value) >= 0 && y.at(value) <= 1);
   const place = (value: number) => ({ x: box.right - 2, y: heightAt(box, y, value) - 4, "text-anchor": "end" });
@@ -91,7 +91,7 @@ function xs(series: Series): number[] {
   return [...known, ...(series.mark ? [series.mark[0]] : [])];
 }
 
-/** The range of the y axis for the visible part of x. */
+/** Returns the range of the y axis for the visible range of x. */
 function ys(series: Series, part: Range | null): number[] {
   const isShown = (at: number | null | undefined) => part === null || at === null || (at !== undefined && at >= part[0] && at <= part[1]);
   const pick = (values: (number | null)[]) => values.filter((value, n): value is number => value !== null && isShown(series.x[n]));
@@ -117,7 +117,7 @@ function drawn(series: Series, points: (Point | null)[], tail: (Point | null)[],
   return parts;
 }
 
-/** Points alone; their intervals are bars. */
+/** Draws points without a line; their intervals are whiskers. */
 function scattered(series: Series, points: (Point | null)[], look: Look, put: Put, isCrowd: boolean): SVGElement[] {
   const whiskers = bars(series, (n, values) => put(series.x[n] ?? null, values[n] ?? null));
   const marks = points.flatMap((point, n) => {
@@ -125,7 +125,7 @@ function scattered(series: Series, points: (Point | null)[], look: Look, put: Pu
     const size = isCrowd && !series.labels[n] ? SMALL : undefined;
     return point && mark ? [{ mark, size, drawn: pointed(look, mark, point, size) }] : [];
   });
-  // Matching points come before others, labelled points before all.
+  // Points of the main kind come before other points, and labelled points before all unlabelled ones.
   const rank = ({ mark, size }: { mark: string; size: number | undefined }) => (size === undefined ? 2 : 0) + (mark === "cross" ? 0 : 1);
   marks.sort((one, other) => rank(one) - rank(other));
   return [svg("path", { class: `${look.colour} line`, d: whiskers }), ...marks.map((one) => one.drawn)];
@@ -136,7 +136,10 @@ function bars(series: Series, end: (n: number, values: (number | null)[]) => Poi
   return ends.map(([bottom, top]) => (bottom && top ? `M${short(top.x)} ${short(top.y)}V${short(bottom.y)}` : "")).join("");
 }
 
-/** The interval round a line as a band, broken where it is not known; round published points, and one alone, as bars. */
+/**
+ * Draws the interval around a line as a band, broken where the interval is unknown; around published and isolated
+ * points as whiskers.
+ */
 function interval(series: Series, look: Look, put: Put): SVGElement[] {
   const ends = (values: (number | null)[], across: (number | null)[]) =>
     series.x.map((at, n) => put(across.length ? (across[n] ?? null) : at, values[n] ?? null));

@@ -1,4 +1,7 @@
-/** How series are drawn: in a colour, and with a dash and a shape for those who see none, or print in black. */
+/**
+ * Styles of series: each has a colour, and a dash pattern and a shape for readers who cannot distinguish colours or
+ * print in black and white.
+ */
 
 import { svg } from "./dom";
 import { short, type Point } from "./geometry";
@@ -7,7 +10,7 @@ import type { Mark, Series, Shape } from "./report";
 const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 
 export interface Look {
-  /** The class that gives the colour. */
+  /** CSS class that sets the colour. */
   colour: string;
   dash: string;
   shape: Shape;
@@ -18,7 +21,7 @@ export function looks(series: readonly Series[]): Look[] {
   return series.map(({ colour, dash, shape, published }) => ({ colour, dash: DASHES[dash] ?? "", shape, published }));
 }
 
-/** A mark at a point: filled if simulated, open and larger if published. */
+/** Draws a mark at a point: filled if the value is simulated, open and larger if it is published. */
 export function marked(look: Look, at: Point): SVGElement {
   const size = look.published ? 5 : 3.2;
   const kind = look.shape === "asterisk" ? " star" : look.published ? " open" : "";
@@ -26,7 +29,7 @@ export function marked(look: Look, at: Point): SVGElement {
   return svg("path", attributes);
 }
 
-/** One of many points; its style shows its kind. */
+/** Draws one of many points; its style shows its kind. */
 export function pointed(look: Look, mark: Mark, at: Point, size = 4.2): SVGElement {
   if (mark === "cross") {
     const [r, arm] = [0.8 * size, short(1.6 * size)];

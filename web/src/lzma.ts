@@ -1,16 +1,16 @@
-/** Unpacks what Python's `lzma.FORMAT_ALONE` packs: WebAssembly takes seven tenths of the room that deflate gives it. */
+/** Unpacks data in Python's `lzma.FORMAT_ALONE`, which compresses WebAssembly to 70 % of its size under deflate. */
 
 const [TOP, BITS, MOVE] = [1 << 24, 11, 5];
 const STATES = 12;
-/** Distances below have all their bits modelled. */
+/** Distance slot below which all bits of a match distance are modelled. */
 const MODELLED = 14;
 
-/** The probabilities of bits that were seen; 2^11 is certain. */
+/** Returns probabilities of bits, with 2^11 being certain. */
 function probabilities(count: number): Uint16Array {
   return new Uint16Array(count).fill(1 << (BITS - 1));
 }
 
-/** Bits of a range coder, each by the probability that it has had until then. */
+/** Decoder of range-coded bits, each modelled by an adaptive probability. */
 class Bits {
   private range = 0xffffffff;
   private code = 0;
@@ -24,7 +24,7 @@ class Bits {
 
   private next(): number {
     const byte = this.from[this.at++];
-    if (byte === undefined) throw new Error("the simulator is incomplete");
+    if (byte === undefined) throw new Error("the embedded simulator is truncated");
     return byte;
   }
 
@@ -47,7 +47,7 @@ class Bits {
     return isOne ? 1 : 0;
   }
 
-  /** Bits that are as likely as not. */
+  /** Decodes `count` bits that are equally likely to be 0 and 1. */
   even(count: number): number {
     let value = 0;
     for (; count > 0; count--) {
@@ -63,14 +63,14 @@ class Bits {
     return value >>> 0;
   }
 
-  /** A number of so many bits, the highest first, each modelled by those before. */
+  /** Decodes a number of `count` bits, highest bit first, each modelled by the bits before it. */
   tree(of: Uint16Array, first: number, count: number): number {
     let node = 1;
     for (let n = 0; n < count; n++) node = (node << 1) | this.bit(of, first + node);
     return node - (1 << count);
   }
 
-  /** The same, the lowest first. */
+  /** Decodes a number of `count` bits, lowest bit first, each modelled by the bits before it. */
   reversed(of: Uint16Array, first: number, count: number): number {
     let [node, value] = [1, 0];
     for (let n = 0; n < count; n++) {
@@ -82,7 +82,7 @@ class Bits {
   }
 }
 
-/** The length of a match less 2, of one of three classes. */
+/** Decoder of match lengths minus 2, in three classes. */
 class Lengths {
   private readonly choice = probabilities(2);
   private readonly low = probabilities(16 << 3);
@@ -97,14 +97,15 @@ class Lengths {
 }
 
 /**
- * Bytes that were packed by LZMA (Igor Pavlov's specification, 2015). Throws where they are cut off or are none.
+ * Unpacks data that was packed with LZMA (Igor Pavlov's specification, 2015). Throws if the data is truncated or
+ * invalid.
  */
 export function unpackedOf(packed: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = new DataView(packed.buffer, packed.byteOffset, 13);
   const options = head.getUint8(0);
   const [lc, lp, pb] = [options % 9, Math.floor(options / 9) % 5, Math.floor(options / 45)];
   const told = head.getBigUint64(5, true);
-  // Python leaves the length open, and ends with a mark.
+  // Python leaves the length open, and writes an end marker.
   let out = new Uint8Array(told < 1n << 32n ? Number(told) : packed.length * 5);
   const bits = new Bits(packed, 13);
   const literals = probabilities(0x300 << (lc + lp));
@@ -177,7 +178,7 @@ export function unpackedOf(packed: Uint8Array): Uint8Array<ArrayBuffer> {
       length = repeats.read(bits, place);
       state = state < 7 ? 8 : 11;
     }
-    if (rep0 >= at) throw new Error("the simulator is incomplete");
+    if (rep0 >= at) throw new Error("the embedded simulator is truncated");
     for (let n = length + 2; n > 0; n--, at++) out[at] = out[at - rep0 - 1] as number;
   }
 }

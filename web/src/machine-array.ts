@@ -1,4 +1,4 @@
-/** An array at work: which members read and write for whom, phase by phase. */
+/** View of an array at work: which members read and write for which request, phase by phase. */
 
 import { levelAt, ms, PURPOSES, type Command, type Job, type Purpose, type Story } from "./machine-story";
 import { bar, text, type Ink, type Paint, type View } from "./machine-view";
@@ -7,13 +7,13 @@ const TOP = 64;
 const DRIVES = 74;
 
 export class ArrayView implements View {
-  /** What the strip of time shows. */
+  /** Time span of the strip in ns. */
   private readonly window_ns: number;
   readonly usual_ns_per_s: number;
-  /** What the arm of a member did for a command. */
+  /** Job of a member's arm for each command. */
   private readonly jobs = new Map<number, Job>();
   private readonly members: number;
-  /** What drives write of their own write caches, by member. */
+  /** Destages of the drives' own write caches, by member. */
   private readonly destages: Job[];
 
   constructor(private readonly story: Story) {
@@ -36,7 +36,9 @@ export class ArrayView implements View {
     return TOP + DRIVES + this.levelsHeight + this.members * this.lane + 34;
   }
 
-  /** What a member does now: the command in its arm, or where it has none, the one that it has had longest. */
+  /**
+   * Returns the current command of each member: the command that its arm serves or, if there is none, the oldest one.
+   */
   private now(at_ns: number): Map<number, { command: Command; isServed: boolean }> {
     const found = new Map<number, { command: Command; isServed: boolean }>();
     for (const command of this.story.commands) {
@@ -49,7 +51,10 @@ export class ArrayView implements View {
     return found;
   }
 
-  /** The request that is shown as a whole: the followed one while it is under way, else the oldest. */
+  /**
+   * Returns the request that is shown in full: the followed request while it is in flight, otherwise the oldest
+   * request.
+   */
   private shown(at_ns: number, follow: number | null): number | null {
     const isThere = (number: number) => {
       const request = this.story.requests[number];
@@ -69,7 +74,7 @@ export class ArrayView implements View {
     const first = request ? `Request ${number}, ${request.kind} ${request.length_bytes / 1024} KiB: ${asked}.` : "No request is in flight.";
     const rebuild = story.commands.filter((command) => command.purpose === "rebuild" && isUnderWay(command, at_ns)).length;
     const done = levelAt(story.rebuilt.level, at_ns);
-    return `${first}${rebuild ? ` ${rebuild} commands are for the rebuild, which has ${(done / 1e6).toFixed(1)} MB.` : ""}`;
+    return `${first}${rebuild ? ` ${rebuild} commands belong to the rebuild, which has completed ${(done / 1e6).toFixed(1)} MB.` : ""}`;
   }
 
   draw(paint: Paint, width: number, at_ns: number, follow: number | null): void {
@@ -84,7 +89,7 @@ export class ArrayView implements View {
     return ((member + 0.5) / this.members) * width;
   }
 
-  /** The host's request above its members, and what it waits for. */
+  /** Draws the host's request above its members, and what it waits for. */
   private request({ canvas, ink }: Paint, width: number, at_ns: number, number: number | null): void {
     const request = this.story.requests[number ?? -1];
     const others = this.story.requests.filter(({ from_ns, to_ns }) => from_ns <= at_ns && at_ns < to_ns).length - 1;
@@ -156,7 +161,7 @@ export class ArrayView implements View {
     }
   }
 
-  /** How far a rebuild is, and how dirty the cache. */
+  /** Draws the progress of a rebuild, and the dirty share of the cache. */
   private levels({ canvas, ink }: Paint, width: number, at_ns: number): void {
     const { rebuilt, dirtyPages, watched } = this.story;
     const top = TOP + DRIVES;
@@ -173,7 +178,7 @@ export class ArrayView implements View {
     }
   }
 
-  /** The members over time: pale while a command waits, full while the arm is at it. */
+  /** Draws the members over time: pale while a command waits, full while the arm serves the command. */
   private lanes({ canvas, ink }: Paint, width: number, at_ns: number, shown: number | null): void {
     const top = TOP + DRIVES + this.levelsHeight;
     const { lane, members, story } = this;

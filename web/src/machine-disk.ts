@@ -1,4 +1,4 @@
-/** A disk at work: the platter from above, the arm's way over the cylinders, who waits, the buffer. */
+/** View of a disk at work: the platter from above, the arm's path over the cylinders, the queue, and the buffer. */
 
 import { countBy, countUpTo, levelAt, ms, type Disk, type Job, type Request, type Story } from "./machine-story";
 import { bar, dot, text, type Paint, type View } from "./machine-view";
@@ -6,19 +6,19 @@ import { bar, dot, text, type Paint, type View } from "./machine-view";
 const WIDE = 540;
 const TURNS_SHOWN = 20;
 const QUEUE_SHOWN = 8;
-/** The innermost cylinder lies at so much of the radius. */
+/** Radius of the innermost cylinder, as a share of the outer radius. */
 const HUB = 0.4;
-/** Where the head is over the platter, in turns clockwise from the right. */
+/** Position of the head over the platter, in turns clockwise from the right. */
 const HEAD_AT = -0.11;
 
 export class DiskView implements View {
-  /** What the strip of time shows. */
+  /** Time span of the strip in ns. */
   private readonly window_ns: number;
   readonly usual_ns_per_s: number;
   private readonly jobs: Job[];
   private readonly taken: number[];
   private readonly served: Job[];
-  /** When a request came to the drive. */
+  /** Arrival time of each request at the drive. */
   private readonly came: Map<number, number>;
 
   constructor(
@@ -29,7 +29,7 @@ export class DiskView implements View {
     this.served = this.jobs.filter(({ isDone }) => isDone).sort((one, other) => one.taken_ns - other.taken_ns);
     this.came = new Map(this.jobs.flatMap(({ work, id, from_ns }) => (work === "command" ? [[id, from_ns] as const] : [])));
     for (const event of story.events) {
-      // What neither waited nor needed the arm.
+      // Requests that neither waited for nor needed the arm.
       if ((event.is === "hit" || event.is === "cached") && !this.came.has(event.id)) this.came.set(event.id, event.at_ns);
     }
     this.taken = this.served.map(({ taken_ns }) => taken_ns);
@@ -45,7 +45,9 @@ export class DiskView implements View {
     return this.jobs.filter(({ from_ns, taken_ns }) => from_ns <= at_ns && at_ns < taken_ns);
   }
 
-  /** Requests that the drive has not taken yet: those beyond its queue wait in the host. */
+  /**
+   * Returns the number of requests that the drive has not taken yet, since its queue is full; they wait in the host.
+   */
   private inFront(at_ns: number): number {
     const isInFront = ({ number, from_ns, to_ns }: Request) => from_ns <= at_ns && at_ns < to_ns && (this.came.get(number) ?? Infinity) > at_ns;
     return this.story.requests.filter(isInFront).length;
@@ -57,7 +59,7 @@ export class DiskView implements View {
     if (!job) return { job, next, cylinder: 0, doing: "rests" };
     const into = at_ns - job.start_ns;
     if (at_ns >= job.end_ns) return { job, next, cylinder: job.cylinder, doing: "rests" };
-    if (into < 0) return { job, next, cylinder: job.from_cylinder, doing: "the firmware decides" };
+    if (into < 0) return { job, next, cylinder: job.from_cylinder, doing: "waits for the firmware" };
     if (into < job.seek_ns) {
       const share = eased(into / job.seek_ns);
       return { job, next, cylinder: job.from_cylinder + share * (job.cylinder - job.from_cylinder), doing: "seeks" };
@@ -107,7 +109,7 @@ export class DiskView implements View {
     canvas.beginPath();
     canvas.arc(x, y, radius(cylinders), 0, 2 * Math.PI);
     canvas.fill();
-    // What shows that it turns: where turn 0 is.
+    // Draw turn 0, so that the rotation is visible.
     const [from, to] = [place(0, 0), place(cylinders, 0)];
     canvas.strokeStyle = ink.faint;
     canvas.beginPath();
@@ -142,7 +144,7 @@ export class DiskView implements View {
     text(canvas, doing === "rests" || !job ? "the arm rests" : `${doing}: ${nameOf(job)}`, 0, side + 16, ink.ink, side);
   }
 
-  /** Cylinders over time: what is to come is pale. */
+  /** Draws cylinders over time; the future is pale. */
   private way({ canvas, ink }: Paint, box: Box, at_ns: number, follow: number | null): void {
     const { left, top, width, height } = box;
     const from_ns = at_ns - 0.62 * this.window_ns;
@@ -205,7 +207,7 @@ export class DiskView implements View {
     if (waiting.length > QUEUE_SHOWN) text(canvas, `and ${waiting.length - QUEUE_SHOWN} more`, left + 0.36 * width, top + 27 + 17 * QUEUE_SHOWN, ink.faint, 0.64 * width);
   }
 
-  /** What each segment holds, and what of the write cache is dirty. */
+  /** Draws the content of each segment, and the dirty share of the write cache. */
   private buffer({ canvas, ink }: Paint, { left, top, width }: Omit<Box, "height">, at_ns: number): void {
     const { segments, segment_sectors, dirty_sectors_max } = this.disk;
     const dirty = this.story.dirty[0] ?? [];
@@ -253,7 +255,7 @@ function colourOf({ work, write }: Job, ink: Paint["ink"]): string {
   return work === "destage" ? ink.red : work === "own" ? ink.purple : write ? ink.yellow : ink.blue;
 }
 
-/** An arm speeds up and slows down. */
+/** Returns the position of an accelerating and decelerating arm, as a share of the distance. */
 function eased(share: number): number {
   return share * share * (3 - 2 * share);
 }

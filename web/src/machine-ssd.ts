@@ -1,4 +1,4 @@
-/** A solid-state drive at work: what each die does, and which reads wait for it. */
+/** View of an SSD at work: what each die does, and which reads wait for it. */
 
 import { ms, type DieWork, type Ask, type Ssd, type Story, type Task } from "./machine-story";
 import { bar, dot, text, type Ink, type Paint, type View } from "./machine-view";
@@ -7,10 +7,10 @@ const LANES_MAX = 24;
 const CELL = 34;
 
 export class SsdView implements View {
-  /** What the strip of time shows. */
+  /** Time span of the strip in ns. */
   private readonly window_ns: number;
   readonly usual_ns_per_s: number;
-  /** The dies of which the strip shows what they do: those that most reads wait for. */
+  /** Dies that the strip shows: those with the most waiting reads. */
   private readonly lanes: number[];
   private readonly columns: number;
 
@@ -95,7 +95,7 @@ export class SsdView implements View {
     }
   }
 
-  /** Dies over time, and above each the reads that wait for it. */
+  /** Draws dies over time, each with the reads that wait for it. */
   private strip({ canvas, ink }: Paint, width: number, at_ns: number, follow: number | null): void {
     const top = 20 + this.rows * this.cellHeight() + 10;
     const left = 44;

@@ -1,4 +1,4 @@
-/** Events in a system, in order: the waiting times of requests, the actions of each part, and their description. */
+/** Events in a system, in order: the waiting times of requests, the actions of each part, and their descriptions. */
 
 interface Told {
   at_ns: number;
@@ -27,7 +27,7 @@ export type Event = Told &
     | { is: "die"; member: number; die: number; does: DieWork; ends_ns: number; id: number | null }
   );
 
-/** Phases of a job of the arm: it seeks, waits for the sector, transfers. */
+/** Phases of a job of the arm: it seeks, waits for the sector, and transfers. */
 interface Pass {
   write: boolean;
   from_cylinder: number;
@@ -76,7 +76,7 @@ export interface Watched {
   is_cut: boolean;
 }
 
-/** A request of the host. One that never completed has no end. */
+/** A request of the host; without an end time if it never completed. */
 export interface Request {
   number: number;
   kind: Kind;
@@ -85,17 +85,17 @@ export interface Request {
   from_ns: number;
   to_ns: number;
 }
-/** A job of an arm, from the moment at which it starts waiting. */
+/** A job of an arm, from the time at which it starts waiting. */
 export interface Job extends Pass {
   member: number;
   work: Work;
   id: number;
   from_ns: number;
-  /** The time when the arm takes it, or when it no longer needs the arm. */
+  /** Time at which the arm takes the job, or at which the job no longer needs the arm. */
   taken_ns: number;
-  /** Times at which later jobs were served before it. */
+  /** Times at which later jobs were served before this job. */
   passed_ns: number[];
-  /** Whether the arm did it. */
+  /** Whether the arm served the job. */
   isDone: boolean;
 }
 export interface Command {
@@ -125,17 +125,17 @@ export interface Ask {
 /** A value that changes in steps. */
 export type Level = [at_ns: number, value: number][];
 
-/** The value of a level at a moment, `usual` before its first step. */
+/** Returns the value of a level at a given time; `usual` before its first step. */
 export function levelAt(level: Level, at_ns: number, usual = 0): number {
   return level[countBy(level, ([ns]) => ns, at_ns) - 1]?.[1] ?? usual;
 }
 
-/** How many of ascending times are not after a moment. */
+/** Returns how many of the ascending `times` are at or before a given time. */
 export function countUpTo(times: number[], at_ns: number): number {
   return countBy(times, (ns) => ns, at_ns);
 }
 
-/** The same for items with such times. */
+/** Returns how many items, in order of their time, are at or before a given time. */
 export function countBy<T>(all: T[], time: (one: T) => number, at_ns: number): number {
   let [low, high] = [0, all.length];
   while (low < high) {
@@ -150,7 +150,10 @@ export function ms(ns: number): string {
   return ns < 1e6 ? `${(ns / 1e3).toFixed(ns < 1e5 ? 1 : 0)} µs` : `${(ns / 1e6).toFixed(ns < 1e8 ? 2 : 1)} ms`;
 }
 
-/** Whether an event is shown: not a segment whose content is unchanged, and no segment of the drives of an array. */
+/**
+ * Returns whether an event is shown. Segments are omitted if their content is unchanged, or if they belong to a drive
+ * of an array.
+ */
 function isNews(isArray: boolean): (event: Event) => boolean {
   const held = new Map<string, string>();
   return (event) => {
@@ -164,13 +167,13 @@ function isNews(isArray: boolean): (event: Event) => boolean {
 
 export class Story {
   readonly events: Event[];
-  /** The moments at which something happens. */
+  /** Times at which an event occurs. */
   readonly times: number[];
   readonly requests: Request[] = [];
-  /** By member. */
+  /** Jobs by member. */
   readonly jobs: Job[][];
   readonly commands: Command[] = [];
-  /** Only for solid-state drives, like the following fields. */
+  /** Only for SSDs, as are the following fields. */
   readonly tasks: Task[] = [];
   readonly asks: Ask[] = [];
   readonly fails = new Map<number, number>();
@@ -182,7 +185,7 @@ export class Story {
 
   constructor(readonly watched: Watched) {
     const { members } = watched.machine;
-    // A spare that was added is of the kind of the first.
+    // A spare that was added later is of the same kind as the first spare.
     const last = Math.max(...watched.events.map((event) => ("member" in event ? event.member : 0)));
     while (members.length <= last) members.push({ name: `d${members.length}`, device: members[0]?.device ?? 0 });
     this.events = watched.events.filter(isNews(this.isArray)).sort((one, other) => one.at_ns - other.at_ns);
@@ -220,7 +223,7 @@ export class Story {
         return;
       case "fails":
         this.fails.set(event.member, at_ns);
-        // It never answers: other members serve its commands.
+        // A failed member never answers; other members serve its commands.
         for (const command of this.commands) if (command.member === event.member) command.to_ns = Math.min(command.to_ns, at_ns);
         return;
       case "rebuilt":
@@ -287,7 +290,7 @@ export class Story {
     return this.watched.machine.groups.length > 0;
   }
 
-  /** The device of a member; for a single drive, itself. */
+  /** Returns the device of a member; a single drive is its own member. */
   device(member: number): Device {
     const { devices, members } = this.watched.machine;
     return devices[members[member]?.device ?? 0] as Device;
@@ -297,7 +300,7 @@ export class Story {
     return this.watched.machine.members[member]?.name ?? `d${member}`;
   }
 
-  /** The host request that a member's command serves. */
+  /** Returns the host request that a member's command serves. */
   requestOf(work: Work, id: number | null): number | null {
     if (work !== "command" || id === null) return null;
     return this.isArray ? (this.commands[id]?.request ?? null) : id;
@@ -307,26 +310,26 @@ export class Story {
     return this.requests.filter(({ to_ns }) => to_ns < Infinity);
   }
 
-  /** Mean response time of the answered requests. */
+  /** Mean response time of the answered requests in ns. */
   get mean_ns(): number {
     const answered = this.answered();
     return answered.reduce((sum, { from_ns, to_ns }) => sum + to_ns - from_ns, 0) / Math.max(1, answered.length);
   }
 
-  /** The arm's job of a single drive for a request. */
+  /** Returns the job of a single drive's arm for a request. */
   jobOf(request: number): Job | undefined {
     return this.isArray ? undefined : this.jobs[0]?.find((job) => job.work === "command" && job.id === request);
   }
 
-  /** The requests, slowest first. */
+  /** Returns the requests, slowest first. */
   slowest(): Request[] {
     return this.answered().sort((one, other) => other.to_ns - other.from_ns - (one.to_ns - one.from_ns));
   }
 
-  /** In words. */
+  /** Describes an event in words. */
   say(event: Event): string {
     const words = this.words(event);
-    // Names of members stay as they are.
+    // Sentences that start with a member's name keep its spelling.
     return /^\S+: /.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
   }
 
@@ -385,7 +388,7 @@ export const PURPOSES: Record<Purpose, string> = {
   old: "old data",
   survivor: "the rest of the stripe",
   rebuild: "for the rebuild",
-  upkeep: "for the array itself",
+  upkeep: "for array maintenance",
 };
 export const DOES: Record<DieWork, string> = {
   sense: "reads",

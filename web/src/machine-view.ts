@@ -1,11 +1,11 @@
-/** How a part of a system is drawn at a moment: on a canvas, in the colours of the page. */
+/** Interface of the views that draw a part of a system at a given time, on a canvas in the colours of the page. */
 
 export interface View {
-  /** Default virtual time per second. */
+  /** Default speed, in ns of virtual time per second. */
   readonly usual_ns_per_s: number;
   height(width: number): number;
   draw(paint: Paint, width: number, at_ns: number, follow: number | null): void;
-  /** The visible state, in words. */
+  /** Describes the visible state in words. */
   describe(at_ns: number, follow: number | null): string;
 }
 
@@ -17,7 +17,7 @@ export interface Paint {
   ink: Ink;
 }
 
-/** The colours of the page as they are now: by day or by night. */
+/** Returns the current colours of the page, which depend on the theme. */
 export function inkOf(element: HTMLElement): Ink {
   const probe = element.appendChild(document.createElement("i"));
   const colour = (name: string) => {
@@ -44,7 +44,7 @@ export function bar(canvas: CanvasRenderingContext2D, x: number, y: number, widt
   canvas.globalAlpha = before;
 }
 
-/** Text from its baseline on, cut where there is no room. */
+/** Draws text at a baseline, truncated if it does not fit. */
 export function text(canvas: CanvasRenderingContext2D, words: string, x: number, y: number, colour: string, most = Infinity): void {
   canvas.fillStyle = colour;
   canvas.font = "12px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";

@@ -1,4 +1,4 @@
-/** The view into the machine: a system under its load, event by event, alone or next to another. */
+/** The machine view: a system under load, event by event, alone or next to another system. */
 
 import type { Answers } from "./answers";
 import { fold, html } from "./dom";
@@ -9,7 +9,7 @@ import { countBy, countUpTo, DOES, ms, PURPOSES, Story, type Request, type Watch
 import { inkOf, type Ink, type View } from "./machine-view";
 import { points, toHash, type Entry, type State } from "./state";
 
-/** Limits of events and requests of a run. */
+/** Maximum numbers of events and requests of a run. */
 const EVENTS_MAX = 6000;
 const REQUESTS = { disk: 300, array: 120, ssd: 500 } as const;
 const SAID = 9;
@@ -19,9 +19,9 @@ const POLICIES = ["fcfs", "sstf", "look", "c-look", "sptf"];
 const SPEEDS = [1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9];
 const TABLE_MAX = 300;
 
-/** The part of the address for this view: a variant next to the selected entry, a spare for a failure, the time. */
+/** Part of the address for this view: the system next to the selected entry, a spare for a failure, and the time. */
 interface Inside {
-  /** Empty, `policy=fcfs`, or `entry=1`. */
+  /** System to compare with: empty, `policy=fcfs`, or `entry=1`. */
   beside: string;
   spare: boolean;
   follow: number | null;
@@ -48,7 +48,7 @@ interface Scene {
   beside?: string;
   spare?: boolean;
 }
-/** So small that it is full, and collects, within a moment. */
+/** An SSD that is small enough to be full and to start garbage collection quickly. */
 const SMALL_SSD = { "flash.channels": "4", "flash.dies_per_channel": "4", "flash.pages_per_block": "16", "capacity.size": "1GB" };
 const SCENES: Scene[] = [
   {
@@ -74,7 +74,7 @@ const SCENES: Scene[] = [
     at: 1,
   },
   {
-    name: "whole rows",
+    name: "full-stripe writes",
     says: "A full-stripe write needs no reads.",
     system: "md-raid5-8x2tb",
     values: { read: "0", size: "3584KiB", random: "0", write_cache: "off" },
@@ -82,7 +82,7 @@ const SCENES: Scene[] = [
   },
   {
     name: "a rebuild",
-    says: "A drive has failed: its reads, and the rebuild, read all other drives.",
+    says: "After a drive failure, reads of its data and the rebuild read all other drives.",
     system: "md-raid5-8x2tb",
     values: { fail: "d0@0s" },
     at: 4,
@@ -97,7 +97,7 @@ const SCENES: Scene[] = [
   },
 ];
 
-/** One system in motion. */
+/** A system in the view. */
 interface Shown {
   story: Story;
   view: View;
@@ -143,9 +143,9 @@ export class Machine {
       this.play,
       step("to the next event", "▸", () => this.step(1)),
       html("label", {}, "speed ", this.speed),
-      html("label", { for: "beside" }, "beside "),
+      html("label", { for: "beside" }, "compare with "),
       this.beside,
-      html("span", { class: "spare", hidden: true }, this.spare, html("label", { for: "spare" }, " a spare takes its place")),
+      html("span", { class: "spare", hidden: true }, this.spare, html("label", { for: "spare" }, " replace the failed drive by a spare")),
       step("follow the slowest", "follow the slowest", () => this.follow(this.shown[0]?.story.slowest()[0])),
       this.scrubber,
       this.moment,
@@ -162,7 +162,7 @@ export class Machine {
     this.hide();
   }
 
-  /** The state is this, and may have changed. */
+  /** Sets the state, which may have changed. */
   show(state: State, answers: Answers | null): void {
     [this.state, this.answers] = [state, answers];
     this.ink = null;
@@ -213,7 +213,7 @@ export class Machine {
     return Math.max(1, ...this.shown.map(({ story }) => story.end_ns));
   }
 
-  /** Links to states that show one thing well. */
+  /** Lists links to states that each show one effect well. */
   private listScenes(state: State): void {
     const of = toHash({ ...state, entries: [], inside: null });
     if (this.scenes.dataset.of === of) return;
@@ -268,8 +268,8 @@ export class Machine {
     this.spare.checked = spare;
     this.spare.parentElement?.toggleAttribute("hidden", !entry.values.fail);
     this.per_s = nearest(SPEEDS, Math.min(...this.shown.map(({ view }) => view.usual_ns_per_s)));
-    this.speed.replaceChildren(...SPEEDS.map((speed) => html("option", { value: speed, selected: speed === this.per_s }, `${ms(speed).replace(/\.0+ /, " ")} a second`)));
-    const load = state.load === "depth" ? `${state.at} outstanding` : `${state.at} requests/s`;
+    this.speed.replaceChildren(...SPEEDS.map((speed) => html("option", { value: speed, selected: speed === this.per_s }, `${ms(speed).replace(/\.0+ /, " ")} per second`)));
+    const load = state.load === "depth" ? `queue depth ${state.at}` : `${state.at} requests/s`;
     const values = JSON.stringify(entry.values);
     const scene = SCENES.find((one) => one.system === entry.system && one.at === state.at && JSON.stringify(one.values) === values);
     this.says.textContent = `${scene ? `${scene.says} ` : ""}${entry.demand || "Requests of one size"}, ${load}, in virtual time.`;
@@ -277,7 +277,7 @@ export class Machine {
     this.stage.replaceChildren(...this.shown.map(({ element }) => element));
   }
 
-  /** Marks a request, from its arrival on. */
+  /** Highlights a request, and moves to its arrival. */
   private follow(request: Request | undefined): void {
     if (!request) return;
     this.set({ follow: request.number });
@@ -322,7 +322,7 @@ export class Machine {
     else requestAnimationFrame((next) => this.frame(next));
   }
 
-  /** To the next moment at which something happens in any of the systems, or back. */
+  /** Moves to the next or previous time at which an event occurs in any of the systems. */
   private step(by: 1 | -1): void {
     this.setPlaying(false);
     const found = this.shown.flatMap(({ story: { times } }) => {
@@ -333,7 +333,7 @@ export class Machine {
     if (found.length) this.go(by > 0 ? Math.min(...found) : Math.max(...found), true);
   }
 
-  /** To a moment. */
+  /** Moves to a given time. */
   private go(at_ns: number, stops: boolean): void {
     this.at_ns = at_ns;
     if (stops) {
@@ -355,7 +355,7 @@ export class Machine {
     const { follow } = inside(this.state.inside);
     this.ink ??= inkOf(this.element);
     const now = performance.now();
-    // Text changes less often than pictures: sixty updates per second are unreadable.
+    // Update text less often than pictures, since sixty updates per second are unreadable.
     const says = !this.isPlaying || now - this.said_ms > 250;
     if (says) this.said_ms = now;
     for (const one of this.shown) {
@@ -386,7 +386,7 @@ function summary(story: Story): string {
   const longest = `request ${slowest.number} took longest, ${ms(slowest.to_ns - slowest.from_ns)}`;
   const over = passed ? `, and was passed over ${passed} times` : "";
   const cut = story.watched.is_cut ? ` Only the first ${EVENTS_MAX} events are shown.` : "";
-  return `The first ${story.answered().length} requests, from rest: ${ms(story.mean_ns)} on average; ${longest}${over}.${cut}`;
+  return `The first ${story.answered().length} requests from an idle start: ${ms(story.mean_ns)} on average; ${longest}${over}.${cut}`;
 }
 
 function paint({ canvas, view }: Shown, ink: Ink, at_ns: number, follow: number | null): void {
@@ -406,7 +406,7 @@ function paint({ canvas, view }: Shown, ink: Ink, at_ns: number, follow: number 
   view.draw({ canvas: context, ink }, width, at_ns, follow);
 }
 
-/** The same in words: the visible state, and the last event. */
+/** Updates the description of the visible state and the last event. */
 function say({ story, view, canvas, status, log }: Shown, at_ns: number, follow: number | null, isStill: boolean): void {
   const words = `${ms(at_ns)}: ${view.describe(at_ns, follow)}`;
   if (status.textContent !== words) status.textContent = words;
@@ -423,11 +423,11 @@ function say({ story, view, canvas, status, log }: Shown, at_ns: number, follow:
   log.replaceChildren(...lines);
 }
 
-/** The views next to an entry: itself in another order, and the other entries. */
+/** Returns the systems to compare an entry with: itself with another scheduling policy, and the other entries. */
 function besides(entry: Entry, state: State): { value: string; name: string; entry: Entry }[] {
   const ordered = POLICIES.filter((policy) => policy !== entry.values.policy).map((policy) => {
     const other = { ...entry, values: { ...entry.values, policy } };
-    return { value: `policy=${policy}`, name: `the same in order ${policy}`, entry: other };
+    return { value: `policy=${policy}`, name: `same system, ${policy} order`, entry: other };
   });
   const others = state.entries.flatMap((other, n) => (other === entry ? [] : [{ value: `entry=${n}`, name: nameOf(other), entry: other }]));
   return [...ordered, ...others];
@@ -439,7 +439,7 @@ function nameOf({ system, values }: Entry): string {
 }
 
 async function ask(entry: Entry, state: State, answers: Answers, spare: boolean): Promise<Watched> {
-  if (answers.traces.has(entry.demand)) throw new Error("the view into the machine needs a workload, not a trace");
+  if (answers.traces.has(entry.demand)) throw new Error("the machine view needs a workload, not a trace");
   const asked = await answers.asked(entry, state);
   const { system } = asked;
   const many = system.blueprint.kind === "array" ? REQUESTS.array : system.stated.flash !== undefined ? REQUESTS.ssd : REQUESTS.disk;
@@ -448,7 +448,7 @@ async function ask(entry: Entry, state: State, answers: Answers, spare: boolean)
   return told as Watched;
 }
 
-/** The legend of the colours in use. */
+/** Returns the legend of the colours in use. */
 function legend(story: Story): HTMLElement {
   const seen = (words: Record<string, string>, colours: Record<string, string>, used: string[]) => {
     const names = Object.keys(words).filter((name) => used.includes(name));
@@ -466,7 +466,7 @@ function legend(story: Story): HTMLElement {
   return html("ul", { class: "legend" }, ...purposes, ...destages, html("li", {}, "reads are dashed, writes have an edge below"));
 }
 
-/** Every request with its time, slowest first. */
+/** Returns a table of all requests with their times, slowest first. */
 function requests(story: Story, follow: (request: Request) => void): HTMLElement {
   const isDisk = !story.isArray && !story.tasks.length;
   const figure = (ns: number) => (ns / 1e6).toFixed(3);

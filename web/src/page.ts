@@ -1,4 +1,4 @@
-/** The page: a report from its heading to its runs, or a figure on its own in a notebook. */
+/** The page: a complete report, or a single figure in a notebook. */
 
 import { bars, isAlone } from "./bars";
 import { Chart, type Linked } from "./chart";
@@ -14,13 +14,13 @@ import { figure as shown } from "./scale";
 import { grid, table } from "./table";
 
 const charts: Chart[] = [];
-/** The pictures of charts that are in the file, in their order. */
+/** Static pictures of the charts in the file, in order. */
 let stills: Element[] = [];
 const ids = new Set<string>();
 
 function figureOf(figure: Figure, links: Linked): HTMLElement {
   const note = figure.note ? html("p", { class: "note" }, ...linked(figure.note)) : null;
-  // The first of a name has the anchor: a picture and the table of a study may be called alike.
+  // Only the first figure with a name gets the anchor: a picture and a table of a study may have the same name.
   const id = idOf(figure.name);
   const title = html("figcaption", {}, figure.title, permalink(id, figure.title));
   const says = figure.says ? html("p", { class: "says" }, ...linked(figure.says)) : null;
@@ -39,7 +39,7 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
   return element;
 }
 
-/** An address of its own for each section, figure and table. */
+/** Returns a distinct id for each section, figure and table. */
 function idOf(name: string): string {
   const id = ids.has(name) ? `${name}-${ids.size}` : name;
   ids.add(id);
@@ -50,13 +50,13 @@ function permalink(id: string, title: string): HTMLElement {
   return html("a", { class: "permalink", href: `#${id}`, "aria-label": `Link to: ${title || id}` }, "#");
 }
 
-/** Whether a legend is needed to distinguish series, or ringed points. */
+/** Whether a legend is needed to distinguish series or ringed points. */
 function hasNames(figure: Lines | Bars | Heat): figure is Lines | Bars {
   if (figure.kind === "heat" || (figure.kind === "bars" && isAlone(figure))) return false;
   return figure.series.length > 1 || figure.series.some((one) => one.mark || one.marks.length);
 }
 
-/** Tables with longer rows than a column of the page is wide take two columns of it, or all of its width. */
+/** Maximum row length in characters for a column of the page. Wider tables take two columns or the full width. */
 const CHARACTERS_MAX = 72;
 
 function widthOf(figure: Figure): "" | " wide" | " wide whole" {
@@ -91,7 +91,7 @@ function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
   return chart;
 }
 
-/** Buttons that make an axis linear or logarithmic. */
+/** Creates buttons that switch an axis between linear and logarithmic. */
 function switches(figure: Lines | Bars | Heat, chart: Chart): HTMLElement[] {
   const axes: [string, Axis][] = figure.kind === "bars" ? [["y", figure.y]] : [["x", figure.x], ["y", figure.y]];
   const buttons = axes.filter(([, axis]) => axis.switch).map(([name, axis]) => {
@@ -106,7 +106,10 @@ function switches(figure: Lines | Bars | Heat, chart: Chart): HTMLElement[] {
   return buttons.length ? [html("div", { class: "switches", role: "group", "aria-label": "Logarithmic axes" }, ...buttons)] : [];
 }
 
-/** On pages with the simulator: buttons that open the explorer with a curve, and why other curves have none. */
+/**
+ * Creates buttons that open the explorer with a curve, on pages with the simulator, and notes on curves that cannot be
+ * opened.
+ */
 function varying({ taken = [], refused = [] }: Lines): HTMLElement[] {
   const buttons = taken.map((curve) => {
     const button = html("button", { type: "button" }, `vary ${curve.name}`);
@@ -117,11 +120,11 @@ function varying({ taken = [], refused = [] }: Lines): HTMLElement[] {
   return [...offered, ...refused.map((why) => html("p", { class: "note" }, why))];
 }
 
-/** The names of series, which show and hide them. */
+/** Creates the legend, whose entries show and hide series. */
 function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
   const { kind, series } = figure;
   const styles = looks(series);
-  // A published series with the name of a simulated one has its mark next to that one's.
+  // The mark of a published series with the name of a simulated series is shown next to the simulated one.
   const twinOf = (name: string) => (kind === "lines" ? series.findIndex((one) => one.published && one.name === name) : -1);
   const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
   const entries = series.map((one, index) => {
@@ -154,7 +157,7 @@ function legend(figure: Lines | Bars, chart: Chart): HTMLElement {
   return html("div", { class: "legend", role: "group", "aria-label": "Series; click to hide or show" }, ...entries, open, ...keyOf(figure));
 }
 
-/** The meaning of the marks of points. */
+/** Returns the meaning of the marks of points. */
 function keyOf(figure: Lines | Bars): HTMLElement[] {
   if (figure.kind !== "lines") return [];
   return figure.key.map(([mark, says]) => {
@@ -164,12 +167,12 @@ function keyOf(figure: Lines | Bars): HTMLElement[] {
   });
 }
 
-/** Whether a series has a point with both values, drawn as a mark; one with a single value is a rule. */
+/** Whether a series has a point with both values, which is drawn as a mark; a point with a single value is a rule. */
 function hasPoints({ x, y }: Series): boolean {
   return x.some((at, n) => at !== null && y[n] !== null);
 }
 
-/** The style of published series with the name of a simulated one. */
+/** Describes the style of published series that share the name of a simulated series. */
 function publishedMarks({ series }: Lines): string {
   const ours = new Set(series.filter((one) => !one.published).map((one) => one.name));
   const twins = series.filter((one) => one.published && ours.has(one.name));
@@ -181,7 +184,7 @@ function kneeOf([x, y]: [number, number], figure: Lines): string {
   return `${shown(x, 4)}${unitOf(figure.x)}, ${shown(y, 3)}${unitOf(figure.y)}`;
 }
 
-/** The unit of an axis, in parentheses at the end of its label. */
+/** Returns the unit of an axis, which is in parentheses at the end of its label. */
 function unitOf(axis: Axis): string {
   const unit = /\(([^()]*)\)$/.exec(axis.label)?.[1];
   return unit ? ` ${unit}` : "";
@@ -228,12 +231,12 @@ function themes(): HTMLElement {
   return button;
 }
 
-/** Maps are painted, not styled: they follow the theme by being painted again. */
+/** Repaints heat maps after a change of the theme, since they are painted rather than styled. */
 function redrawn(): void {
   for (const chart of charts) chart.redraw();
 }
 
-/** On paper: light, with the evidence of every claim that is listed. */
+/** Prepares for printing: light theme, and the evidence of every listed claim. */
 function printing(): void {
   const root = document.documentElement.style;
   let scheme = "";
@@ -278,7 +281,7 @@ function whole({ report, descriptions }: Given): HTMLElement[] {
   return [themes(), heading(report), contents(entries), html("main", {}, ...body), footer].filter((part) => part !== null);
 }
 
-/** Whether a notebook is dark around the frame: its theme is independent of the system's. */
+/** Whether a notebook is dark around the frame; its theme is independent of the system's. */
 function isDarkRound(frame: HTMLElement): boolean {
   for (let around: HTMLElement | null = frame; around; around = around.parentElement) {
     const [red = 0, green = 0, blue = 0, alpha = 1] = getComputedStyle(around).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [0, 0, 0, 0];
@@ -300,7 +303,7 @@ function start(): void {
   printing();
   const frame = window.frameElement as HTMLElement | null;
   if (frame) document.documentElement.style.setProperty("--scheme", isDarkRound(frame) ? "dark" : "light");
-  // In a notebook the frame of a figure fits its content.
+  // In a notebook, the frame of a figure fits its content.
   if (frame && given.inline) new ResizeObserver(() => (frame.style.height = `${document.documentElement.offsetHeight}px`)).observe(document.body);
 }
 

@@ -1,19 +1,19 @@
-/** The price of a system: its items, and the number of each. */
+/** The price of a system: its items and their quantities. */
 
 import type { Stated } from "./engine";
 import { changesOf, type Entry } from "./state";
 
-/** Dollars for an item: a drive, or an array's host without its drives. */
+/** Prices in US dollars by item: a drive, or an array without its drives. */
 export type Prices = Record<string, number>;
 
-/** The name of a system in a price list: a file name without directory and extension. */
+/** Returns the name of a system in a price list: a file name without directory and extension. */
 const itemOf = (name: string) => (name.endsWith(".toml") ? name.replace(/^.*\//, "").replace(/\.toml$/, "") : name);
 
-/** Free to choose: how drives are used does not change what is bought. */
+/** Keys that do not affect the price, since they only change how drives are used. */
 const FREE = /^(level$|groups\[)/;
 const OF_DRIVES = /^drives\[(\d+)\]\.(drive|count)$/;
 
-/** Dollars for an entry's system with its changes; the item without a price if there is one. */
+/** Returns the price in US dollars of an entry's system with its changes, or what has no price. */
 export function priceOf(entry: Entry, { blueprint, stated }: Stated, prices: Prices): { usd: number | null; missing: string } {
   const none = (what: string) => ({ usd: null, missing: `no price for ${what}` });
   const item = itemOf(entry.system);
@@ -24,14 +24,14 @@ export function priceOf(entry: Entry, { blueprint, stated }: Stated, prices: Pri
     for (const [field, value] of changes) {
       const [, at, key] = OF_DRIVES.exec(field) ?? [];
       const table = tables[Number(at ?? 0)];
-      if (field === "usable") return none(`${item} by its capacity: set the number of drives`);
+      if (field === "usable") return none(`${item} sized by capacity; set the number of drives`);
       if (FREE.test(field)) continue;
       if (table && (field === "drives" || key === "count")) table.count = Number(value);
       else if (table && (field === "drive" || key === "drive")) table.drive = value;
-      else return none(`${item} with another ${field}`);
+      else return none(`${item} with a changed ${field}`);
     }
     bought.push(...tables.map(({ drive, count }): [string, number] => [itemOf(drive), count]));
-  } else if (changes.length) return none(`${item} as it was changed`);
+  } else if (changes.length) return none(`${item} with these changes`);
   const unknown = bought.filter(([one]) => prices[one] === undefined).map(([one]) => one);
   if (unknown.length) return none(unknown.join(" and "));
   return { usd: bought.reduce((sum, [one, count]) => sum + (prices[one] ?? 0) * count, 0), missing: "" };

@@ -5,37 +5,37 @@ export type Cell = string | number | boolean | null;
 export interface Axis {
   label: string;
   log: boolean;
-  /** A reader may switch between a linear and a logarithmic one. */
+  /** Whether the reader may switch between a linear and a logarithmic axis. */
   switch: boolean;
 }
 
 type Places = (number | null)[];
 export type Shape = "circle" | "square" | "triangle" | "diamond" | "cross" | "down" | "asterisk";
 
-/** How a point among many is drawn. */
+/** Style of a point among many. */
 export type Mark = "full" | "open" | "cross";
 
 export interface Series {
   name: string;
-  /** A published point that has only one of x and y is a rule across the figure. */
+  /** Values of x. A published point that has only x or y is drawn as a rule across the figure. */
   x: Places;
   y: Places;
   labels: string[];
   low: Places;
   high: Places;
-  /** The x positions of the interval's ends; empty if at the points. */
+  /** Positions of the interval's ends on x; empty if they are at the points. */
   low_x: Places;
   high_x: Places;
-  /** The 99th percentile, next to a mean. */
+  /** 99th percentile, shown next to a mean. */
   p99: Places;
   mark: [number, number] | null;
   mark_at_most: boolean;
   published: boolean;
-  /** For points without a line between them; empty for a line. */
+  /** Styles of points without a line between them; empty for a line. */
   marks: Mark[];
-  /** The subject of each point. */
+  /** Name of each point. */
   names: string[];
-  /** Looks are chosen for the whole report by python/headstack/report/looks.py. */
+  /** Style, chosen for the whole report by python/headstack/report/looks.py. */
   colour: string;
   dash: number;
   shape: Shape;
@@ -49,7 +49,7 @@ export interface Taken {
   values: Record<string, string>;
   load: "depth" | "rate";
   loads: number[];
-  /** The load whose figures are shown first. */
+  /** Load whose figures are shown first. */
   at: number;
 }
 
@@ -67,13 +67,13 @@ export interface Lines {
   y: Axis;
   series: Series[];
   note: string;
-  /** Its description. */
+  /** Description of the figure. */
   says: string;
   x_is_percentile: boolean;
   limits: Limit[];
-  /** The meaning of the marks of points. */
+  /** Meaning of the marks of points. */
   key: [Mark, string][];
-  /** On pages with the simulator: curves that can be varied, and why others cannot. */
+  /** Curves that can be varied on pages with the simulator, and reasons why other curves cannot. */
   taken?: Taken[];
   refused?: string[];
 }
@@ -86,9 +86,9 @@ export interface Bars {
   groups: string[];
   series: Series[];
   note: string;
-  /** Its description. */
+  /** Description of the figure. */
   says: string;
-  /** The series of a group are stacked. */
+  /** Whether the series of a group are stacked. */
   stacked: boolean;
 }
 
@@ -105,7 +105,7 @@ export interface Grid {
   published: (number | null)[][];
   signed: boolean;
   note: string;
-  /** Its description. */
+  /** Description of the figure. */
   says: string;
 }
 
@@ -120,7 +120,7 @@ export interface Heat {
   values: number[][];
   unit: string;
   note: string;
-  /** Its description. */
+  /** Description of the figure. */
   says: string;
 }
 
@@ -131,7 +131,7 @@ export interface Table {
   columns: string[];
   rows: Cell[][];
   note: string;
-  /** The formatted cells, with significant digits; empty, or one for each row. */
+  /** Formatted cells with significant digits, by column; a column is empty or has one text per row. */
   texts: string[][];
   says: string;
 }
@@ -153,7 +153,10 @@ export interface Section {
   figures: Figure[];
 }
 
-/** As html.py packs it: the description is a place in the packed list, which holds equal ones once. */
+/**
+ * Provenance as packed by html.py. The description is an index into the packed list, which contains each distinct
+ * description once.
+ */
 export interface Provenance {
   system: string;
   workload: string;
@@ -172,15 +175,15 @@ export interface Report {
   runs: Provenance[];
   version: string;
   sources: string[];
-  /** Its method. */
+  /** Method of the report. */
   remarks: string;
 }
 
-/** The input of the page. */
+/** Input of the page. */
 export interface Given {
   report: Report;
-  /** The descriptions of runs: a JSON list, deflated (zlib) and in base64. */
+  /** Descriptions of runs: a JSON list, deflated (zlib), in base64. */
   descriptions: string;
-  /** A figure on its own in a notebook: no heading, no contents. */
+  /** Whether the page is a single figure in a notebook, without heading and contents. */
   inline: boolean;
 }

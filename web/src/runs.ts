@@ -1,4 +1,4 @@
-/** The data to reproduce each run: its exact system and workload, seed and version. */
+/** Everything needed to reproduce each run: its exact system and workload, seed and version. */
 
 import { fold, html } from "./dom";
 import type { Provenance } from "./report";

@@ -1,13 +1,16 @@
-/** Arithmetic of axes: conversion between values and shares of the axis, and the round values labelled on it. */
+/** Arithmetic of axes: conversion between values and positions on the axis, and the round values to label. */
 
 export interface Scale {
   readonly low: number;
   readonly high: number;
-  /** The share of the axis, 0 at its low end; outside of 0 to 1 beyond its ends. */
+  /**
+   * Returns the position of a value as a share of the axis: 0 at the low end, 1 at the high end, outside this range
+   * beyond the ends.
+   */
   at(value: number): number;
-  /** The value at a share of the axis. */
+  /** Returns the value at a share of the axis. */
   value(share: number): number;
-  /** Round values within the axis, at most about this many. */
+  /** Returns round values within the axis, about `most` at most. */
   ticks(most: number): number[];
   text(tick: number): string;
 }
@@ -15,8 +18,8 @@ export interface Scale {
 export type Kind = "linear" | "log" | "nines";
 
 /**
- * A scale of a kind from low to high; on a logarithmic one both must be above 0. Percentiles are placed by their number
- * of nines: 0 at 0, 90 at 1, 99 at 2; 100, which has infinitely many, at `most`.
+ * Creates a scale from low to high; on a logarithmic scale, both must be above 0. Percentiles are placed by their
+ * number of nines: 0 at 0, 90 at 1, 99 at 2. 100 %, which has infinitely many nines, is at `most`.
  */
 export function scale(kind: Kind, low: number, high: number, most = MOST_NINES): Scale {
   const { forth, back } = kind === "nines" ? nines(most) : KINDS[kind];
@@ -32,12 +35,15 @@ export function scale(kind: Kind, low: number, high: number, most = MOST_NINES):
   };
 }
 
-/** Round values whose labels do not overlap, by the width of a character and the length of the axis in pixels. */
+/**
+ * Returns round values whose labels do not overlap, given the width of a character and the length of the axis in
+ * pixels.
+ */
 export function ticksApart(x: Scale, pixels: number, character: number): number[] {
   const room = x.ticks(Math.floor(pixels / 62));
   const widest = Math.max(...room.map((tick) => x.text(tick).length));
   let most = Math.floor(pixels / Math.max(48, character * widest + 16));
-  // On a logarithmic axis 8 and 9 are nearer to each other than 1 and 2.
+  // On a logarithmic axis, 8 and 9 are closer to each other than 1 and 2.
   const touches = (ticks: number[]) => ticks.some((tick, n) => n > 0 && gap(ticks[n - 1] ?? tick, tick) < 4);
   const gap = (one: number, next: number) =>
     (x.at(next) - x.at(one)) * pixels - (character * (x.text(one).length + x.text(next).length)) / 2;
@@ -55,7 +61,7 @@ function nines(most: number) {
   };
 }
 
-/** The position of 100 among these percentiles: one nine above the others. */
+/** Returns the position of 100 % among the given percentiles: one nine above the highest. */
 export function ninesEnd(percents: number[]): number {
   const most = extent(percents.filter((percent) => percent < 100))[1];
   return Math.min(MOST_NINES, Number.isFinite(most) ? 1 + Math.ceil(-Math.log10(1 - most / 100) - 1e-9) : 2);
@@ -76,7 +82,7 @@ function linearTicks(low: number, high: number, most: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => clean((first + index) * step));
 }
 
-/** The smallest of 1, 2 and 5 times a power of ten that is not below the value. */
+/** Returns the smallest of 1, 2 and 5 times a power of ten that is at least `least`. */
 export function roundStep(least: number): number {
   if (!(least > 0) || !Number.isFinite(least)) return 0;
   const power = 10 ** Math.floor(Math.log10(least));
@@ -98,7 +104,7 @@ function logTicks(low: number, high: number, most: number): number[] {
       return within.filter((_, index) => index % step === 0);
     }
   }
-  // Less than a step of any of these: the axis is practically linear there.
+  // The range is smaller than a step of these, so the axis is practically linear.
   return linearTicks(low, high, most);
 }
 
@@ -116,19 +122,19 @@ function ninesTicks(low: number, high: number, most: number, end: number): numbe
   return within.find((ticks) => ticks.length >= 2 && ticks.length <= most) ?? linearTicks(low, high, most);
 }
 
-/** Removes the rounding errors of binary fractions: 0.30000000000000004 is 0.3. */
+/** Removes rounding errors of binary fractions: 0.30000000000000004 becomes 0.3. */
 function clean(value: number): number {
   return Number(value.toPrecision(12));
 }
 
-/** Powers of a thousand that stand for long numbers where all ticks are large. */
+/** Returns a formatter that abbreviates millions and billions on axes with large values. */
 function tickText(low: number, high: number): (tick: number) => string {
   const most = Math.max(Math.abs(low), Math.abs(high));
   const [unit, sign] = most >= 2e9 ? [1e9, " G"] : most >= 2e6 ? [1e6, " M"] : [1, ""];
   return (tick) => figure(tick / unit, 6) + (tick === 0 ? "" : sign);
 }
 
-/** A number for display: rounded to significant digits, with thousands separated. */
+/** Formats a number for display: rounded to significant digits, with separated thousands. */
 export function figure(value: number, digits = 5): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -139,7 +145,7 @@ export function figure(value: number, digits = 5): string {
   return sign(setApart(whole ?? "") + (part ? `.${part}` : ""));
 }
 
-/** A value with its known digits, and half its interval: "58.4 ± 0.6", as in words.py. */
+/** Formats a value with its significant digits and the half-width of its interval: "58.4 ± 0.6", as in words.py. */
 export function withError(value: number, half: number): string {
   const place = Math.floor(Math.log10(half));
   const decimals = half > 0 ? Math.max(0, Math.min(12, -place + (half / 10 ** place < 2 ? 1 : 0))) : 2;
@@ -150,15 +156,15 @@ export function withError(value: number, half: number): string {
   return `${fixed(value)} ± ${fixed(half)}`;
 }
 
-/** The unit in which a time in ms is shown, and how many of it a ms has: as in words.py. */
+/** Returns the unit in which a time in ms is shown, and the number of these units per ms, as in words.py. */
 export function timeUnit(ms: number): { unit: string; times: number } {
   return ms < 1 ? { unit: "µs", times: 1000 } : ms < 10_000 ? { unit: "ms", times: 1 } : { unit: "s", times: 0.001 };
 }
 
 /**
- * Numbers of a column or a grid with equally many decimals: so that the largest has the given number of digits, or
- * fewer if no number has more. If that would change a number by more than a share of it, each has its own number of
- * digits.
+ * Returns a formatter for the numbers of a column or a grid with equally many decimals: the largest number has the
+ * given number of significant digits, or fewer if no number has more. If that would change a number by more than
+ * `share`, each number has its own number of decimals.
  */
 export function alike(values: readonly number[], digits: number, share: number): (value: number) => string {
   const [, most] = extent(values.map(Math.abs));
@@ -180,14 +186,17 @@ function setApart(whole: string): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** A minus sign is as wide as a plus. */
+/** Formats the sign: a minus sign is as wide as a plus sign. */
 function sign(text: string): string {
   return text.replace("-", "\u2212");
 }
 
 const LEAST_SPAN = 0.04;
 
-/** Low and high with a margin; a linear axis starts at 0 if that is near enough, so that lengths can be compared. */
+/**
+ * Returns the range of values with a margin. A linear axis starts at 0 if 0 is close enough, so that lengths can be
+ * compared.
+ */
 export function padded(kind: Kind, values: number[], share = 0.06): [number, number] {
   const known = values.filter((value) => Number.isFinite(value) && (kind !== "log" || value > 0));
   if (!known.length) return kind === "log" ? [1, 10] : [0, 1];
@@ -198,7 +207,7 @@ export function padded(kind: Kind, values: number[], share = 0.06): [number, num
     return [low / room, high * room];
   }
   if (low === high) [low, high] = low === 0 ? [0, 1] : [Math.min(0, 2 * low), Math.max(0, 2 * high)];
-  // A line that hardly rises must not look steep.
+  // A nearly flat line must not look steep.
   const least = LEAST_SPAN * Math.max(Math.abs(low), Math.abs(high));
   if (high - low < least) [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
   const room = share * (high - low);
@@ -206,7 +215,7 @@ export function padded(kind: Kind, values: number[], share = 0.06): [number, num
   return [nearZero(low, high) ? 0 : low - room, nearZero(high, low) ? 0 : high + room];
 }
 
-/** The minimum and the maximum of any number of values. */
+/** Returns the minimum and the maximum of any number of values. */
 export function extent(values: number[]): [number, number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {

@@ -1,4 +1,4 @@
-/** The views of curves: charts, the answer in words, utilization of the parts, prices. */
+/** The views of curves: charts, the result in words, utilization of the parts, and prices. */
 
 import type { Curve } from "./answers";
 import type { Drawing, View } from "./chart";
@@ -15,7 +15,10 @@ type Row = Record<string, number | string | boolean | null>;
 const COLOURS = ["blue", "red", "green", "purple", "yellow", "cyan"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"] as const;
 
-/** The colour is the system's; the dash distinguishes its variants. */
+/**
+ * Returns the style of an entry's curve: the colour depends on the system, and the dash pattern distinguishes its
+ * variants.
+ */
 export function lookOf({ entries }: State, n: number): { colour: string; shape: Series["shape"]; dash: number } {
   const systems = [...new Set(entries.map((entry) => entry.system))];
   const at = systems.indexOf(entries[n]?.system ?? "");
@@ -23,7 +26,7 @@ export function lookOf({ entries }: State, n: number): { colour: string; shape: 
   return { colour: COLOURS[at % COLOURS.length] ?? "blue", shape: SHAPES[at % SHAPES.length] ?? "circle", dash: dash % 4 };
 }
 
-/** The place of the load that is nearest by its ratio. */
+/** Returns the index of the load that is nearest by ratio. */
 export function nearestLoad(all: number[], to: number): number {
   const apart = all.map((load) => Math.abs(Math.log(load / to)));
   return apart.indexOf(Math.min(...apart));
@@ -33,7 +36,7 @@ function rowOf(told: Told | undefined): Row | null {
   return told && "done" in told ? told.done.row : null;
 }
 
-/** The rows of a curve in the order of their load, where there are any. */
+/** Returns the rows of a curve in order of load; points without a row are omitted. */
 function rows(state: State, curve: Curve | null): { load: number; row: Row }[] {
   return (curve ? loadsOf(curve.load, state) : []).flatMap((load) => {
     const row = rowOf(curve?.told.get(load)?.is);
@@ -41,7 +44,7 @@ function rows(state: State, curve: Curve | null): { load: number; row: Row }[] {
   });
 }
 
-/** The result at the selected load. */
+/** Returns the result at the selected load. */
 function looked(state: State, curve: Curve | null): Told | undefined {
   const all = curve ? loadsOf(curve.load, state) : [];
   return curve?.told.get(all[nearestLoad(all, state.at)] ?? 0)?.is;
@@ -51,7 +54,7 @@ function number(value: Row[string] | undefined): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** A latency of a row with its interval, in ms. */
+/** Returns a latency of a row with its interval, in ms. */
 function response(row: Row, shows: Shown): [number | null, number | null, number | null] {
   return [number(row[`${shows}_ms`]), number(row[`${shows}_low_ms`]), number(row[`${shows}_high_ms`])];
 }
@@ -98,7 +101,10 @@ function series(state: State, curves: (Curve | null)[], of: (row: Row, load: num
 
 const SPREAD = 10;
 
-/** Logarithmic where a decade is exceeded: a disk next to a solid-state drive would vanish. */
+/**
+ * Whether the values span more than a decade, so that the axis is logarithmic: next to an HDD, an SSD would be
+ * invisible.
+ */
 function isWide(values: (number | null)[]): boolean {
   const known = values.filter((value): value is number => value !== null && value > 0);
   return known.length > 1 && Math.max(...known) > SPREAD * Math.min(...known);
@@ -122,7 +128,7 @@ export function saturation(state: State, curves: (Curve | null)[], dropped: Seri
 }
 
 export function throughput(state: State, curves: (Curve | null)[], width: number, view: View): Drawing {
-  // What has a load of its own is not on this axis.
+  // Omit curves whose load is of another kind.
   const isOffered = (row: Row) => (state.load === "depth" ? row.depth !== null : row.rate_per_s !== null);
   const all = series(state, curves, (row, load) => ({ x: isOffered(row) ? load : null, y: number(row.iops), label: "", low: null, high: null }));
   const label = state.load === "depth" ? "queue depth, or clients" : "offered requests/s";
@@ -164,7 +170,7 @@ function under(load: Load, row: Row): string {
   }
 }
 
-/** The result at the selected load, as a sentence. */
+/** Describes the result at the selected load in a sentence. */
 export function said(entry: Entry, state: State, curve: Curve | null): string {
   if (curve?.refused) return `${entry.system}: ${curve.refused}`;
   const told = looked(state, curve);
@@ -186,7 +192,7 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   );
 }
 
-/** Utilization of each part; for the drives of an array, the busiest and the total. */
+/** Shows the utilization of each part; for the drives of an array, the mean and the busiest. */
 export function busy(state: State, curve: Curve | null): HTMLElement {
   const told = looked(state, curve);
   const parts = new Map<string, number[]>();
@@ -204,7 +210,7 @@ export function busy(state: State, curve: Curve | null): HTMLElement {
   return html("section", {}, html("h2", {}, "Utilization of the parts"), html("table", {}, html("tbody", {}, ...listed)));
 }
 
-/** The figures of all systems at the selected load, with known prices. */
+/** Shows the figures of all systems at the selected load, with prices if known. */
 export function cost(state: State, curves: (Curve | null)[], prices: Prices, stated: (system: string) => Stated | null): HTMLElement {
   const hasPrices = Object.keys(prices).length > 0;
   const heads = ["system", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "utilization", ...(hasPrices ? ["price, $", "$ per IOPS"] : [])];
@@ -221,7 +227,7 @@ export function cost(state: State, curves: (Curve | null)[], prices: Prices, sta
   });
   const head = html("tr", {}, ...heads.map((text, n) => html("th", { scope: "col", class: n ? "figure" : "" }, text)));
   const table = html("table", {}, html("thead", {}, head), html("tbody", {}, ...body));
-  const heading = state.load === "depth" ? "requests outstanding" : "requests a second";
   const at = loads(state)[nearestLoad(loads(state), state.at)] ?? state.at;
-  return html("section", {}, html("h2", {}, `At ${at} ${heading}`), html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures" }, table));
+  const heading = state.load === "depth" ? `At queue depth ${at}` : `At ${at} requests/s`;
+  return html("section", {}, html("h2", {}, heading), html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures" }, table));
 }

@@ -5,28 +5,28 @@ import type { Stated } from "./engine";
 /** A system under a workload, with the changes of both. */
 export interface Entry {
   system: string;
-  /** Empty for requests of one size, which options describe. */
+  /** Name of the workload; empty for requests of one size, which options describe. */
   demand: string;
-  /** Fields of either's file, and options of runs, as `headstack sweep --vary` has them. */
+  /** Changed fields of the system's or workload's file and options of runs, as in `headstack sweep --vary`. */
   values: Record<string, string>;
-  /** Unchanged while others change. */
+  /** Whether the entry remains unchanged while others change. */
   pinned: boolean;
 }
 
 export interface State {
   entries: Entry[];
   selected: number;
-  /** The load parameter along a curve: queue depth, or requests/s up to the maximum. */
+  /** Load parameter along a curve: queue depth, or requests/s up to the maximum. */
   load: "depth" | "rate";
   most: number;
-  /** The values of the load along curves; empty for the usual ones. */
+  /** Values of the load along curves; empty for the default values. */
   loads: number[];
-  /** The point whose figures are shown. */
+  /** Load whose figures are shown. */
   at: number;
-  /** Requests per point. */
+  /** Number of requests per point. */
   requests: number;
   shows: Shown;
-  /** The view into the machine (machine.ts), where it is open. */
+  /** State of the machine view (machine.ts); `null` if it is closed. */
   inside: string | null;
 }
 
@@ -36,30 +36,30 @@ export type Shown = (typeof SHOWN)[number];
 const DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SHARES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 
-/** The values of the load along a curve. */
+/** Returns the values of the load along a curve. */
 export function loads(state: State): number[] {
   if (state.loads.length) return state.loads;
   return state.load === "depth" ? DEPTHS : SHARES.map((share) => Number((share * state.most).toPrecision(3)));
 }
 
 /**
- * The load parameter along the curve of an entry: queue depth or requests/s; the clients of a scenario, or none if it
- * has no number of clients; the queue depth of a trace, or none if it is replayed as recorded.
+ * Load parameter along the curve of an entry: queue depth or requests/s; for a scenario, its clients, or `fixed` if it
+ * has no number of clients; for a trace, the queue depth (`asap`), or `timed` if it is replayed as recorded.
  */
 export type Load = "depth" | "rate" | "clients" | "fixed" | "asap" | "timed";
 
-/** The values of the load along the curve of an entry; a fixed load is a single point. */
+/** Returns the values of the load along the curve of an entry; a fixed load is a single point. */
 export function loadsOf(load: Load, state: State): number[] {
   if (load === "fixed" || load === "timed") return [1];
   return load === "clients" && !state.loads.length ? DEPTHS : loads(state);
 }
 
-/** Those that are computed first. */
+/** Returns the loads that are computed first. */
 export function coarse(all: number[]): number[] {
   return all.filter((_, n) => n % 2 === 0 && n < all.length - 1);
 }
 
-/** The kind of a key: of a system, of a workload, or an option. */
+/** What a key belongs to: a system, a workload, or the options of a run. */
 export type Kind = "system" | "demand" | "option";
 
 const CHANGES = ["drives", "drive", "level", "usable"];
@@ -70,7 +70,7 @@ export function kindOf(field: string): Kind {
   return /[.[]/.test(field) ? "system" : "option";
 }
 
-/** Keys of the run length, of which only one is used. */
+/** Keys of the run length, only one of which is used. */
 const LENGTHS = ["requests", "time", "confidence"];
 
 /** Whether an entry sets its own run length. */
@@ -78,7 +78,7 @@ function hasLength({ values }: Entry): boolean {
   return LENGTHS.some((length) => length in values);
 }
 
-/** The option by which a load grows, if it does. */
+/** Returns the option that increases the load; empty if the load is fixed. */
 function optionOf(load: Load): string[] {
   if (load === "fixed" || load === "timed") return [];
   return [load === "rate" ? "rate" : "depth"];
@@ -93,8 +93,8 @@ export interface Asked {
 }
 
 /**
- * The points of a curve in the form of a sweep's chunk (crates/catalogue/src/points.rs): each of so many requests, or, where
- * that is `null`, as long as is wanted.
+ * Returns the points of a curve in the form of a sweep's chunk (crates/catalogue/src/points.rs). Each point has
+ * `requests` requests or, if that is `null`, the run length that the entry sets.
  */
 export function points(entry: Entry, state: State, { system, demand, faults, load }: Asked, at: number[], requests: number | null): object {
   const isOwn = requests === null && hasLength(entry);
@@ -113,26 +113,26 @@ export function points(entry: Entry, state: State, { system, demand, faults, loa
   };
 }
 
-/** The changes of an entry's system file, in the order of its values. */
+/** Returns the changes of an entry's system file, in the order of its values. */
 export function changesOf({ values }: Entry): [field: string, value: string][] {
   return Object.entries(values).filter(([field]) => kindOf(field) === "system");
 }
 
-/** A dropped trace. */
+/** A trace dropped on the page. */
 export interface Trace {
   file: string;
   text: string;
   format: string;
   requests: number;
   seconds: number;
-  /** The devices of its requests. */
+  /** Devices in the trace. */
   devices: string[];
 }
 
 /** Keys that apply only to replays. */
 const OF_REPLAYS = ["outside", "device"];
 
-/** The replays of a recording along a curve (crates/web/src/replays.rs). */
+/** Returns the replays of a trace along a curve (crates/web/src/replays.rs). */
 export function replays(entry: Entry, { system, faults, load }: Asked, { file, text }: Trace, at: number[], requests: number): object {
   const options = Object.entries(entry.values).filter(([field]) => kindOf(field) === "option" && ![...OF_REPLAYS, "faults"].includes(field));
   return {
@@ -155,7 +155,7 @@ export function isOfDemand(field: string): boolean {
   return kindOf(field) === "demand" || OF_DEMAND.includes(field);
 }
 
-/** A system with its changes, and its workload if it is pinned. */
+/** Returns the name of an entry: the system with its changes and, if pinned, its workload. */
 export function nameOf({ system, demand, values, pinned }: Entry): string {
   const changed = Object.entries(values).filter(([field]) => !isOfDemand(field));
   const said = changed.map(([field, value]) => (field === "faults" ? value.replace(/\.toml$/, "") : `${field.split(".").at(-1)} ${value}`));
@@ -163,15 +163,15 @@ export function nameOf({ system, demand, values, pinned }: Entry): string {
   return [system, ...few, ...(pinned ? [demand || "one size", "pinned"] : [])].join(", ");
 }
 
-/** The cache key of a curve: everything that it depends on. */
+/** Returns the cache key of a curve, which contains everything that the curve depends on. */
 export function keyOf({ system, demand, values }: Entry, { load, most, requests }: State): string {
   return JSON.stringify([system, demand, values, load, load === "rate" ? most : 0, requests]);
 }
 
-/** The file name of an entry's system. */
+/** File name of an entry's changed system. */
 export const FILE = "system.toml";
 
-/** The command that computes the same. */
+/** Returns the command that computes the curve of an entry. */
 export function command(entry: Entry, state: State, load: Load): string {
   const along = optionOf(load).map((option): [string, string] => [option, loadsOf(load, state).join(",")]);
   if (load === "asap" || load === "timed") {
@@ -196,7 +196,7 @@ function quoted(text: string): string {
 
 const PIN = "pinned";
 
-/** The state as the end of an address. */
+/** Encodes the state as an address fragment. */
 export function toHash(state: State): string {
   const told = new URLSearchParams({ load: state.load, at: String(state.at), requests: String(state.requests), shows: state.shows });
   if (state.load === "rate") told.set("most", String(state.most));
@@ -210,7 +210,7 @@ export function toHash(state: State): string {
   return `#${told}`;
 }
 
-/** The state in an address; missing parts are taken from `other`. */
+/** Decodes the state of an address fragment; missing parts are taken from `other`. */
 export function fromHash(hash: string, other: State): State {
   const told = new URLSearchParams(hash.replace(/^#/, ""));
   const number = (name: string, usual: number) => {

@@ -1,10 +1,10 @@
-/** Tables that sort, and grids that are coloured by their figures. */
+/** Sortable tables, and grids that are shaded by their figures. */
 
 import { html, svg } from "./dom";
 import type { Cell, Grid, Table } from "./report";
 import { alike, extent, figure } from "./scale";
 
-/** Number of rows shown at first; all rows are shown on request, or in print. */
+/** Number of rows shown at first; all rows are shown on request or in print. */
 const ROWS_MAX = 40;
 
 export function table(given: Table): HTMLElement {
@@ -42,7 +42,9 @@ export function table(given: Table): HTMLElement {
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": given.title || "data" }, element, all ? null : more);
 }
 
-/** Sorts rows by a column: numbers by size, text alphabetically with embedded numbers by size, missing values last. */
+/**
+ * Sorts rows by a column: numbers by value, text alphabetically with embedded numbers by value, missing values last.
+ */
 export function sorted(rows: readonly (readonly Cell[])[], column: number, direction: number): (readonly Cell[])[] {
   const words = new Intl.Collator("en", { numeric: true });
   return [...rows].sort((one, other) => {
@@ -55,7 +57,10 @@ export function sorted(rows: readonly (readonly Cell[])[], column: number, direc
 
 type Text = (value: number) => string;
 
-/** How the numbers of a column are written, if it is one of numbers. Years and seeds have no comma in them. */
+/**
+ * Returns a formatter for the numbers of a column; `null` if the column has no numbers. Years and seeds have no
+ * thousands separator.
+ */
 function textOf(cells: readonly Cell[]): Text | null {
   const known = cells.filter((value) => value !== null);
   const numbers = known.filter((value) => typeof value === "number");
@@ -64,7 +69,7 @@ function textOf(cells: readonly Cell[]): Text | null {
   return alike(numbers, 5, 0.003);
 }
 
-/** The header cell of a row. */
+/** Creates a cell; the first text of a row is its header. */
 function td(value: Cell, text: Text | null, column: number, written = ""): HTMLElement {
   if (typeof value === "string" && BLOCKS.test(value)) return html("td", { class: "spark" }, spark(value));
   const content = said(value, written ? () => written : (text ?? figure));
@@ -74,14 +79,14 @@ function td(value: Cell, text: Text | null, column: number, written = ""): HTMLE
   return html("td", { class: isFigure ? "figure" : isProse ? "prose" : "" }, content);
 }
 
-/** Longer than this, words are sentences, which want a width. */
+/** Text length in characters above which a cell is a sentence and gets a minimum width. */
 const PROSE = 50;
 
-/** A sparkline as text, in eighths of its height; a missing value is a dot. */
+/** Matches a sparkline as text, in eighths of its height; a missing value is a dot. */
 const BLOCKS = /^[\u2581-\u2588\u00b7]+$/;
 const STEP = { x: 5, y: 2.5 };
 
-/** The same, drawn: every font has blocks of its own. */
+/** Draws a sparkline, since fonts differ in their block characters. */
 function spark(text: string): SVGSVGElement {
   const bars = [...text].map((block, n) => {
     const height = STEP.y * (block === "\u00b7" ? 0 : block.charCodeAt(0) - 0x2580);
@@ -92,10 +97,10 @@ function spark(text: string): SVGSVGElement {
   return svg("svg", { width, height: 8 * STEP.y + 1, role: "img", "aria-label": text }, ...bars, rule);
 }
 
-/** An interval as text, such as "0.93 ± 0.01" and "148 to 185.1", which is formatted like a number. */
+/** Matches an interval as text, such as "0.93 ± 0.01" or "148 to 185.1", which is formatted like a number. */
 const BETWEEN = /^[\d.,\u2212-]+ (±|to) [\d.,\u2212-]+$/;
 
-/** A rounded value, with the exact one as an attribute. */
+/** Returns a rounded value, with the exact value as an attribute. */
 function said(value: Cell, text: Text): Node | string {
   if (value === null) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -130,7 +135,7 @@ function shaded(given: Grid, row: number, column: number, [low, high]: [number, 
   return cell;
 }
 
-/** The shade of a cell, from 0 to 1, and its sign for signed figures. */
+/** Returns the shade of a cell, from 0 to 1, and its sign for signed figures. */
 export function shade(value: number, low: number, high: number, signed: boolean): { share: number; side: "above" | "below" } {
   if (!signed) return { share: high > low ? (value - low) / (high - low) : 0, side: "above" };
   const most = Math.max(Math.abs(low), Math.abs(high)) || 1;

@@ -19,7 +19,7 @@ async function made(): Promise<Exports> {
   return (await WebAssembly.instantiate(compiled, {})).exports as unknown as Exports;
 }
 
-/** The engine of its packed form: WebAssembly, packed by LZMA to seven tenths of what deflate makes of it, in base64. */
+/** Compiles the engine from its packed form: WebAssembly, packed with LZMA, in base64. */
 async function unpacked(packed: string): Promise<WebAssembly.Module> {
   const bytes = await (await fetch(`data:application/octet-stream;base64,${packed}`)).arrayBuffer();
   return WebAssembly.compile(unpackedOf(new Uint8Array(bytes)));
@@ -27,7 +27,7 @@ async function unpacked(packed: string): Promise<WebAssembly.Module> {
 
 async function answered(question: unknown): Promise<unknown> {
   const bytes = new TextEncoder().encode(JSON.stringify(question));
-  // Making room may move the memory: it is looked at afterwards.
+  // Allocating room may move the memory, so take the address afterwards.
   const at = engine.room(bytes.length);
   new Uint8Array(engine.memory.buffer, at, bytes.length).set(bytes);
   try {

@@ -111,7 +111,7 @@ async function faulty() {
   await page.getByLabel("faults", { exact: true }).selectOption({ label: "a slow drive" });
   await settled(page);
   const slow = await shown(page);
-  await drag(page, "how much of it", 0);
+  await drag(page, "amount", 0);
   await settled(page);
   const less = await shown(page);
   // Each that a system can have, of each kind of system.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::CrashError;
 use crate::states::extents::Range;
 
-/// Contents at the start; zeros follow the end of an image.
+/// Contents at the start; after the end of an image, they are zeros.
 #[derive(Debug, Default)]
 pub struct Base(Option<Image>);
 
@@ -20,15 +20,15 @@ struct Image {
 }
 
 impl Base {
-    /// Contents of zeros only.
+    /// Creates initial contents of only zeros.
     pub fn zeros() -> Base {
         Base(None)
     }
 
-    /// The contents of a file or a block device, which must not change meanwhile.
+    /// Opens a file or a block device, which must not change while it is used.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn open(path: &Path) -> Result<Base, CrashError> {
         let failed = CrashError::io(path);
         let mut file = File::open(path).map_err(&failed)?;
@@ -36,12 +36,12 @@ impl Base {
         Ok(Base(Some(Image { path: path.to_owned(), file, size_bytes })))
     }
 
-    /// Size of the image in bytes; 0 for zeros.
+    /// Returns the size of the image in bytes; 0 for zeros.
     pub fn size_bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |image| image.size_bytes)
     }
 
-    /// Returns another reader of the same base.
+    /// Opens another reader of these contents.
     pub(crate) fn again(&self) -> Result<Base, CrashError> {
         self.0.as_ref().map_or(Ok(Base(None)), |image| Base::open(&image.path))
     }
@@ -56,19 +56,19 @@ impl Base {
         image.file.read_exact_at(&mut into[..there], at_bytes).map_err(CrashError::io(&image.path))
     }
 
-    /// The extents with data, without holes.
+    /// Returns the extents with data, excluding holes.
     pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
         self.data_in((0, self.size_bytes()))
     }
 
-    /// The extents with data in a range.
+    /// Returns the extents with data within a range.
     pub(crate) fn data_in(&self, (start, end): Range) -> Result<Vec<Range>, CrashError> {
         let Some(image) = &self.0 else { return Ok(Vec::new()) };
         data_of(&image.file, (start, end.min(image.size_bytes))).map_err(CrashError::io(&image.path))
     }
 }
 
-/// The extents of a range of a file that hold data; all of it if the file system does not report them.
+/// Returns the extents with data within a range of a file; the whole range if the file system does not report holes.
 pub(crate) fn data_of(file: &File, (mut at, end): Range) -> std::io::Result<Vec<Range>> {
     use rustix::fs::{SeekFrom, seek};
     use rustix::io::Errno;

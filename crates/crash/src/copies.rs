@@ -1,4 +1,4 @@
-//! Writes recordings as journals: the same recording in another format, or a reproducer of a single state.
+//! Writes recordings as journals: a recording in another format, or a reproducer of a single state.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use crate::states::walk::Walk;
 use crate::states::{CrashState, Rules, Torn};
 use crate::{CrashError, Device};
 
-/// Prefix of a reproducer's last mark.
+/// Prefix of the last mark of a reproducer.
 const STATE: &str = "headstack-crash-state ";
 
 /// Writes a recording as a journal.
 ///
 /// # Errors
-/// When the recording cannot be read, or the file cannot be written.
+/// Returns an error if the recording cannot be read, or the file cannot be written.
 pub fn write_journal(recording: &Recording, path: &Path) -> Result<(), CrashError> {
     whole(path, &recording.device, |journal| {
         let (mut changes, mut flushes) = (Vec::new(), Vec::new());
@@ -46,7 +46,7 @@ pub enum AccessMethod {
     /// As a regular file.
     #[default]
     File,
-    /// By the address of an NBD server.
+    /// Over NBD, by the address of a server.
     Nbd,
     /// As a file of a FUSE file system.
     Fuse,
@@ -56,11 +56,11 @@ pub enum AccessMethod {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reproduced {
-    /// The state, in the reproducer's numbering.
+    /// The state, in the numbering of the reproducer.
     pub state: CrashState,
-    /// The device's guarantees.
+    /// Guarantees of the device.
     pub rules: Rules,
-    /// The violated check, by the name given.
+    /// The violated check, by the name that the user gave.
     pub check: String,
     /// How the check accessed the state.
     #[serde(default)]
@@ -69,11 +69,11 @@ pub struct Reproduced {
     pub message: String,
 }
 
-/// Writes a journal with the durable data of a state, its open changes, the marks before it, and the state itself:
-/// nothing else is needed to reproduce it. `image`, which goes through the same recording, is left in another state.
+/// Writes a journal with everything needed to reproduce a state: its durable data, its open changes, the marks before
+/// the crash, and the state itself. `image`, which must belong to the same recording, is left in another state.
 ///
 /// # Errors
-/// When the recording cannot be read, or the file cannot be written.
+/// Returns an error if the recording cannot be read, or the file cannot be written.
 pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> Result<(), CrashError> {
     let recording = image.recording();
     let mut walk = Walk::default();
@@ -101,7 +101,7 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
         let atom_bytes = found.rules.atom(&recording);
         let mut state = CrashState::default();
         for open in &walk.open {
-            // Data below something durable are omitted, which may split a change.
+            // Data covered by durable changes is omitted, which may split a change.
             for &range in &open.left {
                 let change = Change {
                     offset_bytes: range.0,
@@ -123,15 +123,16 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
             }
         }
         state.events = events;
-        let json = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has only text and numbers");
+        let json =
+            serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("text and numbers can be serialised");
         io(path, journal.mark(0, &format!("{STATE}{json}")))
     })
 }
 
-/// Reads the state of a reproducer; `None` if the recording is none.
+/// Reads the state of a reproducer; `None` if the recording is not a reproducer.
 ///
 /// # Errors
-/// When the description of the state is invalid.
+/// Returns an error if the description of the state is invalid.
 pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashError> {
     let Some(json) = recording.marks.last().and_then(|mark| mark.strip_prefix(STATE)) else { return Ok(None) };
     let found: Reproduced = serde_json::from_str(json)
@@ -139,17 +140,18 @@ pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashErro
     Ok(Some(found))
 }
 
-/// An input or output error.
+/// Linux error number for an I/O error.
 const EIO: u16 = 5;
 
-/// Writes a journal that gets its name when it is complete.
+/// Writes a journal that gets its name only once it is complete.
 fn whole(
     path: &Path,
     device: &Device,
     write: impl FnOnce(&JournalWriter) -> Result<(), CrashError>,
 ) -> Result<(), CrashError> {
     let file = AtomicFile::create(path).map_err(refused)?;
-    let draft = file.draft().ok_or_else(|| CrashError::of(path, "is not a regular file; a journal must be one"))?;
+    let draft =
+        file.draft().ok_or_else(|| CrashError::of(path, "is not a regular file; a journal needs a regular file"))?;
     let journal = JournalWriter::create(draft, device)?;
     write(&journal)?;
     io(path, journal.finish())?;
@@ -161,7 +163,7 @@ fn copied(journal: &JournalWriter, recording: &Recording, number: u32) -> Result
     copied_part(journal, recording, number, change)
 }
 
-/// Copies the data of a change in a range.
+/// Copies the data of a range of a change.
 fn copied_part(journal: &JournalWriter, recording: &Recording, number: u32, part: &Change) -> Result<u64, CrashError> {
     let length_bytes = if matches!(part.stored, Stored::Data { .. }) { part.length_bytes } else { 0 };
     let mut data = vec![0; length_bytes as usize];

@@ -1,19 +1,19 @@
-//! A digest that identifies recordings with equal contents, independent of times.
+//! A digest that identifies recordings with equal contents, regardless of times.
 
 use twox_hash::XxHash3_128;
 
 use crate::CrashError;
 use crate::recording::{Change, Ending, Event, Fate, Recording, Start, Stored};
 
-/// Bytes of a change that are read at a time.
+/// Number of bytes of a change that are read at a time.
 const PART_BYTES: u64 = 1 << 20;
 
 impl Recording {
     /// Returns a hash (XXH3, 128 bits) of the device, the events in order with their data, the marks and the ending.
-    /// Times are excluded, and so is the name of the initial image: an identical run may have it elsewhere.
+    /// Excludes times and the name of the initial image, which may differ between identical runs.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn digest(&self) -> Result<u128, CrashError> {
         let mut words = NumberHasher(XxHash3_128::new());
         let device = &self.device;
@@ -68,7 +68,7 @@ impl Recording {
     }
 }
 
-/// Hashes numbers as eight bytes each, on every machine.
+/// Hashes each number as eight bytes, independent of the machine.
 struct NumberHasher(XxHash3_128);
 
 impl NumberHasher {

@@ -1,9 +1,10 @@
-//! Logs of the kernel's dm-log-writes, which QEMU's `blklogwrites` writes too.
+//! Logs of the kernel's dm-log-writes, which QEMU's `blklogwrites` writes as well.
 //!
-//! Numbers are little-endian, offsets and lengths in sectors of the log. The first sector is a superblock; each entry
-//! begins with a header sector, followed by the data of a write. The kernel withholds a write until a flush that covers
-//! it is complete, and logs those writes, in order of completion, before that flush. So every write of a log is
-//! acknowledged before the next flush is sent, and the states that such a log allows are the worst case.
+//! Numbers are little-endian; offsets and lengths are in sectors of the log. The first sector is a superblock; each
+//! entry begins with a header sector, followed by the data of a write. The kernel holds back a write until a flush that
+//! covers the write is complete, and logs these writes, in order of completion, before that flush. Therefore, every
+//! write of a log is acknowledged before the next flush is sent, and the states that such a log allows are the worst
+//! case.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +20,7 @@ use crate::recording::{Change, Device, Ending, Event, Fate, Recording, Start, St
 use crate::states::extents::Range;
 use crate::states::walk::{Open, Walk};
 
-/// Magic number: the first eight bytes.
+/// Magic number, the first eight bytes of a log.
 pub const MAGIC: u64 = 0x006a_7366_7773_6872;
 const VERSION: u64 = 1;
 const HEAD_BYTES: usize = 32;
@@ -57,15 +58,15 @@ impl Entry {
         bytes
     }
 
-    /// Whether it is no valid entry, as after the end of a log on a device.
+    /// Whether this is not a valid entry, as after the end of a log on a device.
     fn is_none(&self) -> bool {
         let is_empty = (self.sectors, self.flags) == (0, 0);
         is_empty || self.flags & !FLAGS != 0
     }
 }
 
-/// Reads the events of a log. The number of entries is reliable only in a finished log: later ones are read as long as
-/// they are valid.
+/// Reads the events of a log. The number of entries in the superblock is reliable only in a finished log, so later
+/// entries are read as long as they are valid.
 pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let failed = CrashError::io(path);
     let mut first = [0; 28];
@@ -75,7 +76,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let sector_bytes = u32::from_le_bytes(std::array::from_fn(|i| first[24 + i]));
     if version != VERSION || !sector_bytes.is_power_of_two() || !(512..=1 << 23).contains(&sector_bytes) {
         let message = format!(
-            "is a log of version {version} with sectors of {sector_bytes} bytes; only version {VERSION} and powers of two from 512 B to 8 MiB are allowed"
+            "is a log of version {version} with sectors of {sector_bytes} bytes; must be version {VERSION} with sectors of a power of two from 512 B to 8 MiB"
         );
         return Err(CrashError::of(path, message));
     }
@@ -109,7 +110,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     Ok(recording)
 }
 
-/// Adds an entry, and returns where the next one begins; `None` if there is none.
+/// Adds an entry, and returns the offset of the next entry; `None` if there is no valid entry.
 fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Option<u64>, CrashError> {
     let path = recording.path().to_owned();
     let sector_bytes = u64::from(recording.device.block_bytes);
@@ -121,7 +122,7 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
     let entry = Entry::from_bytes(&head);
     let wrong = |what: &str| CrashError::of(&path, format!("the entry at byte {at_bytes} {what}"));
     let data_bytes = at_bytes + sector_bytes;
-    // A log has no clock, only an order.
+    // A log has no times, so use the order of events.
     let at_ns = recording.events.len() as u64;
     if recording.marks.last().is_some_and(|mark| mark == END) || entry.is_none() {
         return Ok(None);
@@ -165,16 +166,17 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
 }
 
 /// Writes a recording as the kernel would have logged it: durable changes in the order of the flushes, then changes
-/// that never became durable. Failed changes cannot be represented, and their number is returned. Nor can a power
-/// failure: changes by which the device took data back then are written like any other.
+/// that never became durable. The format cannot represent failed changes, which are omitted, and the function returns
+/// their number. It cannot represent power losses either: changes by which the device restored data are written as
+/// ordinary changes.
 ///
 /// # Errors
-/// When a mark is longer than a sector has room for, or the file cannot be written.
+/// Returns an error if a mark is longer than a sector has room for, or the file cannot be written.
 pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
     let sector_bytes = recording.device.block_bytes.max(SECTOR_BYTES_MIN);
     if sector_bytes != recording.device.block_bytes {
         let message =
-            format!("its blocks have {} bytes; sectors of a log have 512 or more", recording.device.block_bytes);
+            format!("has blocks of {} bytes; a log needs sectors of 512 bytes or more", recording.device.block_bytes);
         return Err(CrashError::of(recording.path(), message));
     }
     let (entries, failed) = logged(recording);
@@ -189,7 +191,7 @@ pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
     for logged in &entries {
         let mut head = logged.entry(u64::from(sector_bytes)).to_bytes().to_vec();
         if let Payload::Mark(text) = logged.carried {
-            // A zero ends it.
+            // A zero terminates the text.
             if text.len() >= sector_bytes as usize - HEAD_BYTES {
                 let message = format!("the mark {text:?} is longer than a sector of {sector_bytes} bytes");
                 return Err(CrashError::of(recording.path(), message));
@@ -212,7 +214,7 @@ pub fn write(recording: &Recording, path: &Path) -> Result<u64, CrashError> {
     Ok(failed)
 }
 
-/// Contents of an entry besides its header.
+/// Content of an entry after its header.
 #[derive(Clone, Copy, Debug)]
 enum Payload<'a> {
     Nothing,
@@ -249,7 +251,7 @@ fn logged(recording: &Recording) -> (Vec<LogEntry<'_>>, u64) {
     let bare = |flags, carried| LogEntry { range: (0, 0), flags, carried };
     let (mut entries, mut walk) = (Vec::new(), Walk::default());
     for event in &recording.events {
-        // The kernel logs a change that becomes durable with its own acknowledgement as FUA.
+        // The kernel logs a change that becomes durable on its own acknowledgement as FUA.
         let forced = if matches!(event, Event::Changed(..)) { FUA } else { 0 };
         walk.step(recording, |number, ranges| {
             entries.extend(ranges.iter().map(|&range| change(number, range, forced)));
@@ -273,7 +275,7 @@ fn padded(mut bytes: Vec<u8>, sector_bytes: u32) -> Vec<u8> {
     bytes
 }
 
-/// Size of a file or a block device in bytes.
+/// Returns the size of a file or a block device in bytes.
 fn size(mut file: &File) -> std::io::Result<u64> {
     std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0))
 }

@@ -1,4 +1,4 @@
-//! [`CrashError`]: an error on one line.
+//! [`CrashError`]: an error whose message is one line.
 
 use std::io;
 use std::path::Path;
@@ -9,21 +9,21 @@ use headstack_files::FileError;
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {message}")]
 pub struct CrashError {
-    /// The file.
+    /// The affected file.
     pub file: String,
     /// The reason.
     pub message: String,
-    /// Error number of the kernel; `None` if no system call failed.
+    /// Error number of the failed system call; `None` if no system call failed.
     pub number: Option<i32>,
 }
 
 impl CrashError {
-    /// The error of a file with invalid contents.
+    /// Creates the error of a file with invalid contents.
     pub(crate) fn of(file: &Path, message: impl Into<String>) -> CrashError {
         CrashError { file: file.display().to_string(), message: message.into(), number: None }
     }
 
-    /// The error of a file for which a system call failed.
+    /// Returns a function that creates the error of a file for which a system call failed.
     pub(crate) fn io(file: &Path) -> impl Fn(io::Error) -> CrashError + use<> {
         let file = file.display().to_string();
         move |error| CrashError {
@@ -40,7 +40,7 @@ impl From<CrashError> for io::Error {
     }
 }
 
-/// The error of a file that cannot be written.
+/// Creates the error of a file that cannot be written.
 pub(crate) fn refused(error: FileError) -> CrashError {
     CrashError { file: error.path, message: error.message, number: error.number }
 }

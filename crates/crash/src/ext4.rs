@@ -1,5 +1,5 @@
-//! Reads files of an ext4 file system from its image without mounting it; the journal is taken into account, but not
-//! replayed.
+//! Reads files of an ext4 file system from its image without mounting it. Reads take the file system's journal into
+//! account without replaying it.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -13,28 +13,28 @@ use ext4_view::{Ext4, Ext4Error, Ext4Read};
 
 use crate::CrashError;
 
-/// Result of reading.
+/// Outcome of reading from a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOutcome<T> {
-    /// It was read.
+    /// The data was read.
     Read(T),
-    /// The file system is damaged, or is none.
+    /// The file system is damaged, or the image has no ext4 file system; the text is the reason.
     Damaged(String),
-    /// It has a feature that this does not support, such as an escaped block of its journal.
+    /// The file system has a feature that this module does not support, such as an escaped block in its journal.
     Unknown(String),
 }
 
-/// Why something cannot be read.
+/// Reason why data cannot be read.
 enum Failure {
-    /// An error of this file, or of the whole file system if the name is empty.
+    /// An error of the file with this name, or of the whole file system if the name is empty.
     OfSystem(String, Ext4Error),
     OfCopy(io::Error),
 }
 
-/// Reads files of the file system in an image, in the order of `paths`; `None` for files that do not exist.
+/// Reads files of the file system in an image, in the order of `paths`; a missing file yields `None`.
 ///
 /// # Errors
-/// When the image cannot be read.
+/// Returns an error if the image cannot be read.
 pub fn read_files(image: &Path, paths: &[String]) -> Result<ReadOutcome<Vec<Option<Vec<u8>>>>, CrashError> {
     let read = |system: &Ext4, path: &String| match system.read(path.as_str()) {
         Ok(data) => Ok(Some(data)),
@@ -44,11 +44,11 @@ pub fn read_files(image: &Path, paths: &[String]) -> Result<ReadOutcome<Vec<Opti
     classify(image, image, |system| paths.iter().map(|path| read(system, path)).collect())
 }
 
-/// Copies the files and folders below a folder of the file system in an image to `to`, which is created; links and
-/// special files are omitted. Returns false if the folder does not exist.
+/// Copies the files and folders of `folder` in the file system of an image to `to`, which is created. Links and special
+/// files are omitted. Returns whether the folder exists.
 ///
 /// # Errors
-/// When the image cannot be read, or the copy cannot be written.
+/// Returns an error if the image cannot be read, or the copy cannot be written.
 pub fn copy_folder(image: &Path, folder: &str, to: &Path) -> Result<ReadOutcome<bool>, CrashError> {
     classify(image, to, |system| match system.metadata(folder) {
         Ok(metadata) if metadata.is_dir() => copied(system, folder, to).map(|()| true),
@@ -63,7 +63,7 @@ fn copied(system: &Ext4, folder: &str, to: &Path) -> Result<(), Failure> {
     for entry in system.read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        // Names that are not UTF-8 are skipped, since they cannot be requested.
+        // Skip names that are not UTF-8, since they cannot be requested.
         let Ok(name) = name.as_str() else { continue };
         if matches!(name, "." | "..") {
             continue;
@@ -92,7 +92,7 @@ fn copied_file(system: &Ext4, from: &str, to: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Bytes copied at a time.
+/// Number of bytes copied at a time.
 const PART_BYTES: usize = 256 << 10;
 
 /// Classifies the result of accessing the file system in an image.
@@ -107,7 +107,7 @@ fn classify<T>(
     let loaded = Ext4::load(Box::new(reader)).map_err(|error| Failure::OfSystem(String::new(), error));
     let looked = loaded.and_then(|system| look(&system));
     if saw_unwritten.get() {
-        return Ok(ReadOutcome::Unknown("an extent that was allocated and never written".to_owned()));
+        return Ok(ReadOutcome::Unknown("an extent that was allocated but never written".to_owned()));
     }
     match looked {
         Ok(found) => Ok(ReadOutcome::Read(found)),
@@ -119,8 +119,8 @@ fn classify<T>(
     }
 }
 
-/// Reads an image and watches for extents that were allocated and never written: they read as zeros, which the crate
-/// ext4-view (1.0) does not know. It returns the previous contents of their blocks.
+/// Reads an image and watches for extents that were allocated but never written. They read as zeros, but the crate
+/// ext4-view (1.0) ignores this and returns the previous contents of their blocks.
 struct Watching {
     file: File,
     saw_unwritten: Rc<Cell<bool>>,
@@ -136,14 +136,14 @@ impl Ext4Read for Watching {
     }
 }
 
-/// Magic number of an extent tree node (`EXT4_EXT_MAGIC`), which has a header and entries of twelve bytes each.
+/// Magic number of an extent tree node (`EXT4_EXT_MAGIC`), which has a header and entries of 12 bytes each.
 const NODE_MAGIC: u16 = 0xf30a;
 const ENTRY_BYTES: usize = 12;
-/// Lengths above this mark extents that were never written (`EXT_INIT_MAX_LEN`).
+/// Maximum length of a written extent; larger values mark extents that were never written (`EXT_INIT_MAX_LEN`).
 const WRITTEN_BLOCKS_MAX: u16 = 32_768;
 
-/// Whether any leaf of an extent tree in these blocks has such an extent. Data that only look like a leaf count too:
-/// the file system is then read by the programs of e2fsprogs, which is slower and correct.
+/// Whether a leaf of an extent tree in these blocks has an unwritten extent. Data that only looks like a leaf counts
+/// too: the file system is then read by the programs of e2fsprogs, which is slower but correct.
 fn has_unwritten(bytes: &[u8]) -> bool {
     let number = |at: usize| bytes.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
     let leaf = |at: &usize| number(*at) == NODE_MAGIC && number(at + 6) == 0 && number(at + 2) <= number(at + 4);

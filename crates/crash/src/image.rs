@@ -1,7 +1,7 @@
 //! [`Image`]: a file with the contents of a device after a crash.
 //!
-//! One file goes from state to state: only differences are written. A second file holds the expected contents, so that
-//! a check's writes can be undone, which the modification time reveals.
+//! A single file is changed from state to state, and only differences are written. A second file holds the expected
+//! contents, so that the writes of a check can be undone; the modification time reveals whether there were any.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -18,32 +18,32 @@ use crate::recording::{Recording, Stored};
 use crate::states::extents::{Extents, Range, Version};
 use crate::states::{CrashState, Rules};
 
-/// Bytes copied and compared at a time.
+/// Number of bytes copied and compared at a time.
 const PART_BYTES: u64 = 256 << 10;
-/// Modification time of our own writes, one second after the epoch: a check that writes changes it, however soon it
-/// runs.
+/// Modification time set after our own writes: one second after the epoch. Any write by a check changes it, however
+/// soon the check runs.
 const WRITTEN_AT: Duration = Duration::from_secs(1);
-/// A file system in memory.
+/// Folder on a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// The image of a device after a power failure.
+/// The image of a device after a power loss.
 #[derive(Debug)]
 pub struct Image {
     layers: Layers,
     path: PathBuf,
-    /// The file that checks read, and may write.
+    /// File that checks read and may write.
     shown: File,
     /// The file with the expected contents.
     kept: File,
-    /// Present contents of the files.
+    /// Versions of the ranges that the files currently contain.
     held: Extents,
 }
 
 impl Image {
-    /// Creates an image of the initial contents, in a folder that no one else uses.
+    /// Creates an image of the initial contents in a folder that no other program uses.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn create(folder: &Path, recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Image, CrashError> {
         let (path, kept_path) = (folder.join("image"), folder.join("kept"));
         let new = |path: &Path| {
@@ -51,7 +51,7 @@ impl Image {
             options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(CrashError::io(path))
         };
         let (shown, kept) = (new(&path)?, new(&kept_path)?);
-        // It has no name by which others could find it.
+        // Unlink the file, so that no other program can find it.
         std::fs::remove_file(&kept_path).map_err(CrashError::io(&kept_path))?;
         let layers = Layers::new(recording, base, rules)?;
         let image = Image { layers, path, shown, kept, held: Extents::default() };
@@ -66,20 +66,20 @@ impl Image {
         Ok(image)
     }
 
-    /// Path of the image.
+    /// Returns the path of the image.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The recording.
+    /// Returns the recording whose states the image shows.
     pub(crate) fn recording(&self) -> Arc<Recording> {
         Arc::clone(&self.layers.recording)
     }
 
-    /// Changes to a state.
+    /// Changes to another state.
     ///
     /// # Errors
-    /// When the recording has no such moment; the file system's error.
+    /// Returns an error if the recording has no such moment, or the file system's error.
     pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
         for range in self.layers.take(state)? {
             self.renew(range)?;
@@ -87,10 +87,10 @@ impl Image {
         self.date()
     }
 
-    /// Undoes a check's changes; returns false if there are none.
+    /// Undoes a check's changes; returns whether there were any.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn restore(&mut self) -> Result<bool, CrashError> {
         let failed = CrashError::io(&self.path);
         let capacity_bytes = self.layers.capacity_bytes();
@@ -103,7 +103,7 @@ impl Image {
         Ok(true)
     }
 
-    /// Compares all data of both files, and restores the expected ones.
+    /// Compares the files completely, and restores the expected contents.
     fn put_back(&self) -> Result<(), CrashError> {
         let failed = CrashError::io(&self.path);
         let capacity_bytes = self.layers.capacity_bytes();
@@ -124,17 +124,17 @@ impl Image {
         self.date()
     }
 
-    /// The extents with data in the current state.
+    /// Returns the extents with data in the current state.
     pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
         data_of(&self.kept, (0, self.layers.capacity_bytes())).map_err(CrashError::io(&self.path))
     }
 
-    /// Reads from the current state, without a check's changes.
+    /// Reads the data of the current state, without a check's changes.
     pub(crate) fn read(&self, at_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
         self.kept.read_exact_at(into, at_bytes).map_err(CrashError::io(&self.path))
     }
 
-    /// Updates a range where its contents differ.
+    /// Updates the parts of a range whose contents differ.
     fn renew(&mut self, range: Range) -> Result<(), CrashError> {
         for (part, version) in self.layers.versions(range) {
             for (part, held) in self.held.parts(part) {
@@ -178,12 +178,12 @@ impl Image {
 
 impl Drop for Image {
     fn drop(&mut self) {
-        // Nothing can be done about it here.
+        // A failure cannot be handled here.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Folder for that many images: in memory if there is room.
+/// Returns the folder for `images` images: in memory if there is room, otherwise for temporary files.
 pub fn folder_for(recording: &Recording, base: &Base, images: u64) -> Result<PathBuf, CrashError> {
     let mut written = Extents::default();
     for (number, change) in recording.changes.iter().enumerate() {
@@ -194,12 +194,12 @@ pub fn folder_for(recording: &Recording, base: &Base, images: u64) -> Result<Pat
     let sum = |ranges: &mut dyn Iterator<Item = Range>| -> u64 { ranges.map(|(start, end)| end - start).sum() };
     let of_one = sum(&mut written.iter().map(|(range, _)| range)) + sum(&mut base.data()?.into_iter());
     let room = statvfs(MEMORY).map_or(0, |memory| memory.f_bavail * memory.f_frsize);
-    // Both files of an image, and the same again for copies by checks; half of the room is left to others.
+    // Each image needs two files, and a check may make a copy; at most half of the room is used.
     let is_in_memory = 3 * images * of_one < room / 2;
     Ok(if is_in_memory { MEMORY.into() } else { std::env::temp_dir() })
 }
 
-/// Parts of a range that are read at a time.
+/// Splits a range into parts that are read at a time.
 pub(crate) fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, usize)> {
     (start..end).step_by(PART_BYTES as usize).map(move |at| (at, (end - at).min(PART_BYTES) as usize))
 }

@@ -1,5 +1,5 @@
-//! [`Layers`]: the contents of a device after a crash in layers: the initial contents, the durable changes, and the
-//! surviving part of the others. Nothing is copied: a range is resolved to the change that provides it.
+//! [`Layers`]: the contents of a device after a crash, in layers: the initial contents, the durable changes, and the
+//! surviving part of the other changes. Nothing is copied: each range is resolved to the change that provides its data.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::states::extents::{Extents, Range, Version};
 use crate::states::walk::Walk;
 use crate::states::{CrashState, Rules};
 
-/// The layers of one state.
+/// The layers of a crash state.
 #[derive(Debug)]
 pub(crate) struct Layers {
     pub(crate) recording: Arc<Recording>,
@@ -18,12 +18,12 @@ pub(crate) struct Layers {
     atom_bytes: u64,
     walk: Walk,
     durable: Extents,
-    /// Changes above the durable ones.
+    /// Surviving changes above the durable changes.
     over: Extents,
 }
 
 impl Layers {
-    /// Creates the layers of the initial state.
+    /// Creates the layers of the state before the first event.
     pub(crate) fn new(recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Layers, CrashError> {
         Ok(Layers {
             atom_bytes: rules.atom(&recording),
@@ -39,7 +39,7 @@ impl Layers {
         self.recording.device.capacity_bytes
     }
 
-    /// Changes to a state, and returns the ranges that may differ from the previous one, in order.
+    /// Changes to the state `state`, and returns the ranges that may differ from the previous state, in order.
     pub(crate) fn take(&mut self, state: &CrashState) -> Result<Vec<Range>, CrashError> {
         let events = self.recording.events.len();
         if state.events > events {
@@ -67,7 +67,7 @@ impl Layers {
         Ok(merged(touched))
     }
 
-    /// The parts of a range with the change that provides each, in order and without gaps.
+    /// Returns the parts of a range, each with the change that provides its data, in order and without gaps.
     pub(crate) fn versions(&self, range: Range) -> Vec<(Range, Version)> {
         let mut versions = Vec::new();
         for (part, over) in self.over.parts(range) {
@@ -79,7 +79,7 @@ impl Layers {
         versions
     }
 
-    /// Whether a range of this version is known to be zeros.
+    /// Whether a range of the given version is known to be zeros.
     pub(crate) fn is_zeros(&self, start: u64, version: Version) -> bool {
         match version {
             None => self.base.size_bytes() <= start,
@@ -99,7 +99,7 @@ impl Layers {
     }
 }
 
-/// Merges ranges into ones without overlaps, in order.
+/// Merges ranges into non-overlapping ranges, in order.
 pub(crate) fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
     let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());

@@ -1,8 +1,8 @@
 //! Possible contents of a device after a crash. See docs/design/crash.md.
 //!
-//! A [`Recording`] contains a device's requests and its answers: a journal of a live export ([`journal`]) or a log of
-//! dm-log-writes ([`dmlog`]). This crate knows which contents the device may have after power fails at any moment of
-//! it, and puts an image into such a state. It does not know models, clocks or clients.
+//! A [`Recording`] contains the requests to a device and its answers: a journal of a live export ([`journal`]) or a log
+//! of dm-log-writes ([`dmlog`]). From a recording, this crate determines which contents the device may have after a
+//! power loss at any moment, and creates images with these contents. It is independent of models, clocks and clients.
 
 mod base;
 mod copies;

@@ -8,10 +8,10 @@ use crate::recording::Recording;
 use crate::{CrashError, dmlog, journal};
 
 impl Recording {
-    /// Reads the events of a journal or of a log of dm-log-writes, whichever it is.
+    /// Reads the events of a headstack journal or of a dm-log-writes log; the format is detected from the content.
     ///
     /// # Errors
-    /// It is neither, or says something impossible.
+    /// Returns an error if the file has neither format, or its content is inconsistent.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("headstack-doc-{}", std::process::id()));

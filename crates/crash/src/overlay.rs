@@ -1,5 +1,5 @@
-//! [`Overlay`]: a device in a state, without a file: reads are resolved in the layers, and a check's writes are kept
-//! separately in memory. Changing to another state is fast for devices of any size.
+//! [`Overlay`]: a device in a crash state, without a file: reads are resolved in the layers, and a check's writes are
+//! kept separately in memory. Changing to another state is fast for devices of any size.
 
 use std::fs::File;
 use std::io;
@@ -15,24 +15,24 @@ use crate::recording::Recording;
 use crate::states::extents::{Extents, Range};
 use crate::states::{CrashState, Rules};
 
-/// Type of data that a check has written, in place of the number of a change.
+/// Marks data that a check has written, in place of the number of a change.
 const DATA: u32 = 0;
 const ZEROS: u32 = 1;
 
-/// The contents of a device after a power failure, and later writes.
+/// The contents of a device after a power loss, with subsequent writes.
 #[derive(Debug)]
 pub struct Overlay {
     layers: Layers,
-    /// Written data, at their original offsets.
+    /// Data written by the check, at its original offsets.
     own: File,
     written: Extents,
 }
 
 impl Overlay {
-    /// Creates an overlay of the initial contents.
+    /// Creates an overlay in the state before the first event.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn new(recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Overlay, CrashError> {
         let failed = CrashError::io(recording.path());
         let own = memfd_create("headstack-overlay", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
@@ -41,29 +41,29 @@ impl Overlay {
         Ok(Overlay { layers: Layers::new(recording, base, rules)?, own, written: Extents::default() })
     }
 
-    /// Size of the device in bytes.
+    /// Returns the size of the device in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.layers.capacity_bytes()
     }
 
-    /// Logical block of the device in bytes.
+    /// Returns the logical block size of the device in bytes.
     pub fn block_bytes(&self) -> u32 {
         self.layers.recording.device.block_bytes
     }
 
-    /// Changes to a state, without any writes to it.
+    /// Changes to another state, and discards all writes.
     ///
     /// # Errors
-    /// When the recording has no such moment; the file system's error.
+    /// Returns an error if the recording has no such moment, or the file system's error.
     pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
         self.restore()?;
         self.layers.take(state).map(drop)
     }
 
-    /// Discards all writes; returns false if there were none.
+    /// Discards all writes; returns whether there were any.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn restore(&mut self) -> Result<bool, CrashError> {
         if self.written.iter().next().is_none() {
             return Ok(false);
@@ -79,7 +79,7 @@ impl Overlay {
     /// Reads the data at an offset.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn read(&self, at_bytes: u64, into: &mut [u8]) -> io::Result<()> {
         let part_of = |range: Range| (range.0 - at_bytes) as usize..(range.1 - at_bytes) as usize;
         for (part, own) in self.written.parts((at_bytes, at_bytes + into.len() as u64)) {
@@ -99,7 +99,7 @@ impl Overlay {
     /// Writes data at an offset.
     ///
     /// # Errors
-    /// When there is no more memory.
+    /// Returns an error if memory is exhausted.
     pub fn write(&mut self, at_bytes: u64, data: &[u8]) -> io::Result<()> {
         self.own.write_all_at(data, at_bytes)?;
         self.written.put((at_bytes, at_bytes + data.len() as u64), DATA);
@@ -109,7 +109,7 @@ impl Overlay {
     /// Makes a range read as zeros.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn zero(&mut self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         let range = (at_bytes, at_bytes + length_bytes);
         self.free(range)?;
@@ -117,10 +117,10 @@ impl Overlay {
         Ok(())
     }
 
-    /// The parts of a range in order, each with whether it is known to be zeros.
+    /// Returns the parts of a range in order, each with whether the part is known to be zeros.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn runs(&self, range: Range) -> io::Result<Vec<(Range, bool)>> {
         let mut runs: Vec<(Range, bool)> = Vec::new();
         let mut add = |(start, end): Range, is_zeros: bool| match runs.last_mut() {

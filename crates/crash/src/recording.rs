@@ -1,4 +1,4 @@
-//! [`Recording`]: the events of a recording in memory. The data stay in the file.
+//! [`Recording`]: the events of a recording in memory. The data remains in the file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,10 +11,10 @@ use crate::CrashError;
 pub struct Device {
     /// Size in bytes.
     pub capacity_bytes: u64,
-    /// Logical block in bytes; every change is a multiple of it.
+    /// Logical block size in bytes; every change is a multiple of it.
     pub block_bytes: u32,
-    /// Writes up to this length that do not cross a multiple of it are atomic in a power failure (NVMe's AWUPF). 0 if
-    /// the device guarantees only single blocks.
+    /// Maximum length in bytes of writes that are atomic in a power loss, if they do not cross a multiple of this
+    /// length (NVMe's AWUPF). 0 if the device guarantees only single blocks.
     pub atomic_bytes: u32,
     /// Whether acknowledged data may be in a volatile cache.
     pub has_volatile_cache: bool,
@@ -31,12 +31,12 @@ pub enum Start {
     Image(String),
 }
 
-/// Contents of a change.
+/// New contents of a changed range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// Data in the recording's file.
     Data {
-        /// Offset in the file.
+        /// Offset of the data in the file, in bytes.
         at_bytes: u64,
     },
     /// Zeros that were written.
@@ -64,25 +64,25 @@ pub struct Change {
     pub offset_bytes: u64,
     /// Length in bytes.
     pub length_bytes: u64,
-    /// Whether it is durable when it is acknowledged (FUA).
+    /// Whether the change is durable when it is acknowledged (FUA).
     pub is_forced: bool,
-    /// Whether the file system marked it as its own metadata (`REQ_META`).
+    /// Whether the file system marked the change as metadata (`REQ_META`).
     pub is_metadata: bool,
-    /// Time at which it was sent.
+    /// Time in ns at which the change was sent.
     pub submitted_ns: u64,
 }
 
 /// Outcome of a change or a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was acknowledged.
+    /// The request was acknowledged.
     Acknowledged,
-    /// It failed, with this error number.
+    /// The request failed, with this error number.
     Failed(u16),
 }
 
-/// An event, in the order seen by the device: a client that waits for an answer sends its next request after it in
-/// the list, independent of clocks.
+/// An event. Events are in the order seen by the device: if a client waits for an answer, its next request comes after
+/// that answer in the list, independent of clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A change was sent: its index in [`Recording::changes`].
@@ -95,24 +95,24 @@ pub enum Event {
     Flushed(u32, Fate),
     /// A mark was set: its index in [`Recording::marks`].
     Mark(u32),
-    /// Power failed. Changes until it is back are data that the device itself took back.
+    /// Power failed. Changes until power returns are data that the device restored to its previous state.
     PowerOff,
-    /// Power is back: the present data have survived.
+    /// Power is back: the present data has survived.
     PowerOn,
 }
 
 /// How a recording ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It was finished.
+    /// With an end record.
     Whole,
-    /// Between two records: the writer ended before finishing it.
+    /// Between two records: the writer ended without finishing the recording.
     Unfinished,
-    /// Within a record, which is dropped with everything after it.
+    /// Within a record. The incomplete record and everything after it are dropped.
     CutOff {
-        /// End of the last whole record.
+        /// End of the last complete record, in bytes.
         at_bytes: u64,
-        /// Bytes after it.
+        /// Number of bytes after the last complete record.
         left_bytes: u64,
     },
 }
@@ -124,7 +124,7 @@ pub struct Recording {
     pub device: Device,
     /// Events in order.
     pub events: Vec<Event>,
-    /// Time of each event.
+    /// Time of each event in ns.
     pub times_ns: Vec<u64>,
     /// Changes in the order in which they were sent and applied to the contents.
     pub changes: Vec<Change>,
@@ -132,7 +132,7 @@ pub struct Recording {
     pub flushes: u32,
     /// Marks in order.
     pub marks: Vec<String>,
-    /// How it ends.
+    /// How the recording ends.
     pub ending: Ending,
     path: PathBuf,
     file: File,
@@ -178,25 +178,25 @@ impl Recording {
         self.happened(at_ns, Event::Mark(self.marks.len() as u32 - 1));
     }
 
-    /// Sets the device's capacity to that of its initial image, if the recording does not state one.
+    /// Sets the device's capacity to that of its initial image if the recording does not contain a capacity.
     pub fn grow_to(&mut self, capacity_bytes: u64) {
         self.device.capacity_bytes = self.device.capacity_bytes.max(capacity_bytes);
     }
 
-    /// Reads bytes of the file itself.
+    /// Reads bytes of the recording's file.
     pub(crate) fn bytes_at(&self, at_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
         self.file.read_exact_at(into, at_bytes).map_err(CrashError::io(&self.path))
     }
 
-    /// Path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the contents of a change from an offset on.
+    /// Reads the contents of a change, starting at `from_bytes` within the change.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn read(&self, change: u32, from_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
         match self.changes[change as usize].stored {
             Stored::Data { at_bytes } => {

@@ -1,4 +1,4 @@
-//! Logs of dm-log-writes, byte by byte.
+//! Tests of dm-log-writes logs, byte by byte.
 
 use headstack_crash::{Ending, Event, Fate, Recording, Stored};
 
@@ -13,7 +13,7 @@ pub const DISCARD: u64 = 4;
 pub const MARK: u64 = 8;
 pub const METADATA: u64 = 16;
 
-/// What a log begins with.
+/// Returns the superblock of a log.
 fn first(entries: u64, sector_bytes: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in [0x006a_7366_7773_6872_u64, 1, entries] {
@@ -24,7 +24,7 @@ fn first(entries: u64, sector_bytes: u32) -> Vec<u8> {
     bytes
 }
 
-/// An entry with what it carries: data of a write, the text of a mark.
+/// Returns an entry with its payload: the data of a write, or the text of a mark.
 fn entry(sector_bytes: usize, sector: u64, sectors: u64, flags: u64, carried: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let text = if flags & MARK != 0 { carried } else { &[] };
@@ -80,7 +80,7 @@ fn log_bytes_match_the_kernels_format() {
     assert_eq!(changes, [(4096, 1024), (8192, 512), (32768, 524_288), (12288, 512)]);
     assert_eq!(recording.changes[2].stored, Stored::Trim);
     assert!(recording.changes[1].is_metadata && recording.changes[3].is_forced);
-    assert_eq!(recording.marks, ["one"], "the kernel's own mark is none of the application's");
+    assert_eq!(recording.marks, ["one"], "the kernel's own mark is not a mark of the application");
     assert_eq!((recording.ending, recording.device.capacity_bytes), (Ending::Whole, 557_056));
     assert!(recording.device.has_volatile_cache, "a log has flushes, so that data may be lost without");
     let mut data = [0; 1024];
@@ -94,7 +94,7 @@ fn the_count_of_entries_may_lag_behind() {
     for entries in 0..7 {
         assert_eq!(Recording::open(&folder.with("log", &log(entries))).unwrap().events.len(), 13);
     }
-    // A device goes on behind its log: zeros, or what was there before.
+    // On a device, the space after the log has zeros or older data.
     for rest in [vec![0; 5120], vec![0xff; 5120]] {
         let recording = Recording::open(&folder.with("log", &[log(0), rest].concat())).unwrap();
         assert_eq!((recording.events.len(), recording.ending), (13, Ending::Whole));
@@ -111,7 +111,7 @@ proptest! {
                 *there = byte;
             }
         }
-        // It is read or refused, and what is read lies within the file.
+        // A damaged log is either refused, or read without leaving the file.
         if let Ok(recording) = Recording::open(&folder.with("log", &bytes)) {
             for number in 0..recording.changes.len() as u32 {
                 let change = &recording.changes[number as usize];

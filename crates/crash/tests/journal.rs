@@ -7,7 +7,7 @@ use crate::support::{Folder, device};
 
 const DONE: Fate = Fate::Acknowledged;
 
-/// One of everything.
+/// Writes a journal with one record of each type.
 fn written(folder: &Folder) -> Vec<u8> {
     let path = folder.file("journal");
     let journal = JournalWriter::create(&path, &device()).unwrap();
@@ -70,7 +70,7 @@ fn a_journal_that_was_cut_off_is_read_to_its_last_whole_record() {
         let recording = Recording::open(&folder.with("cut", &whole[..length])).unwrap();
         let read = recording.events.len();
         assert_eq!(recording.events, all.events[..read]);
-        assert!(read >= most, "a byte more is no event less");
+        assert!(read >= most, "a longer file has no fewer events");
         most = read;
         match recording.ending {
             Ending::Whole => panic!("{length} bytes of {} are not all", whole.len()),
@@ -78,7 +78,7 @@ fn a_journal_that_was_cut_off_is_read_to_its_last_whole_record() {
             Ending::CutOff { at_bytes, left_bytes } => assert_eq!(at_bytes + left_bytes, length as u64),
         }
     }
-    assert_eq!((most, unfinished), (all.events.len(), all.events.len() + 1), "one for each border of records");
+    assert_eq!((most, unfinished), (all.events.len(), all.events.len() + 1), "one per boundary between records");
     for length in [0, 7, 8, 20, 43] {
         let error = Recording::open(&folder.with("cut", &whole[..length])).unwrap_err().to_string();
         assert!(error.contains("too short") || error.contains("ends within the description"), "{error}");
@@ -113,7 +113,7 @@ fn a_mark_is_in_the_file_when_it_is_answered() {
         journal.mark(number, &format!("transaction {number}")).unwrap();
         let seen = Recording::open(&path).unwrap();
         assert_eq!(seen.marks.last().unwrap(), &format!("transaction {number}"));
-        assert_eq!(seen.changes.len() as u64, number + 1, "and whatever came before it");
+        assert_eq!(seen.changes.len() as u64, number + 1, "and all earlier changes");
     }
 }
 
@@ -147,7 +147,7 @@ fn digests_do_not_depend_on_times() {
     for (place, other) in others.iter().enumerate() {
         assert!(*other != one && !others[..place].contains(other), "{place}");
     }
-    // A journal that ends too early is another one.
+    // A journal that ends early is a different recording.
     let whole = std::fs::read(&path).unwrap();
     let cut = Recording::open(&folder.with("cut", &whole[..whole.len() - 1])).unwrap();
     assert_ne!(cut.digest().unwrap(), Recording::open(&path).unwrap().digest().unwrap());

@@ -1,5 +1,5 @@
-//! The states that the explorer tries are those that the rules allow: held against a search through all subsets that knows nothing
-//! of windows, extents or hashes.
+//! Compares the states that the search returns with those that the rules allow, as found by a search through all
+//! subsets without windows, extents or hashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::support::Folder;
 const BLOCK: u64 = 512;
 const BLOCKS: u64 = 6;
 
-/// A step of a client that has several requests under way.
+/// A step of a client that has several requests in flight.
 #[derive(Clone, Debug)]
 enum Step {
     Write {
@@ -31,7 +31,7 @@ enum Step {
         blocks: u64,
     },
     Flush,
-    /// The oldest request, or one behind it, is answered; it may fail.
+    /// Answers the oldest request, or a later one; the request may fail.
     Answer {
         which: usize,
         fails: bool,
@@ -66,7 +66,7 @@ fn journal(path: &Path, steps: &[Step], has_volatile_cache: bool, atomic_bytes: 
     for (step, at_ns) in steps.iter().zip(0..) {
         match *step {
             Step::Write { at, blocks, forced } => {
-                // Few values, so that states coincide.
+                // Few distinct values, so that states coincide.
                 let data = vec![(at_ns % 3) as u8 + 1; (blocks * BLOCK) as usize];
                 under_way.push(journal.write(at_ns, at * BLOCK, &data, forced).unwrap());
             }
@@ -93,8 +93,8 @@ fn journal(path: &Path, steps: &[Step], has_volatile_cache: bool, atomic_bytes: 
 
 type Contents = Vec<u8>;
 
-/// What may be there after a crash behind each event: marks that were made, and contents. Every sector has the newest of its
-/// versions that is there; versions are durable by the rules, or chosen.
+/// Returns the possible marks and contents after a crash at any event. Every sector has the newest of its surviving
+/// versions; versions survive because the rules make them durable, or because the subset includes them.
 fn by_the_rules(recording: &Recording, rules: &Rules) -> BTreeSet<(usize, Contents)> {
     let mut found = BTreeSet::new();
     let mut is_off = false;
@@ -146,7 +146,7 @@ fn by_the_rules(recording: &Recording, rules: &Rules) -> BTreeSet<(usize, Conten
             };
             pieces.push((number, blocks, ways));
         }
-        // Where the device keeps order, nothing of a region is there behind what is not.
+        // If the device keeps order, nothing in a region survives after a missing change.
         let mut all = vec![(vec![0; (BLOCKS * BLOCK) as usize], BTreeSet::new())];
         let mut durable_above = vec![None; BLOCKS as usize];
         for (number, blocks, _) in &pieces {
@@ -184,7 +184,7 @@ fn by_the_rules(recording: &Recording, rules: &Rules) -> BTreeSet<(usize, Conten
     found
 }
 
-/// What the explorer tries, as an image shows it, and whether that is all of each window.
+/// Returns the states that the search tries, as shown by an image, and whether all windows were searched completely.
 fn explored(folder: &Folder, recording: &Arc<Recording>, rules: Rules) -> (BTreeSet<(usize, Contents)>, bool) {
     let asked = SearchOptions { rules: rules.clone(), from: From::Beginning, seed: 1 };
     let mut search = Search::new(Arc::clone(recording), &Base::zeros(), asked).unwrap();
@@ -193,7 +193,7 @@ fn explored(folder: &Folder, recording: &Arc<Recording>, rules: Rules) -> (BTree
     while let Some(state) = search.next_state().unwrap() {
         image.take(&state).unwrap();
         let marks = recording.events[..state.events].iter().filter(|event| matches!(event, Event::Mark(_))).count();
-        assert!(found.insert((marks, std::fs::read(image.path()).unwrap())), "no state comes twice");
+        assert!(found.insert((marks, std::fs::read(image.path()).unwrap())), "no state is returned twice");
     }
     let coverage = search.coverage();
     assert_eq!(coverage.states, found.len() as u64);
@@ -220,8 +220,8 @@ proptest! {
         let rules = Rules { tear, atom_bytes: 0, regions };
         let wanted = by_the_rules(&recording, &rules);
         let (found, is_whole) = explored(&folder, &recording, rules);
-        prop_assert!(found.is_subset(&wanted), "a state that no crash leaves");
-        // Where more is open, states are drawn.
+        prop_assert!(found.is_subset(&wanted), "a state that no crash can leave");
+        // Large windows are sampled at random.
         prop_assert!(!is_whole || found.len() == wanted.len(), "a state is missing");
         prop_assert!(is_whole || steps.len() > 8);
     }
@@ -232,7 +232,7 @@ proptest! {
 
     #[test]
     fn a_log_of_the_kernel_holds_no_state_that_the_journal_does_not(steps in steps()) {
-        // What fails is no part of such a log, nor are power failures, and then more may be there.
+        // A log omits failed requests and power losses, after which more states would be possible.
         let is_told = |step: &Step| !matches!(step, Step::Answer { fails: true, .. } | Step::Cut);
         let steps: Vec<Step> = steps.into_iter().filter(is_told).collect();
         let folder = Folder::new();
@@ -243,13 +243,13 @@ proptest! {
         prop_assert_eq!(logged.ending, Ending::Whole);
         prop_assert_eq!(&logged.marks, &recording.marks);
         logged.device.capacity_bytes = BLOCKS * BLOCK;
-        prop_assert_eq!(last(&folder, &recording), last(&folder, &Arc::new(logged)), "all of it is the same");
+        prop_assert_eq!(last(&folder, &recording), last(&folder, &Arc::new(logged)), "the final contents are equal");
         let mut logged = Recording::open(&folder.file("log")).unwrap();
         logged.device.capacity_bytes = BLOCKS * BLOCK;
         let logged = Arc::new(logged);
         let (found, _) = explored(&folder, &logged, Rules::default());
         prop_assert!(found.is_subset(&by_the_rules(&recording, &Rules::default())));
-        // And a journal of it is the same again.
+        // A journal of the log again has the same contents.
         write_journal(&logged, &folder.file("again")).unwrap();
         let again = Recording::open(&folder.file("again")).unwrap();
         prop_assert_eq!(&again.events, &logged.events);
@@ -290,7 +290,7 @@ proptest! {
     }
 }
 
-/// What is there when all of it is.
+/// Returns the contents after all changes.
 fn last(folder: &Folder, recording: &Arc<Recording>) -> Contents {
     let state = CrashState { events: recording.events.len(), ..CrashState::default() };
     let mut image = Image::create(folder.as_ref(), Arc::clone(recording), &Base::zeros(), &Rules::default()).unwrap();
@@ -321,7 +321,7 @@ fn a_state_does_not_depend_on_the_previous_state() {
     for (number, state) in states.iter().enumerate() {
         image.take(state).unwrap();
         overlay.take(state).unwrap();
-        // A check that grows, cuts and writes its image leaves no trace.
+        // A check that grows, truncates and writes its image leaves no trace.
         if number % 2 == 0 {
             std::fs::write(image.path(), vec![number as u8; 100 * number]).unwrap();
             assert!(image.restore().unwrap());
@@ -336,7 +336,8 @@ fn a_state_does_not_depend_on_the_previous_state() {
     assert!(states.len() > 30);
 }
 
-/// What an overlay holds is what a file of the same state does; what is written to it is there, for as long as it should be.
+/// Checks that an overlay has the contents of a file in the same state, and that writes to it last until they are
+/// discarded.
 fn is_there(overlay: &mut Overlay, held: Contents, number: usize) {
     let read = |overlay: &Overlay, from: usize, to: usize| {
         let mut data = vec![0xEE; to - from];
@@ -346,7 +347,7 @@ fn is_there(overlay: &mut Overlay, held: Contents, number: usize) {
     assert_eq!(read(overlay, 0, held.len()), held);
     let mut written = held.clone();
     for turn in 0..number % 5 {
-        // Whatever the size of a block.
+        // Offsets and lengths that are not multiples of a block.
         let (at, length) = ((number * 131 + turn * 577) % (held.len() - 600), 1 + (number * 37 + turn * 211) % 600);
         let value = (turn % 2) as u8 * 0xAA;
         written[at..at + length].fill(value);
@@ -366,7 +367,8 @@ fn is_there(overlay: &mut Overlay, held: Contents, number: usize) {
     assert_eq!(read(overlay, 0, held.len()), held);
 }
 
-/// A file system without barriers flushes once, at its end: JSON would have nothing where there are too many subsets to count.
+/// A file system without barriers flushes only at its end, so there are too many subsets to count; JSON has no
+/// infinity.
 #[test]
 fn too_many_subsets_to_count_are_a_number_all_the_same() {
     let folder = Folder::new();

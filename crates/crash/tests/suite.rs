@@ -1,4 +1,4 @@
-//! All tests of the crate's outside.
+//! All integration tests of the crate.
 
 mod dmlog;
 mod journal;

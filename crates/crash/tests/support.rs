@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use headstack_crash::{Device, Start};
 
-/// A folder that is gone when the test is over.
+/// A temporary folder, which is removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -40,7 +40,7 @@ impl AsRef<Path> for Folder {
     }
 }
 
-/// A device of 1 MiB with a volatile cache.
+/// Returns a device of 1 MiB with a volatile cache.
 pub fn device() -> Device {
     Device { capacity_bytes: 1 << 20, block_bytes: 512, atomic_bytes: 0, has_volatile_cache: true, start: Start::Zeros }
 }

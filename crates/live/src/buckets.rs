@@ -1,24 +1,24 @@
-//! [`Buckets`]: a histogram of times, small enough to be reported every second: twenty buckets per decade, at preferred
-//! numbers.
+//! [`Buckets`]: a histogram of times that is small enough to be reported every second, with twenty buckets per decade
+//! at preferred numbers.
 
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-/// Preferred numbers (R20 of ISO 3), rounded.
+/// Bucket bounds within a decade: preferred numbers (R20 of ISO 3), rounded.
 const STEPS: [u64; 20] =
     [100, 112, 125, 140, 160, 180, 200, 224, 250, 280, 315, 355, 400, 450, 500, 560, 630, 710, 800, 900];
-/// From 1 us up to 100 s.
+/// Number of decades, from 1 us to 100 s.
 const DECADES: usize = 8;
 const BOUNDS: usize = STEPS.len() * DECADES + 1;
 
-/// Counts of times per bucket: at most as long as its bound, and longer than the previous one.
+/// Number of times per bucket. A bucket holds the times above the previous bound, up to and including its own bound.
 #[derive(Clone, Debug)]
 pub struct Buckets {
     counts: [u64; BOUNDS + 1],
     sum_ns: u128,
 }
 
-/// Upper bounds of the buckets, inclusive, in nanoseconds; the last bucket has none.
+/// Inclusive upper bounds of the buckets in ns; the last bucket has no bound.
 pub const BOUNDS_NS: [u64; BOUNDS] = bounds_ns();
 
 const fn bounds_ns() -> [u64; BOUNDS] {
@@ -41,24 +41,24 @@ impl Buckets {
         Buckets { counts: [0; BOUNDS + 1], sum_ns: 0 }
     }
 
-    /// Counts a time.
+    /// Records a time in ns.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.counts[BOUNDS_NS.partition_point(|&bound| bound < ns)] += 1;
         self.sum_ns += u128::from(ns);
     }
 
-    /// Number of recorded times.
+    /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Sum of the recorded times.
+    /// Returns the sum of the recorded times in ns.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// Number of times up to the bound with this index.
+    /// Returns the number of times up to and including the bound with index `bound`.
     pub fn at_most(&self, bound: usize) -> u64 {
         self.counts[..=bound].iter().sum()
     }
@@ -70,7 +70,7 @@ impl Default for Buckets {
     }
 }
 
-/// Serialised as a list of the counts per bucket, up to the last non-empty one.
+/// Serialises the counts per bucket as a list, up to the last non-empty bucket.
 impl Serialize for Buckets {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let used = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
@@ -96,6 +96,6 @@ mod tests {
             (buckets.count(), buckets.at_most(0), buckets.at_most(1), buckets.at_most(BOUNDS - 1)),
             (5, 2, 4, 4)
         );
-        assert_eq!(buckets.counts[BOUNDS], 1, "what is longer than every bound is counted");
+        assert_eq!(buckets.counts[BOUNDS], 1, "a time above every bound is counted");
     }
 }

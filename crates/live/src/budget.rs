@@ -1,10 +1,10 @@
 //! [`Budget`]: the memory budget of a process, for connections, payloads while they arrive, replies until they are
-//! read, and data that a power cut would restore.
+//! read, and data that a power loss would restore.
 //!
-//! Memory is taken before it is used, and granted to waiting requests in order of arrival. Requests that hold a part of
-//! their memory could wait for each other forever; so a reserve as large as any one request needs is kept, and granted
-//! as a whole to the one that has waited longest. That request then waits for no other, and the next one gets the
-//! reserve when it is done.
+//! Memory is taken from the budget before it is used, and granted to waiting requests in order of arrival. Requests
+//! that hold only part of the memory they need could wait for each other forever, so the budget keeps a reserve that is
+//! as large as the largest request. The whole reserve is granted to the longest-waiting request, which then does not
+//! depend on any other request; when it is done, the next request gets the reserve.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,29 +16,29 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-/// Largest memory of a request: a payload and the previous contents; or a trim of 64 MiB and the previous contents.
+/// Maximum memory of a request: a payload and the previous contents, or a trim of 64 MiB and the previous contents.
 pub const REQUEST_BYTES_MAX: u64 = 65 << 20;
-/// Memory of an idle connection: the stacks of its threads, and its read buffer.
+/// Memory of an idle connection: the stacks of its threads and its read buffer.
 pub const CONNECTION_BYTES: u64 = 32 << 10;
-/// Smallest budget of a process.
+/// Minimum budget of a process.
 pub const BUDGET_BYTES_MIN: u64 = 128 << 20;
-/// Largest default budget.
+/// Maximum default budget.
 const BUDGET_BYTES_DEFAULT: u64 = 1 << 30;
-/// Largest number of connections, each of which has a thread.
+/// Maximum number of connections, each of which has a thread.
 const CONNECTIONS_MAX: usize = 4096;
-/// Length of buffers above which the allocator returns them to the system at once.
+/// Buffer length above which the allocator returns freed buffers to the system immediately.
 const LONG_BYTES: i32 = 128 << 10;
-/// Share of the budget for idle connections: one in so many.
+/// At most 1 in this many parts of the budget is for idle connections.
 const CONNECTIONS_SHARE: u64 = 4;
 
-/// A memory budget. A clone refers to the same budget.
+/// A memory budget. Clones share the budget.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     limit_bytes: u64,
-    /// Memory for requests when all possible connections exist.
+    /// Memory for requests in bytes when all possible connections exist.
     requests_bytes: u64,
     state: Mutex<State>,
     waiting: AtomicUsize,
@@ -48,35 +48,35 @@ struct Shared {
 struct State {
     used_bytes: u64,
     peak_bytes: u64,
-    /// Waiting requests, the longest first.
+    /// Waiting requests, the longest-waiting first.
     queue: VecDeque<(u64, Thread)>,
     next_ticket: u64,
     /// Whether the reserve has been granted.
     reserve_is_granted: bool,
-    /// Number of requests that had to wait, and their total wait.
+    /// Number of requests that had to wait, and their total waiting time in ns.
     waited: u64,
     waited_ns: u64,
 }
 
-/// State of a budget.
+/// Use of a budget at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryGauge {
     /// Limit in bytes.
     pub limit_bytes: u64,
-    /// Memory held by requests, and by the data for undoing them.
+    /// Bytes held by requests and by the data for undoing their changes.
     pub used_bytes: u64,
-    /// Highest use so far.
+    /// Highest use so far, in bytes.
     pub peak_bytes: u64,
     /// Number of waiting requests.
     pub waiting: u64,
     /// Number of waits so far.
     pub waited: u64,
-    /// Sum of the waits, in nanoseconds of wall-clock time.
+    /// Total waiting time so far, in ns of wall-clock time.
     pub waited_ns: u64,
 }
 
 impl Budget {
-    /// Creates a budget of `limit_bytes`, but at least the smallest possible one.
+    /// Creates a budget of `limit_bytes`, raised to the minimum budget if necessary.
     pub fn new(limit_bytes: u64) -> Budget {
         give_back_at_once();
         let limit_bytes = limit_bytes.max(BUDGET_BYTES_MIN);
@@ -91,12 +91,13 @@ impl Budget {
         Budget::new((free_bytes().unwrap_or(BUDGET_BYTES_DEFAULT) / 4).min(BUDGET_BYTES_DEFAULT))
     }
 
-    /// Number of connections for which there is memory.
+    /// Returns the number of connections for which there is memory.
     pub fn connections_max(&self) -> usize {
         connections_of(self.0.limit_bytes)
     }
 
-    /// Limit of the acknowledged bytes kept for undoing: the rest suffices for requests under way.
+    /// Returns the maximum number of acknowledged bytes that are kept for undoing. The rest of the budget suffices for
+    /// requests in flight.
     pub fn exposed_bytes_max(&self) -> u64 {
         (self.0.requests_bytes - REQUEST_BYTES_MAX) / 2
     }
@@ -111,15 +112,15 @@ impl Budget {
         Share { budget: self.clone(), bytes: 0, has_reserve: false }
     }
 
-    /// Wakes the longest-waiting request, because memory that others no longer need can now be freed, or because its
-    /// answer is no longer needed.
+    /// Wakes the longest-waiting request, because memory that other requests no longer need can be freed, or because
+    /// the answer to the waiting request is no longer needed.
     pub fn wake_next(&self) {
         if self.is_wanted() {
             self.state().wake_first();
         }
     }
 
-    /// Current state of the budget.
+    /// Returns the current state of the budget.
     pub fn gauge(&self) -> MemoryGauge {
         let state = self.state();
         MemoryGauge {
@@ -136,7 +137,7 @@ impl Budget {
         self.0.state.lock().expect("the lock is not poisoned")
     }
 
-    /// Memory that is available without the reserve.
+    /// Returns the bytes that are available without the reserve.
     fn common_bytes(&self) -> u64 {
         self.0.requests_bytes - REQUEST_BYTES_MAX
     }
@@ -152,7 +153,7 @@ impl State {
         self.peak_bytes = self.peak_bytes.max(self.used_bytes);
     }
 
-    /// Only the longest-waiting request can be served, so the others need not check.
+    /// Wakes only the longest-waiting request, since no other waiting request can be served.
     fn wake_first(&self) {
         if let Some((_, first)) = self.queue.front() {
             first.unpark();
@@ -160,7 +161,7 @@ impl State {
     }
 }
 
-/// A share of a budget, returned to it on drop.
+/// A share of a budget, which is returned on drop.
 #[derive(Debug)]
 pub struct Share {
     budget: Budget,
@@ -169,22 +170,22 @@ pub struct Share {
 }
 
 impl Share {
-    /// Returns another empty share of its budget.
+    /// Returns another empty share of this share's budget.
     pub fn sibling(&self) -> Share {
         self.budget.share()
     }
 
-    /// Size of the share in bytes.
+    /// Returns the size of the share in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Grows the share to `bytes` in all, waiting if necessary. While it waits, `tidy` is called whenever memory that
-    /// others no longer need might be freed; it returns false when waiting is no longer useful, and then this function
-    /// returns false too.
+    /// Grows the share to `bytes` in total, waiting if necessary. While waiting, calls `tidy` whenever memory that
+    /// other requests no longer need might be freed. Returns false if `tidy` returns false, which means that waiting is
+    /// no longer useful.
     ///
     /// # Panics
-    /// When no request may take so much.
+    /// Panics if `bytes` exceeds the maximum memory of a request.
     pub fn grow(&mut self, bytes: u64, tidy: &mut dyn FnMut() -> bool) -> bool {
         assert!(bytes <= REQUEST_BYTES_MAX, "{bytes} B for one request");
         let more = bytes.saturating_sub(self.bytes);
@@ -218,7 +219,7 @@ impl Share {
             let mut state = budget.state();
             let is_first = state.queue.front().is_some_and(|(first, _)| *first == ticket);
             let fits = state.used_bytes + more <= budget.common_bytes();
-            // The reserve is granted only while no other request can take it from its new holder.
+            // Grant the reserve only while no other request can take it from its new holder.
             let may_have_reserve = !state.reserve_is_granted && state.used_bytes - self.bytes <= budget.common_bytes();
             if !is_wanted || (is_first && (fits || may_have_reserve)) {
                 state.queue.retain(|(other, _)| *other != ticket);
@@ -236,7 +237,7 @@ impl Share {
         }
     }
 
-    /// Grows the share to `bytes` in all without waiting; returns false if it would have to wait.
+    /// Grows the share to `bytes` in total without waiting; returns false if that would require waiting.
     pub fn grow_now(&mut self, bytes: u64) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let budget = self.budget.clone();
@@ -254,19 +255,19 @@ impl Share {
         self.give_back(self.bytes.saturating_sub(bytes));
     }
 
-    /// Takes over `bytes` of another share; the result may be larger than the share of any one request.
+    /// Takes over `bytes` of another share; the result may be larger than the maximum memory of a request.
     pub fn take_over(&mut self, other: &mut Share, bytes: u64) {
         let moved = bytes.min(other.bytes);
         other.bytes -= moved;
         self.bytes += moved;
         if bytes > moved {
-            // Memory that already exists is counted, whichever request it was for.
+            // Memory that already exists is counted, regardless of the request that it was for.
             self.budget.clone().state().take(bytes - moved);
             self.bytes += bytes - moved;
         }
     }
 
-    /// Returns the excess over `less` bytes to the budget.
+    /// Returns the memory in excess of `less` bytes to the budget.
     fn give_back(&mut self, less: u64) {
         if less == 0 {
             return;
@@ -291,21 +292,21 @@ impl Drop for Share {
     }
 }
 
-/// Makes the allocator return long buffers to the system when they are freed. By default, after the first long one,
-/// glibc keeps up to 64 MiB of them per arena, which would exceed the budget.
+/// Makes the allocator return long buffers to the system when they are freed. By default, once glibc has freed a long
+/// buffer, it keeps up to 64 MiB of long buffers per arena, which would exceed the budget.
 #[allow(unsafe_code)]
 fn give_back_at_once() {
     #[cfg(target_env = "gnu")]
     {
         static ONCE: Once = Once::new();
-        // SAFETY: it sets a number of the allocator, under its own lock.
+        // SAFETY: mallopt only sets a parameter of the allocator, under the allocator's own lock.
         ONCE.call_once(|| {
             unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LONG_BYTES) };
         });
     }
 }
 
-/// Free memory of the machine, or of this process's control group.
+/// Returns the free memory in bytes of the machine or, if lower, of this process's control group.
 fn free_bytes() -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -313,7 +314,7 @@ fn free_bytes() -> Option<u64> {
     Some(available_bytes.min(group_bytes().unwrap_or(u64::MAX)))
 }
 
-/// Memory left to this process's control group, if it has a limit.
+/// Returns the remaining memory in bytes of this process's control group; `None` if the group has no limit.
 fn group_bytes() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -336,7 +337,7 @@ mod tests {
 
     #[test]
     fn partial_holders_are_served_in_turn() {
-        // Each takes half, then wants the other half: together they need ten times the budget.
+        // Each thread takes half of its memory, then waits for the other half: together they need ten times the budget.
         let budget = Budget::new(BUDGET_BYTES_MIN);
         let (clients, each) = (40, 32 * MIB);
         let halves = std::sync::Barrier::new(clients);
@@ -368,28 +369,29 @@ mod tests {
         let mut holder = budget.share();
         let mut whole = budget.share();
         assert!(holder.grow(budget.common_bytes(), &mut patient));
-        assert!(whole.grow(MIB, &mut patient), "the reserve is there for the first who needs it");
+        assert!(whole.grow(MIB, &mut patient), "the first request that needs the reserve gets it");
         let (served, told) = std::sync::mpsc::channel();
         thread::scope(|scope| {
             let budget = &budget;
             for number in 0..3 {
-                // The first wants much, and those behind it little: none of them overtakes it.
+                // The first request needs much memory, and the requests behind it little: none of them overtakes the
+                // first.
                 let bytes = if number == 0 { 20 * MIB } else { 1 };
                 let served = served.clone();
                 scope.spawn(move || {
                     let mut share = budget.share();
                     assert!(share.grow(bytes, &mut patient));
-                    served.send((number, share)).expect("somebody listens");
+                    served.send((number, share)).expect("the receiver exists");
                 });
                 while budget.gauge().waiting <= number {
                     thread::yield_now();
                 }
             }
-            assert!(told.try_recv().is_err(), "no request is served before there is room");
-            // They hold the reserve one after another.
+            assert!(told.try_recv().is_err(), "no request is served before memory is free");
+            // The requests hold the reserve one after another.
             drop(whole);
             for wanted in 0..3 {
-                let (number, share) = told.recv().expect("one of them");
+                let (number, share) = told.recv().expect("one request was served");
                 assert_eq!((number, budget.gauge().waiting), (wanted, 2 - wanted));
                 drop(share);
             }
@@ -403,13 +405,19 @@ mod tests {
         let kept = Mutex::new(Some(budget.share()));
         let gone = AtomicBool::new(false);
         let mut reserve = budget.share();
-        assert!(kept.lock().expect("no panic").as_mut().expect("kept").grow(budget.common_bytes(), &mut patient));
+        assert!(
+            kept.lock()
+                .expect("no thread panics")
+                .as_mut()
+                .expect("the share is present")
+                .grow(budget.common_bytes(), &mut patient)
+        );
         assert!(reserve.grow(MIB, &mut patient));
         thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut tidy = || {
                     if gone.load(Ordering::Acquire) {
-                        drop(kept.lock().expect("no panic").take());
+                        drop(kept.lock().expect("no thread panics").take());
                     }
                     true
                 };
@@ -420,7 +428,7 @@ mod tests {
             }
             gone.store(true, Ordering::Release);
             budget.wake_next();
-            assert!(waiting.join().expect("no panic"));
+            assert!(waiting.join().expect("no thread panics"));
         });
         assert!(!budget.share().grow(REQUEST_BYTES_MAX, &mut || false) || !budget.is_wanted());
     }
@@ -462,7 +470,7 @@ mod tests {
         let budget = Budget::new(BUDGET_BYTES_MIN);
         let (mut holder, mut first, mut second) = (budget.share(), budget.share(), budget.share());
         assert!(holder.grow(budget.common_bytes(), &mut patient) && first.grow(MIB, &mut patient));
-        // Who has the reserve needs no more turns.
+        // The holder of the reserve does not have to wait again.
         assert!(first.grow(REQUEST_BYTES_MAX, &mut || false));
         assert_eq!((budget.gauge().used_bytes, budget.gauge().waited), (budget.0.requests_bytes, 1));
         let mut looks = 0;

@@ -1,8 +1,8 @@
-//! [`Contents`]: the data of an exported system, in memory, in a sparse file that survives restarts, or discarded; or
-//! the state that a crash left of a recording.
+//! [`Contents`]: the data of an exported system: in memory, in a sparse file that survives restarts, discarded, or the
+//! state of a recorded device after a crash.
 //!
-//! Memory is an anonymous file, so that memory and files are accessed by the same system calls, have holes, and return
-//! pages when a range is trimmed.
+//! In-memory contents are an anonymous file, so that the same system calls serve memory and files; both have holes and
+//! free pages when a range is trimmed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -18,77 +18,77 @@ use rustix::fs::{
 
 use crate::LiveError;
 
-/// Extended attribute that marks a file as a server's own; its value is the size, so that a file with other contents is
-/// not mistaken for one.
+/// Extended attribute that marks a file as created by a server. Its value is the size, so that a file with other
+/// contents is not mistaken for one of the server's.
 const MARK: &str = "user.headstack.contents";
 
-/// Storage of the data. A clone refers to the same data.
+/// Storage of the data. Clones share the data.
 #[derive(Clone, Debug)]
 pub enum Contents {
-    /// In memory, for the lifetime of the process, or in a file.
+    /// Kept in memory for the lifetime of the process, or in a file.
     Kept(Arc<File>),
-    /// Discarded, except for some ranges: the rest reads as zeros.
+    /// Discarded, except for some ranges; all other ranges read as zeros.
     Discarded {
         /// Ranges that are kept in memory.
         kept: Vec<Span>,
-        /// Their bytes, at their original offsets.
+        /// Bytes of the kept ranges, at their original offsets.
         memory: Arc<File>,
     },
-    /// The state after a crash, with later writes.
+    /// The state after a crash, with subsequent writes.
     AfterCrash(Arc<RwLock<Overlay>>),
 }
 
-/// A run of bytes that were written, or of bytes that were not.
+/// A run of bytes that are either all written or all unwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Length in bytes.
     pub length_bytes: u64,
-    /// Whether nothing was written there, so that it reads as zeros.
+    /// Whether nothing was written in this extent, so that it reads as zeros.
     pub is_hole: bool,
 }
 
 impl Contents {
-    /// Creates `capacity_bytes` of zeros in memory, which is allocated as it is written.
+    /// Creates `capacity_bytes` of zeros in memory, which is allocated on write.
     ///
     /// # Errors
-    /// When the memory is not available.
+    /// Returns an error if the memory is not available.
     pub fn in_memory(capacity_bytes: u64) -> Result<Contents, LiveError> {
         Ok(Contents::Kept(memory(capacity_bytes)?))
     }
 
-    /// Creates contents that discard everything but the ranges of `kept`.
+    /// Creates contents that discard all writes outside the ranges of `kept`.
     ///
     /// # Errors
-    /// When the memory is not available.
+    /// Returns an error if the memory is not available.
     pub fn discarded(capacity_bytes: u64, kept: Vec<Span>) -> Result<Contents, LiveError> {
         Ok(Contents::Discarded { kept, memory: memory(capacity_bytes)? })
     }
 
-    /// Opens the file at `path`: a new or empty one, which becomes sparse, or one of exactly this size that an earlier
-    /// session left.
+    /// Opens the file at `path`: a new or empty file, which becomes sparse, or a file of exactly this size that an
+    /// earlier session left.
     ///
     /// # Errors
-    /// When the file has another size, was not created by a server, is not a regular file, or is open in another
-    /// server; when the file system is full.
+    /// Returns an error if the file has another size, was not created by a server, is not a regular file, or is open in
+    /// another server, or if the file system is full.
     pub fn in_file(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
         Contents::of_file(path, capacity_bytes, false)
     }
 
-    /// Like [`in_file`](Self::in_file) for a file of any origin, which is marked as a server's own.
+    /// Like [`in_file`](Self::in_file), but accepts a file of any origin and marks it as created by a server.
     ///
     /// # Errors
-    /// As for [`in_file`](Self::in_file).
+    /// Returns the same errors as [`in_file`](Self::in_file).
     pub fn adopted(path: &Path, capacity_bytes: u64) -> Result<Contents, LiveError> {
         Contents::of_file(path, capacity_bytes, true)
     }
 
     fn of_file(path: &Path, capacity_bytes: u64, adopts: bool) -> Result<Contents, LiveError> {
         let name = || path.display().to_string();
-        let no_file = || LiveError::Invalid(format!("{}: is not a regular file; contents need one", name()));
+        let no_file = || LiveError::Invalid(format!("{}: is not a regular file; contents need a regular file", name()));
         let existed = path.symlink_metadata().is_ok();
-        // Links and dots are resolved; a dangling link does not create a file elsewhere.
+        // Resolves links and dots, so that a dangling link does not create a file elsewhere.
         let place = resolved(path, existed).map_err(LiveError::io(name()))?;
-        // A device that is not plugged in must not become a regular file.
+        // The path of a device that is not plugged in must not become a regular file.
         if place.parent().is_some_and(is_among_devices) || (existed && !place.is_file()) {
             return Err(no_file());
         }
@@ -107,7 +107,7 @@ impl Contents {
         }
         let size = file.metadata().map_err(LiveError::io(name()))?.len();
         if existed && size != 0 && size != capacity_bytes {
-            let message = format!("{}: has {size} bytes; {capacity_bytes}, the system's capacity, is allowed", name());
+            let message = format!("{}: has {size} bytes; must be {capacity_bytes}, the system's capacity", name());
             return Err(LiveError::Invalid(message));
         }
         let mark = format!("{capacity_bytes}");
@@ -118,7 +118,7 @@ impl Contents {
             )));
         }
         file.set_len(capacity_bytes).map_err(LiveError::io(name()))?;
-        // If a file cannot be marked, it is adopted again the next time.
+        // A file that cannot be marked has to be adopted again in the next session.
         let _ = fsetxattr(&file, MARK, mark.as_bytes(), XattrFlags::empty());
         Ok(Contents::Kept(Arc::new(file)))
     }
@@ -126,7 +126,7 @@ impl Contents {
     /// Reads the data at `offset_bytes` into `into`.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn read(&self, offset_bytes: u64, into: &mut [u8]) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.read_exact_at(into, offset_bytes),
@@ -143,7 +143,7 @@ impl Contents {
     /// Writes `data` at `offset_bytes`.
     ///
     /// # Errors
-    /// The file system's error, usually that it is full.
+    /// Returns the file system's error, for example if it is full.
     pub fn write(&self, offset_bytes: u64, data: &[u8]) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.write_all_at(data, offset_bytes),
@@ -159,7 +159,7 @@ impl Contents {
     /// Makes a range read as zeros, and frees its space.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn zero(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
         if length_bytes == 0 {
             return Ok(());
@@ -170,7 +170,7 @@ impl Contents {
         };
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(file, hole, offset_bytes, length_bytes) {
-            // A file system without holes is filled with zeros.
+            // On a file system without holes, write zeros.
             Err(rustix::io::Errno::OPNOTSUPP) => self.fill(offset_bytes, length_bytes),
             other => other.map_err(Into::into),
         }
@@ -179,7 +179,7 @@ impl Contents {
     /// Writes zeros that occupy space.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn fill(&self, offset_bytes: u64, length_bytes: u64) -> std::io::Result<()> {
         let zeros = vec![0; length_bytes.min(1 << 20) as usize];
         let mut done = 0;
@@ -191,10 +191,10 @@ impl Contents {
         Ok(())
     }
 
-    /// Returns consecutive extents of a range, written or not, from its start on, at most `extents_max`.
+    /// Returns the consecutive written and unwritten extents of a range, at most `extents_max` from its start on.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn extents(&self, offset_bytes: u64, length_bytes: u64, extents_max: usize) -> std::io::Result<Vec<Extent>> {
         let end_bytes = offset_bytes + length_bytes;
         let file = match self {
@@ -216,10 +216,10 @@ impl Contents {
         Ok(extents)
     }
 
-    /// Returns the first written byte from `at_bytes` on; `end_bytes` if there is none before it.
+    /// Returns the offset of the first written byte at or after `at_bytes`, or `end_bytes` if there is none before it.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn next_data(&self, at_bytes: u64, end_bytes: u64) -> std::io::Result<u64> {
         let file = match self {
             Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
@@ -237,15 +237,15 @@ impl Contents {
 
     /// Whether nothing was written in a range.
     pub fn is_hole(&self, offset_bytes: u64, length_bytes: u64) -> bool {
-        // A search for the end of the data would continue to the end of the file; only the start is needed.
+        // Searching for the end of the data could continue to the end of the file; only its start is needed.
         let end_bytes = offset_bytes + length_bytes;
         self.next_data(offset_bytes, end_bytes).is_ok_and(|data_bytes| data_bytes == end_bytes)
     }
 
-    /// Flushes a file to its disk.
+    /// Flushes a file to its disk; does nothing for contents in memory.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn sync(&self) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.sync_data(),
@@ -268,7 +268,7 @@ fn is_marked(file: &File, mark: &str) -> bool {
     fgetxattr(file, MARK, &mut mark_bytes).is_ok_and(|length| mark_bytes[..length] == *mark.as_bytes())
 }
 
-/// The path without links and dots; for a missing file, that of its folder with its name.
+/// Returns the path without links and dots. For a missing file, only the path of its folder is resolved.
 fn resolved(path: &Path, exists: bool) -> std::io::Result<PathBuf> {
     if exists {
         return path.canonicalize();
@@ -285,7 +285,8 @@ fn memory(capacity_bytes: u64) -> Result<Arc<File>, LiveError> {
     Ok(Arc::new(file))
 }
 
-/// Calls `each` for every part of a range that is kept, with its place and the bytes of the range.
+/// Calls `each` for every part of a range that is kept, with its offset in memory and its byte range within the
+/// request.
 fn each_kept(
     kept: &[Span],
     offset_bytes: u64,

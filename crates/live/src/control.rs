@@ -1,4 +1,4 @@
-//! [`Control`]: the control socket, with one JSON order and one answer per line; and Prometheus metrics over HTTP.
+//! [`Control`]: the control socket, with one JSON order and one answer per line, and Prometheus metrics over HTTP.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use crate::pacer::Commander;
 use crate::stream::Stream;
 use crate::telemetry::prometheus;
 
-/// Longest line; orders are short.
+/// Maximum length of a line; orders are short.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// Longest HTTP request.
+/// Maximum length of an HTTP request.
 const HTTP_BYTES_MAX: usize = 64 << 10;
-/// Connections of the socket's owner, the only user who may give orders, including silent ones.
+/// Maximum number of control connections, including idle ones. Only the owner of the socket may connect.
 const COMMANDERS_MAX: usize = 64;
-/// Concurrent scrapers.
+/// Maximum number of concurrent scrapers.
 const SCRAPERS_MAX: usize = 256;
-/// Time limit of an HTTP request, from its first byte to the last of its answer.
+/// Time limit of an HTTP request, from its first byte to the last byte of the answer.
 pub const HTTP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A line on the socket: an order to the clock, or a command for the server itself.
+/// A line on the socket: an order to the clock, or a command to the server.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -41,7 +41,7 @@ enum Line {
 enum ServerOrder {
     /// Returns the Prometheus metrics.
     Metrics,
-    /// Adds a line of text to the journal; answered when it is in the file.
+    /// Adds a line of text to the journal; answered when the line is in the file.
     Mark {
         /// The text.
         text: String,
@@ -50,13 +50,13 @@ enum ServerOrder {
     Stop,
 }
 
-/// Listens for orders.
+/// Control socket and metrics port of a server.
 #[derive(Debug)]
 pub struct Control {
     stop_was_asked: Arc<AtomicBool>,
     event_loops: Vec<EventLoop>,
     socket: Option<PathBuf>,
-    /// Port of the metrics, as assigned by the system.
+    /// Address of the metrics port, with the port number that the system assigned.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -64,7 +64,7 @@ impl Control {
     /// Listens on a socket that only its owner may use, and on a port for metrics with a time limit per request.
     ///
     /// # Errors
-    /// When one is in use or not available.
+    /// Returns an error if the socket or the port is in use or not available.
     pub fn start(
         commander: &Commander,
         socket: Option<&Path>,
@@ -95,7 +95,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Whether an order requested the end.
+    /// Whether an order to stop was received.
     pub fn is_stop_requested(&self) -> bool {
         self.stop_was_asked.load(Ordering::Relaxed)
     }
@@ -104,13 +104,13 @@ impl Control {
     pub fn stop(self) {
         self.event_loops.into_iter().for_each(EventLoop::close);
         if let Some(path) = self.socket {
-            // The user may have removed it.
+            // The user may have removed the socket file.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Orders, one per line.
+/// Handler of orders, one per line.
 struct Orders {
     commander: Commander,
     stop_was_asked: Arc<AtomicBool>,
@@ -130,7 +130,7 @@ impl Protocol for Orders {
             };
             say.extend_from_slice(format!("{answer}\n").as_bytes());
         }
-        // A client that leaves in the middle of a line has given no order.
+        // An incomplete last line is ignored when the client leaves.
         if received.len() > LINE_BYTES_MAX { Next::Over } else { Next::More }
     }
 
@@ -139,7 +139,7 @@ impl Protocol for Orders {
 
 fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Result<Value, LiveError> {
     let order = serde_json::from_slice::<Line>(line);
-    // Errors of an untagged enum have no details; those of clock orders do.
+    // Errors of an untagged enum have no details, so parse the line again as a clock order to get them.
     let order = order.or_else(|_| serde_json::from_slice::<Order>(line).map(Line::Clock));
     match order.map_err(|error| LiveError::Invalid(format!("order: {error}")))? {
         Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.figures()?))),
@@ -152,7 +152,7 @@ fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Resu
     }
 }
 
-/// The part of HTTP/1.0 that a scraper needs: the metrics are the answer to any request.
+/// Minimal HTTP/1.0 handler for scrapers: the metrics are the answer to any request.
 struct Metrics {
     commander: Commander,
 }

@@ -1,4 +1,5 @@
-//! [`CopyThread`]: a thread that copies long reads to the kernel, which on the clock thread would delay other replies.
+//! [`CopyThread`]: a thread that copies long reads to the kernel, so that the copies do not delay other replies on the
+//! clock thread.
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -6,16 +7,16 @@ use std::thread::{self, JoinHandle};
 use crate::LiveError;
 use crate::pacer::Submitter;
 
-/// Longest read that is copied on the clock thread: waking another thread would take longer.
+/// Longest read that the clock thread copies itself: waking another thread would take longer.
 pub const AT_ONCE_BYTES: usize = 64 << 10;
 
 /// A reply that can send itself.
 pub trait DeferredReply: Send + 'static {
-    /// Copies it, on the calling thread.
+    /// Sends the reply from the calling thread.
     fn send(self);
 }
 
-/// The thread.
+/// The copy thread with its queue.
 #[derive(Debug)]
 pub struct CopyThread<P> {
     queue: mpsc::Sender<Option<P>>,
@@ -33,7 +34,7 @@ impl<P> Clone for CopyQueue<P> {
 }
 
 impl<P: DeferredReply> CopyQueue<P> {
-    /// Queues a reply. After the end of an export no one waits for it.
+    /// Queues a reply. The reply is dropped if the export has ended.
     pub fn enqueue(&self, parcel: P) {
         drop(self.0.send(Some(parcel)));
     }
@@ -43,7 +44,7 @@ impl<P: DeferredReply> CopyThread<P> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// When no thread is available.
+    /// Returns an error if no thread can be started.
     pub fn start(submitter: Submitter) -> Result<CopyThread<P>, LiveError> {
         let (queue, work) = mpsc::channel::<Option<P>>();
         let thread = thread::Builder::new().name("headstack-send".to_owned());
@@ -54,15 +55,15 @@ impl<P: DeferredReply> CopyThread<P> {
         Ok(CopyThread { queue, thread: thread.map_err(LiveError::io("a thread for replies"))? })
     }
 
-    /// Its queue.
+    /// Returns a handle to the queue.
     pub fn copy_queue(&self) -> CopyQueue<P> {
         CopyQueue(self.queue.clone())
     }
 
-    /// Ends the thread: queued replies are dropped, since no one waits for them.
+    /// Ends the thread and drops queued replies, since no client waits for them any more.
     pub fn stop(self) {
         drop(self.queue.send(None));
-        // It only panics with the allocator, which ends the process.
+        // The thread only panics if the allocator does, which ends the process.
         let _ = self.thread.join();
     }
 }

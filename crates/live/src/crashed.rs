@@ -1,6 +1,7 @@
-//! [`CrashedDevice`]: exports possible states of a recorded device after a crash, one after another, over NBD or FUSE.
+//! [`CrashedDevice`]: exports possible states of a recorded device after a crash, one at a time, over NBD or FUSE.
 //!
-//! The device answers at once, without a clock. Its contents are looked up on each read: no state is ever copied.
+//! The device answers immediately, without a clock. Each read looks up its data in the recording; no state is ever
+//! copied.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
@@ -17,12 +18,12 @@ use crate::fuse::Mount;
 use crate::nbd::{Endpoint, Security, Server};
 use crate::pacer::{Session, SessionOptions};
 
-/// A device after a power failure, as clients see it.
+/// A device after a power loss, as clients see it.
 #[derive(Debug)]
 pub struct CrashedDevice {
     overlay: Arc<RwLock<Overlay>>,
     place: PathBuf,
-    /// `None` after the end.
+    /// The session and its export; `None` after the end.
     running: Option<(Session, Attachment)>,
 }
 
@@ -33,10 +34,10 @@ enum Attachment {
 }
 
 impl CrashedDevice {
-    /// Exports over NBD at a socket.
+    /// Exports the device over NBD at the socket `socket`.
     ///
     /// # Errors
-    /// When the socket is not available.
+    /// Returns an error if the socket is not available.
     pub fn over_nbd(overlay: Overlay, socket: &Path) -> Result<CrashedDevice, LiveError> {
         let block_bytes = overlay.block_bytes();
         CrashedDevice::start(overlay, block_bytes, |device| {
@@ -45,10 +46,10 @@ impl CrashedDevice {
         })
     }
 
-    /// Exports as a file in a directory, which must be empty or is created.
+    /// Exports the device as a file in `directory`, which must be empty or is created.
     ///
     /// # Errors
-    /// When the machine has no FUSE, or this user may not mount.
+    /// Returns an error if the machine has no FUSE, or this user may not mount.
     pub fn over_fuse(overlay: Overlay, directory: &Path) -> Result<CrashedDevice, LiveError> {
         // A file can be read and written at any byte offset.
         CrashedDevice::start(overlay, 1, |device| {
@@ -84,7 +85,7 @@ impl CrashedDevice {
         }
     }
 
-    /// The socket, or the file.
+    /// Returns the path of the socket or of the file.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -92,7 +93,7 @@ impl CrashedDevice {
     /// Changes to another state. Clients of the previous state are disconnected.
     ///
     /// # Errors
-    /// When the recording has no such moment; the file system's error.
+    /// Returns an error if the recording has no such moment, or the file system's error.
     pub fn take(&self, state: &CrashState) -> Result<(), CrashError> {
         if let Some((_, Attachment::Nbd(server))) = &self.running {
             server.cut_connections();
@@ -103,7 +104,7 @@ impl CrashedDevice {
     /// Discards all later writes; returns false if there were none.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn restore(&self) -> Result<bool, CrashError> {
         self.overlay().restore()
     }
@@ -118,7 +119,7 @@ impl Drop for CrashedDevice {
         let Some((session, way)) = self.running.take() else { return };
         match way {
             Attachment::Nbd(server) => server.stop(),
-            // Leftovers are cleared by the owner of the directory.
+            // The owner of the directory removes leftovers.
             Attachment::Fuse(mount) => drop(mount),
         }
         session.stop();

@@ -1,7 +1,7 @@
-//! [`EventLoop`]: many connections on one thread, without waiting for any: handshakes, orders, metrics.
+//! [`EventLoop`]: serves many connections on one thread without blocking on any: handshakes, orders, metrics.
 //!
-//! An idle connection costs a descriptor and a table entry. Its stay is limited; when no more can be accepted, the
-//! oldest connection is closed for a new one.
+//! An idle connection costs a descriptor and a table entry. The duration of connections is limited; if no more
+//! connections can be accepted, a new connection displaces the oldest one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,21 +20,21 @@ use rustix::net::sockopt::set_socket_keepalive;
 
 use crate::stream::Stream;
 
-/// Bytes read of a connection at a time, so that none blocks the others.
+/// Number of bytes read from a connection at a time, so that no connection blocks the others.
 const PART_BYTES: usize = 16 << 10;
-/// Connections accepted at a time, for the same reason.
+/// Number of connections accepted at a time, so that accepting does not block the others.
 const ADMITTED: usize = 64;
-/// Pause of accepting when descriptors are exhausted and no connection can be closed.
+/// Pause before accepting again if descriptors are exhausted and no connection can be closed.
 const SHORT_OF_FILES: Duration = Duration::from_millis(10);
-/// The closing event; in epoll, listeners and connections are numbered from 0.
+/// Epoll key of the closing event; the keys of listeners and connections count from 0.
 const CLOSING: u64 = u64::MAX;
 
 /// Source of connections.
 #[derive(Debug)]
 pub(crate) enum Listener {
-    /// A socket in the file system.
+    /// A unix socket.
     Unix(UnixListener),
-    /// A port.
+    /// A TCP port.
     Tcp(TcpListener),
 }
 
@@ -44,16 +44,16 @@ impl Listener {
             Listener::Unix(listener) => Ok(listener.accept()?.0.into()),
             Listener::Tcp(listener) => {
                 let (socket, _) = listener.accept()?;
-                // Replies are whole messages: waiting for more of them would delay them.
+                // Replies are complete messages, so coalescing them would only add delay.
                 socket.set_nodelay(true)?;
-                // Otherwise a vanished host would keep its place forever.
+                // Without keep-alive, a vanished host would hold its place forever.
                 set_socket_keepalive(&socket, true)?;
                 Ok(socket.into())
             }
         }
     }
 
-    /// A client that has left before it was accepted must not block the thread.
+    /// Makes accepting non-blocking, since a client may leave before it is accepted.
     fn never_wait(&self) -> io::Result<()> {
         match self {
             Listener::Unix(listener) => listener.set_nonblocking(true),
@@ -71,26 +71,26 @@ impl AsFd for Listener {
     }
 }
 
-/// How a connection continues.
+/// Next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Wait for more data.
     More,
     /// Send the pending reply, then close.
     Over,
-    /// Another thread takes over the connection, with the pending reply.
+    /// Hand over the connection, with the pending reply, to another thread.
     Leaves,
 }
 
-/// Handler of connections. Everything runs on the event loop's thread: nothing here may wait for a connection.
+/// Handler of connections. It runs on the event loop's thread and must not wait for any connection.
 pub(crate) trait Protocol: Send + 'static {
-    /// State of a connection.
+    /// State of one connection.
     type State: Send;
-    /// Called for a new connection; `reply` takes a greeting.
+    /// Called for a new connection; appends a greeting to `reply`.
     fn greet(&self, reply: &mut Vec<u8>) -> Self::State;
-    /// Removes complete messages from the front of `received`, and appends to `reply`.
+    /// Removes complete messages from the front of `received`, and appends the answers to `reply`.
     fn on_bytes(&self, connection: &mut Self::State, received: &mut Vec<u8>, reply: &mut Vec<u8>) -> Next;
-    /// Hands over a connection, with the data received and the pending reply.
+    /// Hands over a connection, with the received data and the pending reply.
     fn hand_over(
         &self,
         connection: Self::State,
@@ -101,16 +101,16 @@ pub(crate) trait Protocol: Send + 'static {
     );
 }
 
-/// Limits of number and duration of connections.
+/// Limits on the number and duration of connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
-    /// Concurrent connections.
+    /// Maximum number of concurrent connections.
     pub connections_max: usize,
-    /// Longest stay; unlimited if absent.
+    /// Maximum duration of a connection; unlimited if absent.
     pub stay: Option<Duration>,
 }
 
-/// Counts an open connection as long as it exists.
+/// Counts an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot(Arc<AtomicUsize>);
 
@@ -136,10 +136,10 @@ pub(crate) struct EventLoop {
 }
 
 impl EventLoop {
-    /// Opens the listeners; `taken` counts connections.
+    /// Opens the listeners and starts the thread; `taken` counts the connections.
     ///
     /// # Errors
-    /// The system's error when it has no more descriptors or threads.
+    /// Returns the system's error if descriptors or threads are exhausted.
     pub fn open<H: Protocol>(
         name: &str,
         listeners: Vec<Listener>,
@@ -163,7 +163,7 @@ impl EventLoop {
 
     /// Closes the listeners and all connections.
     pub fn close(self) {
-        // A counter at 0 has room for 1.
+        // The write cannot block, since the counter is 0.
         let _ = rustix::io::write(&self.closing, &1u64.to_ne_bytes());
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
@@ -185,7 +185,7 @@ struct Loop<H: Protocol> {
     listeners: Vec<Listener>,
     limits: ConnectionLimits,
     protocol: H,
-    /// By number, and so in order of arrival.
+    /// Connections by number, and therefore in order of arrival.
     connections: BTreeMap<u64, Connection<H::State>>,
     next: u64,
     taken: Arc<AtomicUsize>,
@@ -196,10 +196,10 @@ impl<H: Protocol> Loop<H> {
         let mut events = Vec::with_capacity(256);
         loop {
             let left = self.first_ends().map(|ends| ends.saturating_duration_since(Instant::now()));
-            let timeout = left.map(|left| Timespec::try_from(left).expect("no years"));
+            let timeout = left.map(|left| Timespec::try_from(left).expect("the limit fits a Timespec"));
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
-                // Signals do not concern it.
+                // Signals do not concern this thread.
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => panic!("epoll: {error}"),
             }
@@ -217,13 +217,13 @@ impl<H: Protocol> Loop<H> {
         }
     }
 
-    /// Time at which the oldest connection reaches its limit.
+    /// Returns the time at which the oldest connection reaches its limit.
     fn first_ends(&self) -> Option<Instant> {
         let (_, first) = self.connections.first_key_value()?;
         Some(first.came + self.limits.stay?)
     }
 
-    /// Closes the oldest connection; returns false if there is none.
+    /// Closes the oldest connection; returns whether there was one.
     fn dismiss_first(&mut self) -> bool {
         let first = self.connections.first_key_value().map(|(&number, _)| number);
         first.is_some_and(|number| self.take_off(number).is_some())
@@ -231,7 +231,7 @@ impl<H: Protocol> Loop<H> {
 
     fn take_off(&mut self, number: u64) -> Option<Connection<H::State>> {
         let connection = self.connections.remove(&number)?;
-        // Otherwise epoll would report it as long as another process has the connection.
+        // Without this, epoll would keep reporting the connection as long as another process holds it.
         let _ = epoll::delete(&self.epoll, connection.stream.ends().0);
         Some(connection)
     }
@@ -242,11 +242,11 @@ impl<H: Protocol> Loop<H> {
                 Ok(socket) => self.welcome(Stream::socket_of(socket)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => match Errno::from_io_error(&error) {
-                    // Others wait in the listener's queue, where no place can be made.
+                    // Other clients wait in the listener's queue until a descriptor is free.
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !self.dismiss_first() => {
                         return thread::sleep(SHORT_OF_FILES);
                     }
-                    // It has already left.
+                    // The client has already left.
                     _ => {}
                 },
             }
@@ -271,14 +271,14 @@ impl<H: Protocol> Loop<H> {
         self.attend(number);
     }
 
-    /// Serves a connection as far as possible without waiting.
+    /// Serves a connection as far as possible without blocking.
     fn attend(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         match connection.go_on(&self.protocol) {
             Err(_) => drop(self.take_off(number)),
             Ok(true) => {}
             Ok(false) => {
-                let connection = self.take_off(number).expect("it is here");
+                let connection = self.take_off(number).expect("the connection exists");
                 if connection.next == Next::Leaves {
                     self.protocol.hand_over(
                         connection.greeting,
@@ -292,7 +292,7 @@ impl<H: Protocol> Loop<H> {
             }
         }
         if let Some(connection) = self.connections.get(&number) {
-            // No more is received from a client that does not read.
+            // Stop receiving from a client that does not read its replies.
             let wanted = if connection.reply.is_empty() { epoll::EventFlags::IN } else { epoll::EventFlags::OUT };
             let data = epoll::EventData::new_u64(number);
             if epoll::modify(&self.epoll, connection.stream.ends().0, data, wanted).is_err() {
@@ -303,7 +303,7 @@ impl<H: Protocol> Loop<H> {
 }
 
 impl<G> Connection<G> {
-    /// Sends, receives and answers as far as possible. Returns whether the connection stays.
+    /// Sends, receives and answers as far as possible; returns whether the connection remains here.
     fn go_on<H: Protocol<State = G>>(&mut self, protocol: &H) -> io::Result<bool> {
         if !self.send_pending()? {
             return Ok(true);
@@ -329,7 +329,7 @@ impl<G> Connection<G> {
         })
     }
 
-    /// Sends pending output; returns whether all was sent.
+    /// Sends pending output; returns whether all of it was sent.
     fn send_pending(&mut self) -> io::Result<bool> {
         let sent = if self.reply.is_empty() { 0 } else { self.stream.write_at_once(&self.reply)? };
         self.reply.drain(..sent);

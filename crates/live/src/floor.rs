@@ -1,4 +1,5 @@
-//! Measures the cost of the path to the clock and back when a server starts: this part of a latency is not the drive's.
+//! Measures the overhead of the path to the clock and back when a server starts, since this part of a latency is not
+//! the drive's.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -23,34 +24,34 @@ use crate::pacer::{Session, SessionOptions};
 use crate::stream::Stream;
 use crate::ublk::BlockDevices;
 
-/// Longest duration of a probe, for any device.
+/// Maximum duration of a probe, in ns, for any device.
 const PROBED_FOR_NS: u64 = 250_000_000;
 const PROBES_MAX: usize = 100;
-/// The first requests, which warm up caches and threads, are ignored.
+/// Number of initial requests that are ignored because they warm up caches and threads.
 const WARM_UP: usize = 4;
 const BLOCK_BYTES: u32 = 4096;
 
-/// Measures the time of a read of 4 KiB over a unix socket in excess of the model, in nanoseconds of wall-clock time:
-/// the 10 % quantile of many reads of a device that takes `service_ns`. A thread that sleeps longer takes longer to
-/// wake, most of all on a halted virtual processor, so the floor applies to devices of about that speed.
+/// Measures the time of a 4 KiB read over a unix socket in excess of the model, in ns of wall-clock time: the 10 %
+/// quantile of many reads from a device with a service time of `service_ns`. A thread that sleeps longer takes longer
+/// to wake, most of all on a halted virtual processor, so the result applies only to devices of about this speed.
 ///
 /// # Errors
-/// When sockets or threads are not available.
+/// Returns an error if no socket or thread can be created.
 pub fn measure_nbd(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     let (session, device) = probed(realtime, service_ns)?;
     let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
     let server = thread::spawn(move || serve(&device, &Stream::socket_of(theirs), &Security::None));
     let latencies = probe(Stream::socket_of(ours), probes_of(service_ns));
-    // It ends with its client; errors show in the probe's own result.
+    // The thread ends with its client; errors show in the probe's own result.
     let _ = server.join();
     session.stop();
     floor_of(latencies, service_ns)
 }
 
-/// Measures the same on a file of a FUSE mount. A loop device adds its own cost.
+/// Measures the overhead for a file of a FUSE mount. A loop device adds its own overhead.
 ///
 /// # Errors
-/// When this user may not mount.
+/// Returns an error if this user may not mount.
 pub fn measure_fuse(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -65,10 +66,10 @@ pub fn measure_fuse(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     floor_of(latencies?, service_ns)
 }
 
-/// Measures the same on a ublk device.
+/// Measures the overhead for a ublk device.
 ///
 /// # Errors
-/// When the machine has no ublk.
+/// Returns an error if the machine has no ublk.
 pub fn measure_ublk(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     let (session, device) = probed(realtime, service_ns)?;
     let latencies = BlockDevices::start(&device).and_then(|devices| {
@@ -80,7 +81,7 @@ pub fn measure_ublk(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     floor_of(latencies?, service_ns)
 }
 
-/// A device with a constant service time.
+/// Creates a device with a constant service time.
 fn probed(realtime: bool, service_ns: u64) -> Result<(Session, Arc<Device>), LiveError> {
     let capacity_bytes = 1 << 20;
     let model = Model::Constant(Constant { latency_ns: service_ns, capacity_bytes });
@@ -101,7 +102,7 @@ fn probed(realtime: bool, service_ns: u64) -> Result<(Session, Arc<Device>), Liv
 fn floor_of(latencies: std::io::Result<Vec<u64>>, service_ns: u64) -> Result<u64, LiveError> {
     let mut latencies = latencies.map_err(LiveError::io("the probe of the floor"))?;
     latencies.sort_unstable();
-    // The slower ones also waited for a processor: on a busy machine most of them.
+    // Slower reads also waited for a processor, as most reads do on a busy machine.
     Ok(latencies[latencies.len() / 10].saturating_sub(service_ns))
 }
 

@@ -1,9 +1,9 @@
-//! [`Journal`]: the journal of an export, with each change and flush, its outcome, and marks, in the order of the
-//! contents.
+//! [`Journal`]: the journal of an export. It records every change and flush with its outcome, and marks, in the order
+//! in which the contents changed.
 //!
-//! A change is recorded in the step that makes it, under the lock of the [gate](crate::power::gate), and its outcome
-//! just before it is reported. Changes of the contents by a power cut or a fault are recorded as changes by the device
-//! itself, so that replaying the whole journal yields the contents.
+//! A change is recorded under the lock of the [gate](crate::power::gate) in the step that makes it, and its outcome
+//! just before the outcome is reported. Changes of the contents by a power loss or a fault are recorded as changes by
+//! the device, so that replaying the whole journal yields the contents.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,34 +28,34 @@ const ENOSPC: u16 = 28;
 const EROFS: u16 = 30;
 const ETIMEDOUT: u16 = 110;
 
-/// Bytes copied at a time.
+/// Number of bytes copied at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// A requested journal.
+/// Parameters of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalPlan {
-    /// Path of its file.
+    /// Path of the journal file.
     pub path: PathBuf,
-    /// Name of the image with the contents at the start; `None` if they are zeros.
+    /// Name of the image with the initial contents; `None` if the initial contents are zeros.
     pub image: Option<String>,
 }
 
-/// The journal of a session. A write error is reported once, at the end.
+/// Journal of a session. A write error is reported once, at the end.
 #[derive(Debug)]
 pub struct Journal {
     writer: JournalWriter,
     block_bytes: u64,
     wall: Wall,
     is_broken: AtomicBool,
-    /// Its buffer memory.
+    /// Memory of the journal's buffer.
     _share: Share,
 }
 
 impl Journal {
-    /// Starts the journal of a session of this model, which may lose acknowledged data in a power cut.
+    /// Starts the journal of a session with this model, whose power losses may discard acknowledged data.
     ///
     /// # Errors
-    /// When the file cannot be created there.
+    /// Returns an error if the file cannot be created at the path of the plan.
     pub fn create(
         model: &Model,
         may_lose_data: bool,
@@ -80,7 +80,7 @@ impl Journal {
         Ok(Journal { writer, block_bytes, wall, is_broken: AtomicBool::new(false), _share: share })
     }
 
-    /// Records a change; returns its number.
+    /// Records a change; returns the number of the change.
     pub(crate) fn changed(&self, issued: Instant, span: Span, change: Change<'_>, is_forced: bool) -> Option<u64> {
         let at_ns = self.wall.model_ns(issued);
         let Span { start_bytes, length_bytes } = span;
@@ -91,12 +91,12 @@ impl Journal {
         })
     }
 
-    /// Records a flush; returns its number.
+    /// Records a flush; returns the number of the flush.
     pub(crate) fn flush(&self, issued: Instant) -> Option<u64> {
         self.log_failure(self.writer.flush(self.wall.model_ns(issued)))
     }
 
-    /// Records the outcome of a change or a flush; a vanished device gives none.
+    /// Records the outcome of a change or a flush; a vanished device has no outcome to record.
     pub(crate) fn ends(&self, at_ns: u64, number: u64, outcome: Outcome) {
         let fate = match outcome {
             Outcome::Done => Fate::Acknowledged,
@@ -112,14 +112,14 @@ impl Journal {
         self.log_failure(self.writer.answered(at_ns, number, fate));
     }
 
-    /// Records the contents of these ranges, as changed by the device itself.
+    /// Records the contents of the given ranges as changed by the device.
     ///
     /// # Errors
-    /// The file system's error on reading the contents.
+    /// Returns the file system's error if the contents cannot be read.
     pub(crate) fn became(&self, spans: &[Span], contents: &Contents) -> io::Result<()> {
         let at_ns = self.wall.model_ns(Instant::now());
         let mut data = Vec::new();
-        // A device stores whole blocks, even if only a part was hit.
+        // A device stores whole blocks, even if a fault hit only part of a block.
         let whole = |span: &Span| {
             let start_bytes = span.start_bytes / self.block_bytes * self.block_bytes;
             let end_bytes = (span.start_bytes + span.length_bytes).next_multiple_of(self.block_bytes);
@@ -144,25 +144,25 @@ impl Journal {
         Ok(())
     }
 
-    /// Records that power is on or off from this moment of the model on.
+    /// Records that power is on or off from model time `at_ns`.
     pub(crate) fn power(&self, at_ns: u64, is_on: bool) {
         self.log_failure(if is_on { self.writer.power_on(at_ns) } else { self.writer.power_off(at_ns) });
     }
 
-    /// Records a line of text, and returns when it is in the file.
+    /// Records a line of text, and returns once the line is in the file.
     ///
     /// # Errors
-    /// When it is no single line, or the file cannot be written.
+    /// Returns an error if the text is not a single line, or the file cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let at_ns = self.wall.model_ns(Instant::now());
         self.writer.mark(at_ns, text).map_err(|error| LiveError::Invalid(format!("mark: {error}")))?;
         Ok(at_ns)
     }
 
-    /// Writes the rest.
+    /// Writes the remaining records.
     ///
     /// # Errors
-    /// When the file could not be written, now or before.
+    /// Returns an error if writing the file failed now or earlier.
     pub fn finish(self) -> Result<(), LiveError> {
         self.writer.finish().map_err(|error| LiveError::Invalid(error.to_string()))
     }
@@ -172,7 +172,8 @@ impl Journal {
         self.is_broken.load(Ordering::Relaxed)
     }
 
-    /// Keeps the session running if the journal cannot be written; the error is reported at the end.
+    /// Reports no error, so that the session keeps running if the journal cannot be written; `finish` returns the error
+    /// at the end.
     fn log_failure<T>(&self, written: io::Result<T>) -> Option<T> {
         written.inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed)).ok()
     }

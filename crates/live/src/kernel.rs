@@ -1,4 +1,5 @@
-//! Requests from the kernel, over FUSE and ublk: submitted to the clock, or answered at once if nothing takes time.
+//! Handles requests from the kernel, over FUSE and ublk: submits them to the clock, or answers them immediately if the
+//! device takes no time.
 
 use std::io;
 use std::time::Instant;
@@ -29,8 +30,8 @@ pub fn submit(device: &Device, at: Instant, request: Request, reply: impl Kernel
     }
 }
 
-/// Changes contents, durably with `forced`, and submits the request. Memory for the previous contents is taken from
-/// `share`.
+/// Changes contents and submits the request; with `forced`, the change must be durable when it is acknowledged. Memory
+/// for the previous contents is taken from `share`.
 pub fn change(
     device: &Device,
     at: Instant,
@@ -46,8 +47,8 @@ pub fn change(
         };
     }
     let mut reply = Some(reply);
-    let answer = |_: &mut Share| Box::new(reply.take().expect("it is made once")) as Box<dyn Answer>;
+    let answer = |_: &mut Share| Box::new(reply.take().expect("the answer is created once")) as Box<dyn Answer>;
     if let Err(error) = device.change(at, request, change, forced, &mut share, answer) {
-        reply.expect("nothing was handed in").fail(&error);
+        reply.expect("the reply was not taken").fail(&error);
     }
 }

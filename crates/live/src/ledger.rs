@@ -7,49 +7,49 @@ use serde::Serialize;
 use crate::buckets::Buckets;
 use crate::wall::Scheduling;
 
-/// The server's own statistics of the path.
+/// Server-side statistics of the path from a client to the clock and back.
 #[derive(Clone, Debug, Serialize)]
 pub struct Path {
-    /// Requests answered.
+    /// Number of answered requests.
     pub requests: u64,
-    /// Cost of a request on the way in and out, which is subtracted from its service time; with several paths, that of
-    /// the slowest. Nanoseconds of wall-clock time.
+    /// Overhead of a request on the way in and out, in ns of wall-clock time, which is subtracted from the service
+    /// time; with several paths, the overhead of the slowest.
     pub floor_ns: u64,
-    /// Lateness of answers relative to the model, p50, in nanoseconds of wall-clock time.
+    /// Median lateness of answers relative to the model, in ns of wall-clock time.
     pub lateness_p50_ns: u64,
-    /// Lateness, p99.
+    /// 99th percentile of the lateness, in ns of wall-clock time.
     pub lateness_p99_ns: u64,
-    /// Lateness, p99.9.
+    /// 99.9th percentile of the lateness, in ns of wall-clock time.
     pub lateness_p999_ns: u64,
-    /// Largest lateness.
+    /// Largest lateness, in ns of wall-clock time.
     pub lateness_max_ns: u64,
-    /// Mean lateness.
+    /// Mean lateness, in ns of wall-clock time.
     pub lateness_mean_ns: u64,
-    /// Time after the due time until the data of a request were copied, p99. It does not count as lateness of the
-    /// clock.
+    /// 99th percentile of the time from the due time until the data of a request was copied, in ns. This time is not
+    /// part of the clock's lateness.
     pub copying_p99_ns: u64,
-    /// Requests that waited for memory before their data were copied.
+    /// Number of requests that waited for memory before their data was copied.
     pub memory_waits: u64,
-    /// Their mean wait.
+    /// Mean wait for memory, in ns.
     pub memory_wait_mean_ns: u64,
-    /// Requests with a service time in the model below the cost of the path.
+    /// Number of requests whose model service time is below the overhead of the path.
     pub below_floor: u64,
     /// Highest queue depth.
     pub deepest_queue: usize,
-    /// Scheduling class of the clock.
+    /// Scheduling class of the clock thread.
     pub scheduling: Scheduling,
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
 }
 
-/// Answered requests of one kind.
+/// Totals of the answered requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct KindCount {
     /// Response times in model time.
     pub responses: Buckets,
-    /// Bytes.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Failed requests.
+    /// Number of failed requests.
     pub failed: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Ledger {
     copying: LatencyHistogram,
     below_floor: u64,
     deepest_queue: usize,
-    /// Scheduling class of the clock.
+    /// Scheduling class of the clock thread.
     pub scheduling: Scheduling,
 }
 
@@ -80,11 +80,11 @@ impl Ledger {
         }
     }
 
-    /// Counts an answer that left `late_ns` after it was due or, if later, after its data were copied, which was
-    /// `copied_ns` after it was due.
+    /// Counts an answer that was sent `late_ns` after its due time or, if later, after its data was copied, `copied_ns`
+    /// after the due time.
     #[inline]
     pub fn answered(&mut self, late_ns: u64, copied_ns: u64, below_floor: bool) {
-        // The cost of the path itself is no lateness of the clock.
+        // The overhead of the path is not lateness of the clock.
         if below_floor {
             self.below_floor += 1;
         }
@@ -102,7 +102,7 @@ impl Ledger {
         count.failed += u64::from(failed);
     }
 
-    /// Answered requests of a kind.
+    /// Returns the totals of answered requests of a kind.
     pub fn kind(&self, kind: Kind) -> &KindCount {
         &self.kinds[kind as usize]
     }
@@ -113,12 +113,12 @@ impl Ledger {
         self.deepest_queue = self.deepest_queue.max(requests);
     }
 
-    /// Lateness so far.
+    /// Returns the histogram of lateness so far.
     pub fn late(&self) -> &Buckets {
         &self.late
     }
 
-    /// Statistics of the path so far.
+    /// Returns the statistics of the path so far.
     pub fn path(&self, floor_ns: u64, speed: f64) -> Path {
         let at = |share| self.lateness.quantile_ns(share).unwrap_or_else(|| self.lateness.max_ns());
         Path {

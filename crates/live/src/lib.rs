@@ -1,10 +1,10 @@
-//! The simulated system as a live block device: its model in virtual time, paced by the wall clock, exported over NBD,
-//! FUSE and ublk. See docs/design/live.md.
+//! Exports the simulated system as a live block device: the model runs in virtual time, paced by the wall clock, and is
+//! exported over NBD, FUSE and ublk. See docs/design/live.md.
 //!
-//! The model has its own timeline ([`headstack_sim::timeline`]): it receives the arrival times of requests and returns
-//! their completion times, so a thread that wakes late computes the same results as one on time. Lateness is measured
-//! and reported ([`fidelity`]), never fed back. A recorded session therefore replays in virtual time with the same
-//! completions to the nanosecond.
+//! The model has its own timeline ([`headstack_sim::timeline`]), which maps the arrival times of requests to their
+//! completion times, so a thread that wakes late computes the same results as a thread that wakes on time. Lateness is
+//! measured and reported ([`fidelity`]) but never affects the model. Therefore, replaying a recorded session in virtual
+//! time yields identical completion times, to the nanosecond.
 
 mod buckets;
 pub mod budget;
@@ -46,27 +46,27 @@ use std::io;
 /// Errors of a live export.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The system or its schedule is impossible.
+    /// The system or its fault schedule is impossible.
     #[error("{0}")]
     Sim(#[from] headstack_sim::SimError),
-    /// An input file cannot be accepted: file, key, and allowed values.
+    /// An input file is invalid; the message gives the file, the key, and the allowed values.
     #[error("{0}")]
     Input(#[from] headstack_workload::InputError),
-    /// A request of the user that cannot be fulfilled.
+    /// The user's request cannot be fulfilled.
     #[error("{0}")]
     Invalid(String),
-    /// An error of the machine: the action, and its error.
+    /// The operating system returned an error.
     #[error("{what}: {error}")]
     Io {
-        /// The action and its object.
+        /// The action that failed, with its object.
         what: String,
-        /// The machine's error.
+        /// The operating system's error.
         error: io::Error,
     },
 }
 
 impl LiveError {
-    /// Returns a function that adds the action to an error of the machine.
+    /// Returns a function that adds the failed action to an error of the operating system.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> LiveError {
         let what = what.into();
         |error| LiveError::Io { what, error }

@@ -1,4 +1,4 @@
-//! [`Order`]: orders to a running session from the control socket and from programs, and their answers.
+//! [`Order`]: orders to a running session, from the control socket and from programs, and their answers.
 
 use headstack_sim::faults::{Fault, Trigger};
 use headstack_workload::DurationNs;
@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 pub enum Order {
     /// Returns the state: the system's gauges and the session's own figures.
     Status,
-    /// Injects a fault now. The answer has its number in the log and the time at which it struck.
+    /// Injects a fault now. The answer contains its number in the log and the time at which it took effect.
     Inject {
         /// The fault.
         fault: Fault,
-        /// Duration; if absent, until it is cleared.
+        /// Duration of the fault; if absent, it lasts until it is cleared.
         #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
         lasts: Option<DurationNs>,
-        /// Which requests trigger it, from now on, or are affected; all if absent.
+        /// Condition that triggers the fault, or selects the affected requests; all requests if absent.
         #[serde(default, skip_serializing_if = "is_default")]
         when: Box<Trigger>,
     },
     /// Reads and compares every stripe of an array's group, like `inject scrub`.
     Scrub {
-        /// Name of the group; the only one if absent.
+        /// Name of the group; may be absent if there is only one group.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// Whether redundancy that differs is rewritten from the data.
+        /// Whether differing redundancy is rewritten from the data.
         #[serde(default)]
         repair: bool,
     },
-    /// Ends all hangs and answers the requests that they hold.
+    /// Ends all hangs and answers the requests that hang.
     Release,
-    /// Ends a fault: the one with this number in the log, or all.
+    /// Ends the fault with this number in the log, or all faults if absent.
     Clear {
         /// Number of the fault.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub enum Order {
     },
     /// Returns the output of `smartctl -j -a` for each device.
     Smart,
-    /// Returns the injected faults, each with its proof, and as a schedule file.
+    /// Returns the injected faults with their evidence, and as a schedule file.
     Injections,
 }
 

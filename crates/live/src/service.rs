@@ -1,4 +1,4 @@
-//! [`Service`]: a complete export: a model, its contents, the clock, and all endpoints for clients and users.
+//! [`Service`]: a complete export, with a model, its contents, the clock, and all endpoints for clients and users.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,17 +29,17 @@ use crate::witness::Witness;
 /// Block size of a device without mechanics.
 const CONSTANT_BLOCK_BYTES: u32 = 512;
 
-/// The place of the data.
+/// Storage of the data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keeping {
-    /// In memory, while the server runs.
+    /// In memory, until the server ends.
     Memory,
-    /// In a sparse file that survives the server.
+    /// In a sparse file that remains after the server ends.
     File(PathBuf),
-    /// In a file that no server created.
+    /// In a file that was not created by a server.
     Adopted(PathBuf),
-    /// Discarded, except for these ranges (first byte, length).
+    /// Discarded, except for these ranges (first byte, length in bytes).
     Discard(Vec<(u64, u64)>),
 }
 
@@ -49,51 +49,51 @@ pub enum Keeping {
 pub struct ServiceOptions {
     /// Unix sockets for NBD.
     pub unix: Vec<PathBuf>,
-    /// Mode of these sockets.
+    /// Mode of the unix sockets.
     pub socket_mode: u32,
-    /// Ports for NBD.
+    /// Addresses and ports for NBD over TCP.
     pub tcp: Vec<SocketAddr>,
-    /// Loopback ports for NBD, of IPv4 and, if available, of IPv6.
+    /// Loopback ports for NBD, on IPv4 and, if available, IPv6.
     #[serde(default)]
     pub loopback: Vec<u16>,
-    /// NBD on standard input and output.
+    /// Whether to serve NBD on standard input and output.
     pub stdio: bool,
-    /// NBD on sockets of a service manager.
+    /// Whether to serve NBD on sockets passed by a service manager.
     pub activated: bool,
-    /// A directory for FUSE.
+    /// Directory for a FUSE mount.
     pub fuse: Option<PathBuf>,
-    /// Whether loop devices are attached to its files.
+    /// Whether to attach loop devices to the files of the FUSE mount.
     pub loops: bool,
     /// Whether to create ublk block devices.
     pub ublk: bool,
     /// Encryption of connections.
     pub tls: Option<TlsOptions>,
-    /// Part of the system to export: first byte and length.
+    /// Part of the system to export: first byte and length in bytes.
     pub part: Option<(u64, u64)>,
-    /// The place of the data.
+    /// Storage of the data.
     pub keeping: Keeping,
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
-    /// Seed of the system's own random processes.
+    /// Seed of the system's random processes.
     pub seed: u64,
     /// Whether to request SCHED_FIFO.
     pub realtime: bool,
-    /// Memory for requests and connections; if absent, 25 % of the free memory, at most 1 GiB.
+    /// Memory for requests and connections in bytes; if absent, 25 % of the free memory, at most 1 GiB.
     pub memory_bytes: Option<u64>,
-    /// Cost of a path; measured if absent.
+    /// Overhead of a path in ns; measured if absent.
     pub floor_ns: Option<u64>,
-    /// A schedule file of faults.
+    /// Path of a fault schedule.
     pub faults: Option<PathBuf>,
-    /// A journal file of everything that happens to the contents.
+    /// Path of the journal.
     pub journal: Option<PathBuf>,
-    /// A control socket for orders.
+    /// Path of the control socket.
     pub control: Option<PathBuf>,
-    /// A port for Prometheus metrics over HTTP.
+    /// Address for Prometheus metrics over HTTP.
     pub metrics: Option<SocketAddr>,
 }
 
 impl ServiceOptions {
-    /// Options for real time, without any endpoint.
+    /// Returns the default options for real time, without any endpoint.
     pub fn new(keeping: Keeping) -> ServiceOptions {
         ServiceOptions {
             unix: Vec::new(),
@@ -121,7 +121,7 @@ impl ServiceOptions {
     }
 }
 
-/// Encryption of connections. Files are in PEM format.
+/// TLS options. All files are in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsOptions {
@@ -129,9 +129,9 @@ pub struct TlsOptions {
     pub certificate: PathBuf,
     /// The certificate's key.
     pub key: PathBuf,
-    /// Authorities, one of which must have signed the clients' certificates.
+    /// File of certificate authorities, one of which must have signed each client's certificate.
     pub client_ca: Option<PathBuf>,
-    /// Whether unencrypted clients are refused.
+    /// Whether to refuse unencrypted clients.
     pub required: bool,
 }
 
@@ -148,7 +148,7 @@ pub struct Service {
     notes: Vec<String>,
 }
 
-/// The mount of a service, with its loop devices.
+/// A FUSE mount with its loop devices.
 #[derive(Debug)]
 struct Mounted {
     mount: Mount,
@@ -156,12 +156,12 @@ struct Mounted {
 }
 
 impl Service {
-    /// Starts the export: measures the cost of the path, preconditions SSDs if the model requires it, starts the clock,
-    /// then admits clients. `listener` receives each request; `progress` receives the completed share of the
-    /// preconditioning, and stops the start by returning false.
+    /// Starts the export: measures the overhead of the path, preconditions SSDs if the model requires it, starts the
+    /// clock, then admits clients. `listener` is called for each request. `progress` receives the completed share of
+    /// the preconditioning, and cancels the start by returning false.
     ///
     /// # Errors
-    /// When the model or the options are impossible, or the machine refuses a resource.
+    /// Returns an error if the model or the options are invalid, or the operating system refuses a resource.
     pub fn start(
         name: &str,
         model: &Model,
@@ -223,57 +223,58 @@ impl Service {
         self.session.commander()
     }
 
-    /// Notes for the user at the start: faults that can have no effect.
+    /// Returns notes for the user about faults that cannot have any effect.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The exports.
+    /// Returns the exports.
     pub fn exports(&self) -> &[Export] {
         &self.device.exports
     }
 
-    /// Ports as assigned by the system.
+    /// Returns the addresses of the TCP ports, with the port numbers that the system assigned.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.server.addresses()
     }
 
-    /// Port of the metrics, as assigned by the system.
+    /// Returns the address of the metrics port, with the port number that the system assigned.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.control.metrics
     }
 
-    /// Files of the mount.
+    /// Returns the paths of the files in the FUSE mount.
     pub fn files(&self) -> &[PathBuf] {
         self.mounted.as_ref().map_or(&[], |mounted| mounted.mount.files())
     }
 
-    /// Block devices of ublk and of loop devices.
+    /// Returns the paths of the ublk and loop block devices.
     pub fn block_devices(&self) -> Vec<PathBuf> {
         let ublk = self.block_devices.iter().flat_map(BlockDevices::paths);
         ublk.chain(self.mounted.iter().flat_map(|mounted| &mounted.loops)).cloned().collect()
     }
 
-    /// Whether no clients can connect any more, or an order requested the end.
+    /// Whether no more clients can connect, or an order to stop was received.
     pub fn is_over(&self) -> bool {
         let is_unmounted = self.mounted.as_ref().is_none_or(|mounted| mounted.mount.is_unmounted());
         let is_taken_away = self.block_devices.as_ref().is_none_or(BlockDevices::is_over);
         self.control.is_stop_requested() || (self.server.is_over() && is_unmounted && is_taken_away)
     }
 
-    /// Whether the directory was unmounted from outside.
+    /// Whether another process unmounted the FUSE directory.
     pub fn was_unmounted(&self) -> bool {
         self.mounted.as_ref().is_some_and(|mounted| mounted.mount.is_unmounted())
     }
 
-    /// Ends the export: clients first, then the clock. Afterwards the data of a file are on its disk.
+    /// Ends the export: disconnects clients, then stops the clock. Contents in a file are then on disk.
     ///
     /// # Errors
-    /// When the disk of a file is full or gone, or a mount or a loop device cannot be removed.
+    /// Returns an error if the file system of the contents is full or gone, or a mount or a loop device cannot be
+    /// removed.
     pub fn stop(self) -> Result<Fidelity, LiveError> {
         self.control.stop();
         self.server.stop();
-        // The clock answers the last writes of a block device while it is removed.
+        // While a block device is removed, the clock answers its last writes.
         let gone = self.block_devices.map_or(Ok(()), BlockDevices::stop);
         let unmounted = self.mounted.map_or(Ok(()), Mounted::stop);
         let fidelity = self.session.stop();
@@ -303,7 +304,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Loop devices are detached first: a mount with loop devices stays busy.
+    /// Detaches the loop devices before unmounting, since a mount with loop devices stays busy.
     fn stop(self) -> Result<(), LiveError> {
         let detached: Result<(), LiveError> = self.loops.iter().try_for_each(|device| detach_loop(device));
         self.mount.stop()?;
@@ -311,13 +312,14 @@ impl Mounted {
     }
 }
 
-/// Cost of a path, as given or as measured with a device of about the same speed.
+/// Returns the overhead of a path in ns, as given or as measured with a device of about the same speed.
 fn floor_of(
     model: &Model,
     options: &ServiceOptions,
     measure: fn(bool, u64) -> Result<u64, LiveError>,
 ) -> Result<u64, LiveError> {
-    /// Model times to within an order of magnitude: a seek and half a revolution, or a read of a flash cell.
+    /// Typical latencies in ns, to within an order of magnitude: a seek and half a revolution, or a read of a flash
+    /// cell.
     const DISK_NS: u64 = 6_000_000;
     const FLASH_NS: u64 = 100_000;
     let model_ns = match model {
@@ -329,7 +331,7 @@ fn floor_of(
     options.floor_ns.map_or_else(|| measure(options.realtime, wall_ns.clamp(FLASH_NS, 10_000_000)), Ok)
 }
 
-/// Plan of a journal with the contents at the start: zeros, or an image.
+/// Returns the plan of a journal; the initial contents are zeros or an image.
 fn journal_plan(
     path: &Path,
     options: &ServiceOptions,
@@ -369,7 +371,7 @@ fn security_of(options: &ServiceOptions) -> Result<Security, LiveError> {
     Ok(if asked.required { Security::Required(tls) } else { Security::Offered(tls) })
 }
 
-/// Creates one export per LUN.
+/// Returns one export per LUN.
 fn exports_of(name: &str, model: &Model) -> Vec<Export> {
     match model {
         Model::Constant(constant) => vec![Export {

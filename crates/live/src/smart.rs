@@ -1,8 +1,9 @@
 //! SMART data of each device in the format of `smartctl -j -a`, with counters that follow the injected faults.
 //!
-//! Hours are model time. Normalised values fall by one per count, as on many drives; the temperature is that of an idle
-//! case if the description has the thermal data. An HDD predicts its failure when the number of its re-reads or
-//! reallocations passes the threshold, which is before data are lost if these come first.
+//! Power-on hours are model time. Normalised values fall by 1 per count, as on many drives; the temperature is that of
+//! an idle enclosure if the device description has thermal data. An HDD reports a predicted failure once its re-reads
+//! or reallocated sectors pass the threshold, which happens before data is lost if re-reads and reallocations precede
+//! the loss.
 
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::InterfaceKind;
@@ -12,21 +13,22 @@ use headstack_sim::{Model, SystemDescription};
 use serde_json::{Value, json};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// A data unit of NVMe's health log: 1,000 blocks of 512 bytes, for any block size.
+/// Size of an NVMe data unit in the health log: 1,000 blocks of 512 bytes, for any block size.
 const NVME_UNIT_BYTES: u64 = 512_000;
-/// Faster than SAS at 12 Gb/s (1.2 GB/s, 0.83 ns per byte), an SSD is assumed to use PCI Express.
+/// Time per byte in ns below which an SSD is assumed to use PCI Express: SAS at 12 Gb/s (1.2 GB/s) needs 0.83 ns per
+/// byte.
 const NVME_BELOW_NS_PER_BYTE: f64 = 0.8;
 
-/// Normalised values at or below which an HDD predicts its failure: re-reads, and reallocated sectors. Those of ATA
-/// drives are common ones; the thresholds of SCSI drives are not public, and assumed to be the same.
+/// Normalised values at or below which an HDD predicts its failure, for re-reads and for reallocated sectors. They are
+/// typical of ATA drives; the thresholds of SCSI drives are not public and assumed to be equal.
 const READ_ERRORS_THRESHOLD: i64 = 6;
 const REALLOCATED_THRESHOLD: i64 = 36;
 
-/// Bits of smartctl's exit status: the drive predicts its failure, and a pre-failure attribute is at its threshold.
+/// Bits of smartctl's exit status: predicted failure, and a pre-failure attribute at its threshold.
 const EXIT_FAILING: u32 = 1 << 3;
 const EXIT_PREFAILURE: u32 = 1 << 4;
 
-/// Flags of an attribute that predicts failure, and of one that only counts.
+/// Flags of attributes that predict failure, and of attributes that only count events.
 const PREFAILURE: (u32, &str) = (0x33, "PO--CK ");
 const OLD_AGE: (u32, &str) = (0x32, "-O--CK ");
 
@@ -34,7 +36,7 @@ const OLD_AGE: (u32, &str) = (0x32, "-O--CK ");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Ata,
-    /// With smartctl's name of the transport, and its number (SPC-4, 7.6.1).
+    /// SCSI, with smartctl's name and number of the transport (SPC-4, 7.6.1).
     Scsi(&'static str, u32),
     Nvme,
 }
@@ -64,30 +66,30 @@ impl Protocol {
     }
 }
 
-/// Data of a device.
+/// Facts about a device that its SMART report needs.
 struct DeviceFacts<'a> {
     health: &'a DeviceHealth,
     hours: u64,
     celsius: Option<i64>,
     spin_up_ms: Option<u64>,
     block_bytes: u32,
-    /// Commands that were resent because of link errors.
+    /// Commands resent because of link errors.
     resent: u64,
 }
 
-/// Returns a report on each device of a timeline's model at `now_ns`.
+/// Returns a SMART report for each device of a timeline's model at `now_ns`.
 pub fn reports<T>(timeline: &Timeline<T>, now_ns: u64) -> Vec<Value> {
     let (devices, resent) = (timeline.device_health(), timeline.resent());
     let (descriptions, resent) = match timeline.model() {
         Model::Constant(_) => return Vec::new(),
         Model::System(SystemDescription::Drive(device)) => (std::slice::from_ref(device), resent),
-        // The link of an array's host is not that of its members.
+        // The host link of an array is not the link of its members.
         Model::System(SystemDescription::Array(array)) => (array.devices.as_slice(), 0),
     };
     let numbered = devices.iter().enumerate();
     let report = |(number, health): (usize, &DeviceHealth)| {
         let description = descriptions.iter().find(|device| name_of(device) == health.model);
-        let description = description.expect("every device kind is described");
+        let description = description.expect("every device kind has a description");
         report(number, health, description, resent, now_ns)
     };
     numbered.map(report).collect()
@@ -154,7 +156,7 @@ fn report(number: usize, health: &DeviceHealth, device: &DeviceDescription, rese
     report
 }
 
-/// Adds the keys of one object to another.
+/// Adds the keys of `from` to `into`.
 fn merge(into: &mut Value, from: Value) {
     if let (Value::Object(into), Value::Object(from)) = (into, from) {
         into.extend(from);
@@ -256,7 +258,7 @@ impl DeviceFacts<'_> {
             "data_units_written": health.written_bytes.div_ceil(NVME_UNIT_BYTES),
             "power_cycles": health.power_cycles,
             "power_on_hours": self.hours,
-            // Power is never shut down in any other way.
+            // The model has no other shutdown than a power loss.
             "unsafe_shutdowns": health.power_cycles.saturating_sub(1),
             "media_errors": health.uncorrectable_errors,
             "num_err_log_entries": health.uncorrectable_errors,
@@ -274,8 +276,8 @@ impl DeviceFacts<'_> {
     }
 }
 
-/// Health status of a SCSI drive: its sense code 5D/00 if a threshold is passed (informational exceptions, mode page
-/// 1C).
+/// Returns the health status of a SCSI drive: sense code 5D/00 if a threshold is passed (informational exceptions, mode
+/// page 1C).
 fn scsi_status(health: &DeviceHealth) -> Value {
     let failing = normalised(health.retried_passes) <= READ_ERRORS_THRESHOLD
         || normalised(health.reallocated_sectors) <= REALLOCATED_THRESHOLD;
@@ -286,17 +288,17 @@ fn scsi_status(health: &DeviceHealth) -> Value {
     }
 }
 
-/// Normalised value after `raw` counts: 100 minus the counts.
+/// Returns the normalised value after `raw` counts: 100 minus the counts.
 fn normalised(raw: u64) -> i64 {
     100 - raw.min(99) as i64
 }
 
-/// An attribute that gets worse with each count.
+/// Returns an attribute whose normalised value falls with each count.
 fn attribute(id: u32, name: &str, raw: u64, threshold: i64, flags: (u32, &str)) -> Value {
     row(id, name, raw, normalised(raw), threshold, flags)
 }
 
-/// An attribute that only counts.
+/// Returns an attribute that only counts events.
 fn steady(id: u32, name: &str, raw: u64, flags: (u32, &str)) -> Value {
     row(id, name, raw, 100, 0, flags)
 }

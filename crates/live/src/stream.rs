@@ -1,4 +1,4 @@
-//! [`Stream`]: the transport of a connection, a socket or two pipes.
+//! [`Stream`]: the transport of a connection, either a socket or two pipes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,37 +13,37 @@ use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 
-/// The number of the ioctl for a socket's unread bytes (SIOCOUTQ), which it shares with terminals.
+/// Number of the ioctl for the unread bytes of a socket (SIOCOUTQ), which equals that of terminals.
 const TIOCOUTQ: Opcode = 0x5411;
 
-/// How long to wait for a client that holds memory: without limit, unless others wait for memory.
+/// Time limit for a client that holds memory; it applies only while other requests wait for memory.
 #[derive(Clone, Debug)]
 pub struct ClientTimeout {
-    /// Time limit without a byte from or to it, while others wait.
+    /// Maximum time without a byte from or to the client, while other requests wait for memory.
     pub stall: Duration,
-    /// The budget for which others wait.
+    /// The budget that the other requests wait for.
     pub budget: Budget,
 }
 
 /// Both directions of a connection.
 #[derive(Clone, Debug)]
 pub enum Stream {
-    /// One socket for both.
+    /// One socket for both directions.
     Socket(Arc<OwnedFd>),
-    /// Standard input and output that are not a socket.
+    /// Standard input and output, if they are not a socket.
     Pipes(Arc<File>, Arc<File>),
 }
 
 impl Stream {
-    /// A connection over a socket.
+    /// Creates a stream over a socket.
     pub fn socket_of(socket: impl Into<OwnedFd>) -> Stream {
         Stream::Socket(Arc::new(socket.into()))
     }
 
-    /// Standard input and output, as set up by a client.
+    /// Returns the stream of standard input and output, as set up by a client.
     ///
     /// # Errors
-    /// When they are closed.
+    /// Returns an error if standard input or output is closed.
     pub fn stdio() -> io::Result<Stream> {
         let (input, output) = (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);
         let is_socket = rustix::net::sockopt::socket_type(&input).is_ok();
@@ -54,7 +54,7 @@ impl Stream {
         })
     }
 
-    /// The ends to read from, and to write to.
+    /// Returns the descriptors to read from and to write to.
     pub fn ends(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
         match self {
             Stream::Socket(socket) => (socket.as_fd(), socket.as_fd()),
@@ -65,7 +65,7 @@ impl Stream {
     /// Makes reads and writes fail with [`io::ErrorKind::WouldBlock`] instead of waiting, for all users of this stream.
     ///
     /// # Errors
-    /// The system's error.
+    /// Returns the system's error.
     pub fn never_wait(&self) -> io::Result<()> {
         let (input, output) = self.ends();
         for end in [input, output] {
@@ -74,10 +74,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads available data; 0 at the end.
+    /// Reads available data; returns 0 at the end.
     ///
     /// # Errors
-    /// The system's error.
+    /// Returns the system's error.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         uninterrupted(|| match self {
             Stream::Socket(socket) => Ok(recv(socket, &mut *into, RecvFlags::empty())?.0),
@@ -85,11 +85,11 @@ impl Stream {
         })
     }
 
-    /// Reads data that have already arrived: `None` if there are none, 0 at the end. A pipe cannot be queried, so this
-    /// waits for it.
+    /// Reads data that has already arrived; returns `None` if there is none, and 0 at the end. A pipe cannot be
+    /// queried, so this waits for data from a pipe.
     ///
     /// # Errors
-    /// The system's error.
+    /// Returns the system's error.
     pub fn read_at_once(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let Stream::Socket(socket) = self else { return self.read(into).map(Some) };
         match recv(socket, &mut *into, RecvFlags::DONTWAIT) {
@@ -98,10 +98,10 @@ impl Stream {
         }
     }
 
-    /// Reads data that are available before `deadline`; 0 at the end.
+    /// Reads data that arrives before `deadline`; returns 0 at the end.
     ///
     /// # Errors
-    /// The system's error; [`io::ErrorKind::TimedOut`].
+    /// Returns the system's error, or [`io::ErrorKind::TimedOut`] if the time is over.
     pub fn read_by(&self, into: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
         let Some(deadline) = deadline else { return self.read(into) };
         loop {
@@ -113,10 +113,10 @@ impl Stream {
         }
     }
 
-    /// Waits for data, or the end. For a pipe, the read itself waits.
+    /// Waits for data or the end of the stream. Returns immediately for a pipe, since the read itself waits.
     ///
     /// # Errors
-    /// The system's error; [`io::ErrorKind::TimedOut`] if patience with the client is over.
+    /// Returns the system's error, or [`io::ErrorKind::TimedOut`] if `patience` is exhausted.
     pub fn await_input(&self, patience: &ClientTimeout) -> io::Result<()> {
         self.await_end(PollFlags::IN, patience)
     }
@@ -132,10 +132,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes everything, waiting for the client as long as `patience` permits.
+    /// Writes all bytes, waiting for the client as long as `patience` permits.
     ///
     /// # Errors
-    /// The system's error; [`io::ErrorKind::TimedOut`].
+    /// Returns the system's error, or [`io::ErrorKind::TimedOut`] if the time is over.
     pub fn write_patiently(&self, mut bytes: &[u8], patience: &ClientTimeout) -> io::Result<()> {
         if matches!(self, Stream::Pipes(..)) {
             return self.write_all(bytes);
@@ -149,10 +149,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes as much as there is room for, once there is any.
+    /// Writes as much as there is room for, waiting until there is any room.
     ///
     /// # Errors
-    /// The system's error.
+    /// Returns the system's error.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         uninterrupted(|| match self {
             Stream::Socket(socket) => Ok(send(socket, bytes, SendFlags::NOSIGNAL)?),
@@ -160,10 +160,10 @@ impl Stream {
         })
     }
 
-    /// Writes as much as there is room for now; nothing to a pipe, which cannot be queried.
+    /// Writes as much as there is room for now; writes nothing to a pipe, which cannot be queried.
     ///
     /// # Errors
-    /// The system's error.
+    /// Returns the system's error.
     pub fn write_at_once(&self, bytes: &[u8]) -> io::Result<usize> {
         let Stream::Socket(socket) = self else { return Ok(0) };
         match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -172,10 +172,10 @@ impl Stream {
         }
     }
 
-    /// Writes everything, waiting for the client if necessary.
+    /// Writes all bytes, waiting for the client if necessary.
     ///
     /// # Errors
-    /// The system's error.
+    /// Returns the system's error.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write(bytes)? {
@@ -186,48 +186,48 @@ impl Stream {
         Ok(())
     }
 
-    /// The process at the other end of a unix socket when it connected.
+    /// Returns the process id of the peer of a unix socket at the time it connected; `None` if unknown.
     pub fn peer(&self) -> Option<u32> {
         let Stream::Socket(socket) = self else { return None };
         let is_unix = sockopt::socket_domain(socket).is_ok_and(|domain| domain == AddressFamily::UNIX);
         let credentials = is_unix.then(|| sockopt::socket_peercred(socket).ok()).flatten()?;
-        // A process in another PID namespace has no number here.
+        // A process in another PID namespace has no id here.
         u32::try_from(credentials.pid.as_raw_nonzero().get()).ok()
     }
 
-    /// Bytes written that the other end of a unix socket has not read, including the kernel's overhead; `None` if
-    /// unknown.
+    /// Returns the number of written bytes that the peer of a unix socket has not read, including the kernel's
+    /// overhead; `None` if unknown.
     #[allow(unsafe_code)]
     pub fn unread_bytes(&self) -> Option<usize> {
         let Stream::Socket(socket) = self else { return None };
-        // SAFETY: TIOCOUTQ (of sockets: SIOCOUTQ) writes one int.
+        // SAFETY: TIOCOUTQ (SIOCOUTQ for sockets) writes one int.
         let result = unsafe { ioctl(socket, Getter::<TIOCOUTQ, i32>::new()) };
         usize::try_from(result.ok()?).ok()
     }
 
-    /// Whether no data wait to be read.
+    /// Whether no received data is waiting to be read.
     pub fn is_drained(&self) -> bool {
         rustix::io::ioctl_fionread(self.ends().0).is_ok_and(|bytes| bytes == 0)
     }
 
-    /// Closes both directions of a socket. A pipe ends with its client.
+    /// Closes both directions of a socket. A pipe remains open until its client closes it.
     pub fn shut(&self) {
         if let Stream::Socket(socket) = self {
-            // Fails if the peer has already left.
+            // The call fails if the peer has already left.
             let _ = shutdown(socket, Shutdown::Both);
         }
     }
 
-    /// Closes the outgoing direction: the other side reads the end after the remaining data.
+    /// Closes the outgoing direction: the peer reads the remaining data, then the end.
     pub fn shut_writing(&self) {
         if let Stream::Socket(socket) = self {
-            // As in `shut`.
+            // The call fails if the peer has already left.
             let _ = shutdown(socket, Shutdown::Write);
         }
     }
 }
 
-/// Whether an end is ready within a time.
+/// Whether a descriptor is ready within the given time.
 fn is_ready(end: BorrowedFd<'_>, wanted: PollFlags, within: Duration) -> io::Result<bool> {
     let timeout = Timespec::try_from(within).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(&end, wanted)], Some(&timeout)) {

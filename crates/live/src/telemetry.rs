@@ -1,4 +1,4 @@
-//! Figures of a running session: the answer to a status order, and the same for Prometheus.
+//! Figures of a running session: the answer to a status order, and the metrics for Prometheus.
 
 use std::fmt::{self, Write};
 
@@ -27,7 +27,7 @@ pub fn complete_status(status: &mut Value, ledger: &Ledger, fidelity: &Fidelity)
     status["fidelity"] = json!(fidelity);
 }
 
-/// Figures of a session at one moment, for [`prometheus`].
+/// Figures of a session at one moment, the input of [`prometheus`].
 #[derive(Debug)]
 pub struct Figures {
     /// Answer to a status order.
@@ -36,8 +36,8 @@ pub struct Figures {
     pub ledger: Ledger,
 }
 
-/// Returns the text for Prometheus (exposition format 0.0.4). Times are in seconds of model time, except lateness,
-/// floor, error and waits, which are in wall-clock time.
+/// Returns the metrics as text for Prometheus (exposition format 0.0.4). Times are in seconds of model time, except
+/// lateness, floor, error and waits, which are in seconds of wall-clock time.
 pub fn prometheus(Figures { status, ledger }: &Figures) -> String {
     let mut text = Text(String::new());
     let fidelity = &status["fidelity"];
@@ -84,7 +84,7 @@ fn requests(text: &mut Text, ledger: &Ledger) {
     }
 }
 
-/// Clients by process: those of one process are combined, and so are those of unknown ones.
+/// Writes figures per client process; connections of one process are combined, and so are all unknown processes.
 fn clients(text: &mut Text, clients: &Value) {
     let mut summary: Vec<(String, f64)> = Vec::new();
     for client in clients.as_array().into_iter().flatten() {
@@ -138,7 +138,7 @@ fn cache(text: &mut Text, cache: &Value) {
     }
 }
 
-/// Lasting faults by kind: several of a kind are combined.
+/// Writes active faults by kind, combining several faults of a kind.
 fn faults(text: &mut Text, faults: &Value) {
     let faults = faults.as_array().map_or(&[][..], Vec::as_slice);
     let mut kinds: Vec<(&str, f64, f64)> = Vec::new();
@@ -168,10 +168,10 @@ fn truth(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// Text of the metrics, each name once.
+/// Text of the metrics, with each metric name declared once.
 struct Text(String);
 
-/// Bounds of a histogram in the output: 1, 2.5 and 5 of each decade from 10 us on.
+/// Returns the indices of the histogram bounds in the output: 1, 2.5 and 5 of each decade from 10 us on.
 fn histogram_bounds() -> impl Iterator<Item = usize> {
     (20..BOUNDS_NS.len()).filter(|bound| [0, 8, 14].contains(&(bound % 20)))
 }
@@ -188,7 +188,7 @@ impl Text {
         self.write(format_args!("headstack_{name}{labels} {value}\n"));
     }
 
-    /// A figure that may be absent.
+    /// Writes a gauge, unless its value is absent.
     fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.head(name, "gauge", help);
@@ -196,7 +196,7 @@ impl Text {
         }
     }
 
-    /// A figure for each of several named things.
+    /// Writes a gauge for each of several named things.
     fn each(&mut self, name: &str, help: &str, label: &str, things: &[Value], figure: impl Fn(&Value) -> Option<f64>) {
         let figures: Vec<_> =
             things.iter().filter_map(|thing| Some((thing["name"].as_str()?, figure(thing)?))).collect();
@@ -206,7 +206,7 @@ impl Text {
         }
     }
 
-    /// States of several named things.
+    /// Writes the state of each of several named things.
     fn states(&mut self, name: &str, help: &str, label: &str, things: &[Value]) {
         if !things.is_empty() {
             self.head(name, "gauge", help);
@@ -230,11 +230,11 @@ impl Text {
     }
 
     fn write(&mut self, text: fmt::Arguments<'_>) {
-        self.0.write_fmt(text).expect("strings take everything");
+        self.0.write_fmt(text).expect("writing to a string succeeds");
     }
 }
 
-/// Escapes a label's value.
+/// Escapes the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,51 +1,51 @@
-//! [`Verdict`]: from which latencies on a session is valid. It bounds the error that clients measured in excess of the
-//! model, and names the cause if that is large.
+//! [`Verdict`]: the smallest latency for which a session is valid. It bounds the excess of client-measured latency over
+//! the model, and names the cause if this error is large.
 //!
-//! If the turns of a client follow each other without a pause, its measured error has a known upper bound
-//! ([`crate::witness`]). For a client that pauses, or cannot be observed, it is inferred from a client of ordinary
-//! priority that runs at the same time, and from the scheduler's statistics.
+//! If the turns of a client follow each other without a pause, its measurement error has a known upper bound
+//! ([`crate::witness`]). For a client that pauses, or cannot be observed, the error is inferred from a probe of
+//! ordinary priority that runs at the same time, and from the scheduler's statistics.
 
 use crate::ledger::Path;
 use crate::wall::Scheduling;
 use crate::witness::{ClientStatistics, Observations};
 
-/// A latency is valid if the path's own error, at p99 and in the mean, is at most this share of it.
+/// Maximum share of a latency that the path's own error may reach, at p99 and in the mean, for the latency to be valid.
 const VALID_SHARE: f64 = 0.05;
-/// Limit above which a valid latency is no drive's latency any more, except at its deepest queues.
+/// Limit in ns above which a smallest valid latency is useless: drives only reach it at their deepest queues.
 const HOPELESS_NS: u64 = 100_000_000;
-/// Smallest number of canary requests for a conclusion.
+/// Minimum number of canary requests for a conclusion.
 const CANARIES_MIN: u64 = 20;
-/// Clients with less than this fraction (1 in so many) of the requests are ignored.
+/// Clients with less than 1 in this many of the requests are ignored.
 const SHARE_OF_REQUESTS: u64 = 100;
-/// Work of an unobserved client per request, to within an order of magnitude.
+/// Assumed work of an unobserved client per request in ns, to within an order of magnitude.
 const UNSEEN_WORK_NS: u64 = 10_000;
-/// Share of running time above which a thread makes its requests wait.
+/// Share of running time above which a thread delays its own requests.
 const BUSY_SHARE: f64 = 0.8;
-/// Share of waiting that is mentioned.
+/// Share of waiting time above which a message mentions the wait.
 const NAMED_SHARE: f64 = 0.05;
 
 /// Verdict on a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Upper bound of the latency that clients measured in excess of the model, at p99 and in the mean, in wall-clock
+    /// Upper bound of the excess of client-measured latency over the model, at p99 and in the mean, in ns of wall-clock
     /// time; `None` if undecided.
     pub error_ns: Option<u64>,
-    /// Smallest latency of the model for which it is valid.
+    /// Smallest model latency in ns for which the session is valid; `None` if the session is not valid.
     pub valid_above_ns: Option<u64>,
-    /// The verdict in words.
+    /// Verdict as a sentence.
     pub words: String,
 }
 
-/// Basis of a client's error.
+/// Basis of the estimate of a client's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Basis {
-    /// Its turns bound the error.
+    /// Bounded by the client's turns.
     Turns,
-    /// Inferred from the canary.
+    /// Inferred from the canary probe.
     Canary,
 }
 
-/// Judges statistics and observations.
+/// Computes the verdict from statistics and observations.
 pub fn judge(path: &Path, seen: &Observations) -> Verdict {
     let not_valid =
         |error_ns, why: String| Verdict { error_ns, valid_above_ns: None, words: format!("not valid: {why}") };
@@ -78,8 +78,8 @@ pub fn judge(path: &Path, seen: &Observations) -> Verdict {
             worst = Some((error_ns, basis, client));
         }
     }
-    let (client_ns, basis, client) = worst.expect("some client has 1 % of the requests");
-    // On a path that is faster than its floor, answers are early by at most the floor.
+    let (client_ns, basis, client) = worst.expect("at least one client has 1 % of the requests");
+    // On a path that is faster than its measured floor, answers are early by at most the floor.
     let error_ns = client_ns.max(path.floor_ns);
     let valid_ns = error_ns as f64 / VALID_SHARE;
     if valid_ns > HOPELESS_NS as f64 {
@@ -93,7 +93,7 @@ pub fn judge(path: &Path, seen: &Observations) -> Verdict {
     let valid_above_ns = (valid_ns * path.speed).ceil() as u64;
     let words = format!(
         "valid for latencies above {:.1} ms (clients measure mean and p99 within 5 % of the model{})",
-        // Rounded up, so that the figure is never better than the required one.
+        // Rounded up, so that the printed limit is never lower than the required one.
         (valid_above_ns as f64 / 1e5).ceil() / 10.0,
         match basis {
             Basis::Turns => String::new(),
@@ -103,7 +103,7 @@ pub fn judge(path: &Path, seen: &Observations) -> Verdict {
     Verdict { error_ns: Some(error_ns), valid_above_ns: Some(valid_above_ns), words }
 }
 
-/// Upper bound of a client's error in excess of the model; `None` if undecided.
+/// Returns the upper bound of a client's error in excess of the model in ns; `None` if undecided.
 fn error_of(client: &ClientStatistics, path: &Path, seen: &Observations) -> Option<(u64, Basis)> {
     let turns = &client.turns;
     let by_turns = (turns.error.count > 0 && client.pid.is_some())
@@ -115,7 +115,8 @@ fn error_of(client: &ClientStatistics, path: &Path, seen: &Observations) -> Opti
     }
 }
 
-/// Error inferred for a client that cannot be observed, or that does other work between its requests.
+/// Returns the error, in ns, inferred for a client that cannot be observed or does other work between its requests;
+/// `None` if undecided.
 fn by_canary(client: &ClientStatistics, path: &Path, seen: &Observations) -> Option<u64> {
     let turns = &client.turns;
     if seen.canary.count < CANARIES_MIN || turns.lying * SHARE_OF_REQUESTS > turns.requests {
@@ -125,17 +126,18 @@ fn by_canary(client: &ClientStatistics, path: &Path, seen: &Observations) -> Opt
         (Some(waits), Some(_)) => {
             let explained_ns = turns.depth as u64 * (waits.ran_ns + waits.waited_ns)
                 + 2 * turns.requests * path.floor_ns.max(UNSEEN_WORK_NS);
-            // A client that does not pause is judged by its turns; one without idle time has requests that wait for it.
+            // A client that does not pause is judged by its turns. If a client has no idle time, its requests wait for
+            // the client.
             if turns.turned_ns < 2 * explained_ns || waits.ran_share > BUSY_SHARE {
                 return None;
             }
             (waits.ran_ns / turns.requests, waits.wait.p99_ns)
         }
-        // A local client without scheduler statistics: its pauses cannot be distinguished from waiting.
+        // For a local client without scheduler statistics, pauses and waits cannot be distinguished.
         (None, Some(_)) => return None,
         (_, None) => (UNSEEN_WORK_NS, 0),
     };
-    // All replies of a queue may arrive at once, and the last of them waits for the processing of the others.
+    // All replies of a queue may arrive at once, and the last reply waits until the client has processed the others.
     let queued_ns = turns.depth as u64 * work_ns;
     Some(
         path.lateness_p99_ns.max(path.lateness_mean_ns)
@@ -161,7 +163,7 @@ fn blame(error_ns: u64, client: &ClientStatistics, path: &Path, seen: &Observati
         };
     }
     let on_time = format!("the server was on time (p99 {})", time(path.lateness_p99_ns));
-    // Requests that wait for memory before they are copied look as if the copy took that long.
+    // Requests that wait for memory before their data is copied look like slow copies.
     let waits = path.memory_waits * SHARE_OF_REQUESTS >= path.requests;
     if waits && path.memory_wait_mean_ns * 2 >= error_ns {
         return format!(
@@ -214,7 +216,7 @@ fn unknown(client: &ClientStatistics, seen: &Observations) -> String {
     if client.turns.lying * SHARE_OF_REQUESTS > client.turns.requests {
         return starved(client, seen);
     }
-    format!("too short to determine what {} waited for", name(client))
+    format!("not enough data to judge {}; run longer", name(client))
 }
 
 fn name(client: &ClientStatistics) -> String {
@@ -241,7 +243,7 @@ mod tests {
     const US: u64 = 1_000;
     const MS: u64 = 1_000_000;
 
-    /// A server that is on time.
+    /// Creates a server that is on time.
     fn path() -> Path {
         Path {
             requests: 10_000,
@@ -265,7 +267,7 @@ mod tests {
         Spread { count: 10_000, mean_ns: p99_ns / 2, p99_ns, max_ns: 2 * p99_ns }
     }
 
-    /// A client of a device of 1 ms that sends its next request as soon as it has a reply.
+    /// Creates a client of a device of 1 ms that sends its next request as soon as it has a reply.
     fn client(error_ns: u64) -> ClientStatistics {
         let turns = TurnStatistics {
             requests: 10_000,
@@ -307,7 +309,7 @@ mod tests {
         // A floor measured at a busy start is a bound too: early answers are errors as well.
         let floor = judge(&Path { floor_ns: 100 * US, ..path() }, &observations(client(50 * US)));
         assert_eq!(floor.valid_above_ns, Some(2 * MS));
-        // The mean counts if a few are very late.
+        // If a few answers are very late, the mean determines the error.
         let mut rare = client(50 * US);
         rare.turns.error.mean_ns = 200 * US;
         assert_eq!(judge(&path(), &observations(rare)).error_ns, Some(200 * US));
@@ -354,7 +356,7 @@ mod tests {
         assert_eq!(verdict.valid_above_ns, None);
         let says = "30 % of its requests waited for memory, 6.0 ms on average; raise --memory";
         assert!(verdict.words.contains(says), "{}", verdict.words);
-        // A few that waited, or waited briefly, explain nothing.
+        // A few waiting requests, or short waits, do not explain the error.
         for path in [Path { memory_waits: 50, ..path.clone() }, Path { memory_wait_mean_ns: 50 * US, ..path }] {
             let words = judge(&path, &observations(copying.clone())).words;
             assert!(words.contains("but copying long requests"), "{words}");
@@ -373,7 +375,7 @@ mod tests {
         }
     }
 
-    /// A client that pauses for 9 ms between two requests.
+    /// Creates a client that pauses for 9 ms between two requests.
     fn pausing() -> ClientStatistics {
         let mut pausing = client(18 * MS);
         pausing.turns.turned_ns = 10_000 * 9 * MS;
@@ -383,7 +385,7 @@ mod tests {
     #[test]
     fn a_client_that_pauses_is_judged_by_another_and_by_the_scheduler() {
         let verdict = judge(&path(), &observations(pausing()));
-        // Lateness, the canary, its own waits, and its own work per request.
+        // Sum of the lateness, the canary's wait, the client's own wait, and its work per request.
         assert_eq!(verdict.error_ns, Some((12 + 60 + 10 + 50) * US));
         assert!(verdict.words.contains("next to the client (fio, process 42)"), "{}", verdict.words);
         let not_valid = |why: &str, seen: &Observations| {
@@ -417,7 +419,7 @@ mod tests {
 
     #[test]
     fn who_cannot_be_seen_is_judged_by_the_canary() {
-        // A file system on a mount: no connection, no process.
+        // A file system on a FUSE mount has neither an NBD connection nor a client process.
         let nobody = Observations { clients: Vec::new(), ..observations(client(0)) };
         let verdict = judge(&Path { deepest_queue: 4, ..path() }, &nobody);
         assert_eq!(verdict.error_ns, Some((12 + 60) * US + 4 * UNSEEN_WORK_NS));
@@ -427,11 +429,11 @@ mod tests {
             words.contains("a probe of normal priority next to clients that cannot be observed waited 6.0 ms"),
             "{words}"
         );
-        // A remote connection's turns prove nothing.
+        // The turns of a remote connection prove nothing.
         let mut remote = client(50 * US);
         (remote.pid, remote.name, remote.waits) = (None, None, None);
         assert_eq!(judge(&path(), &observations(remote)).error_ns, Some((12 + 60) * US + UNSEEN_WORK_NS));
-        assert!(judge(&path(), &Observations::default()).words.contains("too short to determine"));
+        assert!(judge(&path(), &Observations::default()).words.contains("not enough data to judge"));
     }
 
     #[test]

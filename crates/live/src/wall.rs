@@ -1,4 +1,4 @@
-//! [`Wall`]: wall-clock time and its relation to model time; scheduling of punctual threads.
+//! [`Wall`]: the relation of wall-clock time to model time, and the scheduling of punctual threads.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +9,15 @@ use thread_priority::{
     thread_native_id, thread_schedule_policy,
 };
 
-/// Duties of punctual threads, by priority: all are above default priorities, and below the kernel's own watchdogs and
-/// migration threads.
+/// Roles of punctual threads, in order of priority. All priorities are above the default and below the kernel's own
+/// watchdog and migration threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadRole {
     /// The clock thread.
     Clock,
-    /// Receives requests or sends replies: a long copy there must not delay the clock.
+    /// Receives requests or sends replies; its long copies must not delay the clock.
     Path,
-    /// Observes the others.
+    /// Observes the other threads.
     Watch,
 }
 
@@ -43,27 +43,27 @@ pub struct Wall {
 }
 
 impl Wall {
-    /// Starts model time 0 now.
+    /// Creates a relation in which model time 0 is now.
     pub fn starting_now(speed: f64) -> Wall {
         Wall { start: Instant::now(), speed }
     }
 
-    /// Model time in nanoseconds at `at`.
+    /// Returns the model time in ns at wall-clock time `at`.
     #[inline]
     pub fn model_ns(&self, at: Instant) -> u64 {
         let wall_ns = at.saturating_duration_since(self.start).as_nanos() as u64;
-        // At the usual speed, long sessions stay exact to the nanosecond.
+        // At the default speed, integer arithmetic keeps long sessions exact to the nanosecond.
         if self.speed == 1.0 { wall_ns } else { (wall_ns as f64 * self.speed) as u64 }
     }
 
-    /// Wall-clock time of the model time `model_ns`; `None` for never.
+    /// Returns the wall-clock time of the model time `model_ns`; `None` if `model_ns` is never reached.
     #[inline]
     pub fn at(&self, model_ns: u64) -> Option<Instant> {
         let wall_ns = if self.speed == 1.0 { model_ns } else { (model_ns as f64 / self.speed).ceil() as u64 };
         (model_ns != u64::MAX).then(|| self.start + Duration::from_nanos(wall_ns))
     }
 
-    /// Nanoseconds of model time per nanosecond of wall-clock time.
+    /// Returns the speed, in ns of model time per ns of wall-clock time.
     pub fn speed(&self) -> f64 {
         self.speed
     }
@@ -73,14 +73,14 @@ impl Wall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {
-    /// SCHED_FIFO: it runs as soon as it wakes.
+    /// SCHED_FIFO: the thread runs as soon as it wakes.
     Realtime,
-    /// It shares a processor with others, and may wait for their time slices: 4 ms at 250 Hz.
+    /// Default class: the thread shares a processor and may wait for other threads' time slices, 4 ms at 250 Hz.
     Shared,
 }
 
-/// Makes the scheduler wake this thread on time: to the nanosecond instead of within 50 us (timer slack), and with
-/// priority over all others if the process may request that (CAP_SYS_NICE). Threads that it starts inherit this.
+/// Makes the scheduler wake this thread on time: with a timer slack of 1 ns instead of 50 us and, if the process may
+/// request it (CAP_SYS_NICE), with priority over all other threads. Threads that this thread starts inherit both.
 pub fn be_punctual(duty: ThreadRole, realtime: bool) -> Scheduling {
     // A kernel without timer slack wakes on time anyway.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -91,15 +91,15 @@ pub fn be_punctual(duty: ThreadRole, realtime: bool) -> Scheduling {
     }
 }
 
-/// Lowers the priority below the clock's, for a thread that inherited the class of the punctual thread that started it.
+/// Lowers the priority of this thread below the clock's, for a thread that inherited the class of a punctual thread.
 pub fn step_behind_the_clock() {
     let is_realtime = thread_schedule_policy().is_ok_and(|policy| policy == REALTIME);
     be_punctual(ThreadRole::Path, is_realtime);
 }
 
-/// Wakes a thread in time. A sleeping processor needs tens of microseconds to wake, hundreds if it is a virtual one
-/// that was halted for long: the thread spins for as long before the due time as waking has recently taken. Of no use
-/// without SCHED_FIFO, where a spinning thread only uses up its time slice.
+/// Wakes a thread on time. A sleeping processor needs tens of microseconds to wake, and a virtual processor that was
+/// halted for long needs hundreds. So the thread wakes earlier by the time that waking has recently taken, and spins
+/// until the due time. Without SCHED_FIFO this is useless, because spinning only uses up the thread's time slice.
 #[derive(Debug)]
 pub struct PunctualSleeper {
     margin: Duration,
@@ -110,16 +110,16 @@ pub struct PunctualSleeper {
 impl PunctualSleeper {
     const MARGIN_MIN: Duration = Duration::from_micros(40);
     const MARGIN_MAX: Duration = Duration::from_millis(1);
-    /// Largest share of a core's time for spinning: one in so many.
+    /// At most 1 in this many parts of a core's time is spent spinning.
     const SHARE: u32 = 5;
 
-    /// Creates it without knowledge of the processor.
+    /// Creates a sleeper with no measurements yet.
     pub fn new() -> PunctualSleeper {
         PunctualSleeper { margin: Duration::from_micros(100), since: Instant::now(), spent: Duration::ZERO }
     }
 
-    /// Time before the due time at which a thread should be awake, at `now`; zero if it has spun for too long. The
-    /// account restarts every second, so that a quiet night does not permit a busy morning.
+    /// Returns how long before the due time a thread should be awake, at `now`; zero if it has spun for too long. The
+    /// account of spinning restarts every second, so that a quiet night does not permit a busy morning.
     pub fn margin(&mut self, now: Instant) -> Duration {
         let elapsed = now - self.since;
         if elapsed > Duration::from_secs(1) {
@@ -128,7 +128,7 @@ impl PunctualSleeper {
         if self.spent * PunctualSleeper::SHARE <= elapsed { self.margin } else { Duration::ZERO }
     }
 
-    /// Notes that it overslept: the margin follows the worst case at once, and decays slowly.
+    /// Records that the thread overslept by `by`: the margin grows to the worst case immediately and decays slowly.
     pub fn overslept(&mut self, by: Duration) {
         let wanted = by + by / 4;
         let forgotten = self.margin - self.margin / 64;

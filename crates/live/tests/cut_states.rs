@@ -1,5 +1,5 @@
-//! What a live power cut leaves is one of the states that the explorer has of the journal until then: of the same cache, as seen
-//! by somebody who writes at random, waits for some answers, and reads everything when power is back.
+//! The contents after a live power loss must be one of the states that the crash search derives from the journal up to
+//! the loss. A client writes random blocks, waits for some answers, and reads all blocks when power is back.
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
@@ -21,27 +21,27 @@ use headstack_workload::{Purpose, Random, Span};
 
 use crate::power::{array_without_battery, ide, scsi_without_cache, unprotected_ssd};
 
-/// Blocks that are written, so few that writes lie over each other.
+/// Number of blocks that are written, low enough for writes to overlap.
 const BLOCKS: u64 = 12;
-/// Of one write.
+/// Maximum number of blocks of a write.
 const WRITE_BLOCKS_MAX: u64 = 3;
-/// Blocks of writes that no flush has covered: the explorer goes through all subsets of so many.
+/// Maximum number of blocks in writes that no flush has covered, since the search goes through all of their subsets.
 const OPEN_BLOCKS_MAX: u64 = 10;
 const DEPTH: usize = 6;
 const CUTS: u32 = 40;
 
-/// A system that is served, and a client that writes at random.
+/// An exported system, and a client that writes random blocks.
 struct Bench {
     parts: Option<(Session, Server)>,
     device: Arc<Device>,
     socket: PathBuf,
     block_bytes: u64,
-    /// From one group of blocks to the next.
+    /// Distance between groups of blocks.
     stride_bytes: u64,
     random: Random,
-    /// Requests that were sent, by which each block of a write is known.
+    /// Number of requests sent; it identifies the blocks of each write.
     sent: u64,
-    /// Under way: the blocks of writes.
+    /// Requests in flight, with the blocks of writes.
     under_way: HashMap<u64, u64>,
     open_blocks: u64,
 }
@@ -83,7 +83,7 @@ impl Bench {
         self.order(Order::Inject { fault, lasts: None, when: Box::default() });
     }
 
-    /// Groups of four blocks far from each other.
+    /// Returns the address of a block; groups of four blocks are far apart.
     fn place(&self, block: u64) -> u64 {
         block / 4 * self.stride_bytes + block % 4 * self.block_bytes
     }
@@ -91,7 +91,7 @@ impl Bench {
     fn send(&mut self, client: &mut Client, command: u16, flags: u16, block: u64, blocks: u64) {
         self.sent += 1;
         let (cookie, length_bytes) = (self.sent, blocks * self.block_bytes);
-        // No two blocks are alike.
+        // All blocks differ.
         let data: Vec<u8> = (0..blocks).flat_map(|part| self.block_of(cookie * 8 + part)).collect();
         let payload = if command == command::WRITE { &data[..] } else { &[] };
         let header = Header { flags, command, cookie, offset_bytes: self.place(block), length_bytes };
@@ -107,10 +107,10 @@ impl Bench {
     fn receive(&mut self, client: &mut Client) {
         let (cookie, error) = client.receive(|_| &mut []).unwrap();
         assert_eq!(error, 0);
-        self.under_way.remove(&cookie).expect("it was under way");
+        self.under_way.remove(&cookie).expect("the request was in flight");
     }
 
-    /// Has everything answered and on the media.
+    /// Waits until all requests are answered and all data is on the media.
     fn settle(&mut self, client: &mut Client) {
         while !self.under_way.is_empty() {
             self.receive(client);
@@ -120,7 +120,7 @@ impl Bench {
         self.open_blocks = 0;
     }
 
-    /// One request at random.
+    /// Sends a random request.
     fn ask(&mut self, client: &mut Client) {
         let block = self.random.below(BLOCKS);
         let blocks = (1 + self.random.below(WRITE_BLOCKS_MAX)).min(4 - block % 4);
@@ -136,7 +136,7 @@ impl Bench {
         }
     }
 
-    /// Cuts the power at a moment that nobody chose; what is there when it is back.
+    /// Cuts the power at an arbitrary time; returns the contents when power is back.
     fn cut(&mut self, tear: power_cut::Tear) -> Vec<u8> {
         let mut client = self.connect();
         for _ in 0..self.random.below(24) {
@@ -148,7 +148,7 @@ impl Bench {
                 self.receive(&mut client);
             }
         }
-        // Now and then at once, while the last ones are under way.
+        // Half of the time, cut the power immediately, while the last requests are in flight.
         let sleeps = self.random.below(2) == 0;
         let after_us = self.random.below(4_000);
         if sleeps {
@@ -181,13 +181,13 @@ impl Bench {
     }
 }
 
-/// Whether the explorer has a state of these contents at a cut, and of how many.
+/// Whether the search finds a state with these contents at the power loss, and the number of states.
 fn has_state(bench: &Bench, journal: &Path, number: u32, found: &[u8], rules: &Rules) -> (bool, u64) {
     const HERE: &str = "power fails";
     let mut recording = Recording::open(journal).unwrap();
     let mut cuts = (0..).zip(&recording.events).filter(|(_, event)| **event == Event::PowerOff);
     let (cut, _) = cuts.nth(number as usize).unwrap();
-    // The explorer knows nothing of what came of it, and looks at this one moment.
+    // Remove what followed, so that the search uses only the events before the power loss.
     recording.events.truncate(cut);
     recording.times_ns.truncate(cut);
     recording.events.push(Event::Mark(recording.marks.len() as u32));
@@ -207,11 +207,12 @@ fn has_state(bench: &Bench, journal: &Path, number: u32, found: &[u8], rules: &R
         is_there |= held == found;
     }
     let coverage = search.coverage();
-    assert_eq!((coverage.windows, coverage.whole_windows), (1, 1), "all states are gone through");
+    assert_eq!((coverage.windows, coverage.whole_windows), (1, 1), "all states were enumerated");
     (is_there, coverage.states)
 }
 
-/// Cuts, of which each has left a state of the explorer's; how many of them could have left another.
+/// Checks that each power loss leaves a state that the search finds, and counts losses after which several states were
+/// possible.
 fn each_is_a_state(name: &str, system: SystemDescription, speed: f64) -> u32 {
     let path = std::env::temp_dir().join(format!("headstack-states-{name}-{}.journal", std::process::id()));
     let mut bench = Bench::new(name, system, speed, JournalPlan { path: path.clone(), image: None });
@@ -219,11 +220,12 @@ fn each_is_a_state(name: &str, system: SystemDescription, speed: f64) -> u32 {
     let cuts: Vec<_> = (0..CUTS).map(|number| bench.cut(tears[number as usize % 2])).collect();
     bench.end();
     let (mut states, mut choices) = (0, 0);
-    // Where no write is torn on its way to the media, a cache still has parts of some: it holds blocks, not writes.
+    // Even if no write is torn on its way to the media, a cache may contain parts of a write, since it stores blocks
+    // rather than writes.
     let rules = Rules { tear: Tear::Any, ..Rules::default() };
     for (number, found) in (0..).zip(&cuts) {
         let (is_there, of) = has_state(&bench, &path, number, found, &rules);
-        assert!(is_there, "{name}: what cut {number} has left is none of {of} states");
+        assert!(is_there, "{name}: the contents after power loss {number} are none of {of} states");
         states += of;
         choices += u32::from(of > 1);
     }

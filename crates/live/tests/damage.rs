@@ -1,5 +1,5 @@
-//! Damage to contents as an outside client finds it, who keeps books of his own of what he wrote: exactly what is stated,
-//! and nothing else.
+//! Damage to contents as seen by an external client that keeps its own record of what it wrote: exactly the stated
+//! damage must occur, and nothing else.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 const BLOCK: usize = 4096;
 
-/// A served device, and a client that waits for each answer.
+/// An exported device, and a client that waits for each answer.
 pub struct Bench {
     pub parts: Option<(Session, Server)>,
     pub device: Arc<Device>,
@@ -36,12 +36,12 @@ impl Bench {
         Bench::journaled(name, model, faults, None)
     }
 
-    /// One that keeps a journal.
+    /// Creates a bench that keeps a journal.
     pub fn journaled(name: &str, model: &Model, faults: &str, journal: Option<JournalPlan>) -> Bench {
         Bench::at_speed(name, model, faults, (50.0, journal))
     }
 
-    /// One whose model goes so much faster than the wall.
+    /// Creates a bench whose model runs faster than the wall clock by a given factor.
     pub fn at_speed(name: &str, model: &Model, faults: &str, (speed, journal): (f64, Option<JournalPlan>)) -> Bench {
         let schedule = schedule(model, faults);
         let options = SessionOptions { speed, realtime: false, schedule, journal, ..SessionOptions::default() };
@@ -64,7 +64,7 @@ impl Bench {
         self.try_to((command, 0), offset_bytes, data).unwrap()
     }
 
-    /// Asks for something with flags, and returns the error; none where the connection broke, after which it has another.
+    /// Sends a request with flags, and returns the error; returns `None` if the connection broke, and then reconnects.
     pub fn try_to(&mut self, (command, flags): (u16, u16), offset_bytes: u64, data: &mut [u8]) -> Option<u32> {
         self.cookie += 1;
         let length_bytes = data.len() as u64;
@@ -87,7 +87,7 @@ impl Bench {
         }
     }
 
-    /// How many writes of a block are answered in a time, so many under way at once.
+    /// Returns how many writes of a block are answered within `time` at a given queue depth.
     pub fn writes_at_depth(&mut self, depth: u64, time: std::time::Duration) -> u64 {
         let (begun, data, mut sent, mut answered) = (std::time::Instant::now(), block(1), 0, 0);
         while answered < sent || begun.elapsed() < time {
@@ -139,7 +139,7 @@ fn client_of(socket: &Path) -> Client {
     Client::connect(Stream::socket_of(UnixStream::connect(socket).unwrap()), "").unwrap()
 }
 
-/// A block that nobody else writes.
+/// Returns a block with unique contents.
 pub fn block(number: u64) -> Vec<u8> {
     (0..BLOCK as u64 / 8).flat_map(|word| (number << 20 | word << 1 | 1).to_le_bytes()).collect()
 }
@@ -172,7 +172,7 @@ fn client_ledger_and_damage_proof_predict_the_stored_bytes() {
         let mut books = vec![0u8; 32 << 20];
         for number in 0..BLOCKS {
             let data = block(number);
-            assert_eq!(bench.write(number * BLOCK as u64, &data), 0, "nobody is told");
+            assert_eq!(bench.write(number * BLOCK as u64, &data), 0, "no error is reported");
             books[number as usize * BLOCK..][..BLOCK].copy_from_slice(&data);
         }
         let written = books.clone();
@@ -183,7 +183,7 @@ fn client_ledger_and_damage_proof_predict_the_stored_bytes() {
             assert_eq!(harms.len() as u64, number(injection, "harmed"));
             harmed += harms.len();
         }
-        // Faults strike a write in the order of the schedule; what is struck where it lies comes last.
+        // Faults affect a write in the order of the schedule; faults of stored data come last.
         let all = injections.iter().flat_map(|one| one["harms"].as_array().unwrap());
         let ordered = |harm: &&Value| (harm["request"].is_null(), harm["at_ns"].as_u64());
         let mut all: Vec<&Value> = all.collect();
@@ -236,7 +236,7 @@ fn what_is_read_wrong_is_stored_right() {
     assert_eq!(wrong, stated);
     assert!((20..44).contains(&number(&injections[0], "met")), "{}", injections[0]["met"]);
     bench.order(Order::Clear { number: Some(0) });
-    // Zeros have no place of their own in a reply, until a fault needs them.
+    // A sparse reply has no room for zeros unless a fault needs them.
     assert!(bench.read(1 << 20, 1 << 20) == vec![0; 1 << 20]);
     for number in 0..64 {
         assert!(bench.read(number * BLOCK as u64, BLOCK) == block(number));
@@ -262,13 +262,13 @@ fn old_data_are_read_once_or_until_they_are_written_again() {
         bench.write(0, &block(2));
         bench.write(8192, &block(7));
         for wanted in expected {
-            assert!(bench.read(0, BLOCK) == block(wanted), "{lasting}: {wanted} is wanted");
+            assert!(bench.read(0, BLOCK) == block(wanted), "{lasting}: expected {wanted}");
         }
-        // The neighbour had nothing before: what is read there are the zeros.
+        // The neighbour had no earlier data, so its previous contents are zeros.
         assert!(bench.read(4096, 8192) == vec![0; 8192], "{lasting}");
         bench.write(0, &block(3));
         bench.order(Order::Clear { number: None });
-        assert!(bench.read(0, BLOCK) == block(3), "{lasting}: it was stored all the time");
+        assert!(bench.read(0, BLOCK) == block(3), "{lasting}: the new data was stored");
     }
 }
 
@@ -297,14 +297,14 @@ fn a_failed_flush_keeps_or_drops_dirty_data() {
             "[[fault]]\nat = {{ flush = 2 }}\nonce = true\nwhat = \"errno\"\nkinds = [\"flush\"]\n\
              unflushed = \"{unflushed}\"\n"
         );
-        // A cache that answers writes at once, and takes a second or so until they are all on the disk.
+        // A cache that acknowledges writes immediately, and takes about a second to write all of them to the media.
         let mut bench = Bench::at_speed(unflushed, &model("wd1200bb"), &text, (2.0, None));
         bench.write(512 << 20, &block(1));
         assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 0);
         (0..WRITES).for_each(|number| assert_eq!(bench.write(place(number), &block(number)), 0));
         assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 5);
         let loss = bench.injections()[0]["loss"].clone();
-        assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 0, "{unflushed}: the error is told once");
+        assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 0, "{unflushed}: the error is reported once");
         assert!(bench.read(512 << 20, BLOCK) == block(1), "{unflushed}: it was flushed");
         let lost = loss["lost"].as_array().cloned().unwrap_or_default();
         let is_lost = |at: u64| lost.iter().any(|extent| number(extent, "at_bytes") == at);
@@ -340,7 +340,7 @@ fn an_order_damages_from_then_on() {
     assert!(bench.read(0, BLOCK) == block(2));
 }
 
-/// A log with three writes to one place, of which the clock knows nothing yet.
+/// Creates a log with three writes to one place, none of which has an outcome yet.
 fn three_writes() -> (Contents, UndoLog, Vec<u64>) {
     let contents = Contents::in_memory(1 << 20).unwrap();
     let mut log = UndoLog::default();
@@ -362,9 +362,9 @@ fn damage_under_newer_writes_shows_after_they_are_lost() {
 
     let (contents, mut log, numbers) = three_writes();
     log.damage(&contents, &Damage::Undone { change: numbers[1], span }, &mut older).unwrap();
-    assert!(stored(&contents, 8192) == block(3), "the newest is there");
+    assert!(stored(&contents, 8192) == block(3), "the newest data is present");
     log.settle(&contents, &[lost(numbers[2])]).unwrap();
-    assert_eq!(stored(&contents, 8192), block(1), "beneath it is not what was undone");
+    assert_eq!(stored(&contents, 8192), block(1), "the pre-image is not the undone data");
 
     let (contents, mut log, numbers) = three_writes();
     let how = Alteration { span: Span { start_bytes: 8193, length_bytes: 1 }, with: Replacement::Flip(0x81) };
@@ -381,7 +381,7 @@ fn damage_under_newer_writes_shows_after_they_are_lost() {
     log.settle(&contents, &[lost(numbers[2]), lost(numbers[1])]).unwrap();
     assert_eq!((stored(&contents, 0), stored(&contents, 8192)), (block(2), block(1)));
 
-    // What was undone takes nothing older along when it is settled.
+    // A change that was already undone does not affect older data when it is settled.
     let (contents, mut log, numbers) = three_writes();
     log.damage(&contents, &Damage::Undone { change: numbers[2], span }, &mut older).unwrap();
     log.settle(&contents, &[Verdict { number: numbers[2], span, fate: Fate::Durable }]).unwrap();

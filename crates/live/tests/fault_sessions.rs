@@ -1,4 +1,5 @@
-//! Faults of live sessions: over NBD, and recorded, read back from their own log and replayed in virtual time.
+//! Faults of live sessions, injected over NBD, recorded, read back from the session's log, and replayed in virtual
+//! time.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -18,14 +19,14 @@ use headstack_sim::timeline::{Listener, Timeline};
 use headstack_sim::{Model, Outcome};
 use headstack_workload::{DurationNs, Request, Span};
 
-/// Model time runs so much faster than the tests.
+/// Speed of model time relative to wall-clock time.
 const SPEED: f64 = 50.0;
 
 fn seconds(s: i64) -> Option<DurationNs> {
     Some(DurationNs(s * 1_000_000_000))
 }
 
-/// A session that is served over NBD.
+/// A session that is exported over NBD.
 struct Served {
     session: Session,
     server: Server,
@@ -62,7 +63,7 @@ impl Served {
     }
 }
 
-/// A read of 4 KiB over NBD: its error, and how long it took in model time.
+/// Reads 4 KiB over NBD; returns its error, or its duration in model time.
 fn nbd_read(client: &mut Client, offset_bytes: u64) -> std::io::Result<(u32, Duration)> {
     let begun = Instant::now();
     let header = Header { flags: 0, command: command::READ, cookie: 1, offset_bytes, length_bytes: 4096 };
@@ -82,7 +83,7 @@ fn a_client_gets_an_input_output_error_after_the_drives_own_time() {
     let (error, took) = nbd_read(&mut client, GIB).unwrap();
     assert_eq!(error, Errno::Io as u32);
     assert!(took >= Duration::from_secs(7), "{took:?}");
-    // A write heals; forced, or it would wait in the drive's cache while the read finds it there.
+    // The write repairs the sectors. It is forced, since otherwise the read would find it in the drive's cache.
     let header =
         Header { flags: command::FLAG_FUA, command: command::WRITE, cookie: 2, offset_bytes: GIB, length_bytes: 4096 };
     client.send(&header, &[0x5A; 4096]).unwrap();
@@ -122,7 +123,7 @@ fn a_hang_lasts_until_it_is_released() {
     });
     let (sent, heard) = mpsc::channel();
     let waiting = thread::spawn(move || sent.send(nbd_read(&mut client, GIB).unwrap()).unwrap());
-    // Ten seconds of the model, in which a read of ten milliseconds is not answered.
+    // Ten seconds of model time pass, but a read of ten milliseconds is not answered.
     assert!(heard.recv_timeout(Duration::from_millis(200)).is_err());
     assert_eq!(served.order(Order::Release)["ended"], 1);
     assert_eq!(heard.recv().unwrap().0, 0);
@@ -130,14 +131,14 @@ fn a_hang_lasts_until_it_is_released() {
     served.end();
 }
 
-/// Everything that a session observed.
+/// Returns a listener that records everything that the session observes.
 fn listener() -> (Listener, Arc<Mutex<Vec<Observed>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let ours = Arc::clone(&heard);
     (Box::new(move |observed: &Observed| ours.lock().unwrap().push(*observed)), heard)
 }
 
-/// Requests of a closed loop at depth 8, by several threads, while `meddle` gives orders.
+/// Issues requests in a closed loop at depth 8, from several threads, while `meddle` gives orders.
 fn load(session: &Session, requests: u64, meddle: impl FnOnce()) {
     thread::scope(|scope| {
         for worker in 0..8 {
@@ -216,5 +217,5 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
     let differs = live.iter().zip(&replayed).position(|(live, replayed)| live != replayed);
     assert_eq!(differs, None, "{:?} {:?}", live[differs.unwrap_or(0)], replayed[differs.unwrap_or(0)]);
     assert_eq!(live.len(), replayed.len());
-    assert!(replay(&Schedule { seed: 12, ..again }) != live, "another seed draws otherwise");
+    assert!(replay(&Schedule { seed: 12, ..again }) != live, "another seed leads to other faults");
 }

@@ -1,11 +1,11 @@
-//! Faults between a system and who asks it, on the timeline: what they do, to the nanosecond.
+//! Faults between a system and its clients, on the timeline: their effects, to the nanosecond.
 
 use crate::common::*;
 use headstack_sim::Outcome;
 use headstack_sim::faults::{Fault, FaultEffect, FaultHit, FaultsToEnd, RequestKind};
 use headstack_workload::Request;
 
-/// When each of the reads that come each millisecond and a half is answered.
+/// Returns `count` reads, one every `ns` nanoseconds.
 fn reads_each(ns: u64, count: u64) -> Vec<(u64, Request)> {
     (0..count).map(|number| (number * ns + 500_000, read(number * 4096))).collect()
 }
@@ -98,7 +98,11 @@ fn a_hang_is_released_by_order_and_another_one_holds_on() {
     let mut session = Virtual::new(&constant(), "");
     let hang = |kinds: &[RequestKind]| Fault::Hang { ranges: vec![], kinds: kinds.to_vec() };
     assert_eq!(session.timeline.inject(5 * MS, hang(&[RequestKind::Read]), None).unwrap(), (0, 5 * MS));
-    assert_eq!(session.timeline.inject(5 * MS, hang(&[]), None).unwrap(), (1, 5 * MS + 1), "one at a time");
+    assert_eq!(
+        session.timeline.inject(5 * MS, hang(&[]), None).unwrap(),
+        (1, 5 * MS + 1),
+        "events have distinct times"
+    );
     session.arrive(6 * MS, read(0));
     session.arrive(7 * MS, write(0));
     session.advance(S);
@@ -135,7 +139,7 @@ fn a_dropped_device_fails_pending_and_new_requests_and_returns() {
 
 #[test]
 fn numbers_of_lost_requests_are_free_again() {
-    // A disk goes on with what nobody waits for: its completions must not be taken for those of others.
+    // A disk continues background work; its completions must not be mistaken for completions of requests.
     let mut session = Virtual::new(&model("wd1200bb"), "[[fault]]\nat = \"1ms\"\nfor = \"1ms\"\nwhat = \"drop-out\"\n");
     for number in 0..8 {
         session.arrive(number * US, read(number * GIB));
@@ -158,14 +162,14 @@ fn commands_with_bad_checksums_are_sent_again_after_the_time_out() {
     session.arrive(MS, read(0));
     session.advance(100 * S);
     let failed = session.answer(0).unwrap();
-    assert_eq!((failed.took_ns(), failed.outcome), (12 * S, Outcome::Failed(None)), "sent six times");
+    assert_eq!((failed.took_ns(), failed.outcome), (12 * S, Outcome::Failed(None)), "the command is sent six times");
     assert_eq!(session.timeline.injections().injections[0].failed, 1);
     let found = answers(&constant(), &errors(20), &reads_each(3 * MS, 2000), 100 * S);
     let took: Vec<u64> = found.iter().map(|answer| answer.unwrap().took_ns()).collect();
     let sent_again = |times: u64| took.iter().filter(|took| **took == MS + times * 2 * S).count();
     assert!((1500..1700).contains(&sent_again(0)) && (260..380).contains(&sent_again(1)), "{}", sent_again(1));
     assert!((40..90).contains(&sent_again(2)), "{}", sent_again(2));
-    // Thirty seconds are what Linux waits.
+    // Linux waits for thirty seconds.
     let usual = "[[fault]]\nat = \"0s\"\nwhat = \"link-errors\"\npercent = 100\n";
     assert_eq!(answers(&constant(), usual, &[(MS, read(0))], 1000 * S)[0].unwrap().took_ns(), 180 * S);
 }
@@ -193,7 +197,7 @@ fn a_lying_cache_answers_flushes_at_once() {
     let arrivals: Vec<(u64, Request)> =
         (0..16).map(|n| (2 * S + n * US, write(n * GIB))).chain([(2 * S + MS, flush())]).collect();
     let honest = answers(&disk, "", &arrivals, 10 * S)[16].unwrap();
-    assert!(honest.took_ns() > MS, "there is something to write: {honest:?}");
+    assert!(honest.took_ns() > MS, "there is data to write: {honest:?}");
     let lied = answers(&disk, lies, &arrivals, 10 * S)[16].unwrap();
     assert_eq!((lied.took_ns(), lied.outcome), (0, Outcome::Done));
 }
@@ -232,12 +236,12 @@ fn what_an_array_goes_through_is_proved_by_the_requests_that_met_it() {
     };
     session.arrive(S, read(0));
     session.timeline.inject(2 * S, Fault::MemberFails { member: "d1".to_owned() }, None).unwrap();
-    // A row of eight members has seven units of data; each is read once.
+    // A row of eight members has seven data units; each unit is read once.
     for number in 0..7 {
         session.arrive(3 * S + number * MS, read(number * unit));
     }
-    assert_eq!(met(&session, 0), (1, Some(FaultEffect::Degraded)), "one of the seven is where the member was");
-    // In eight rows, each member holds the parity once: a write meets the fault for its data or for that.
+    assert_eq!(met(&session, 0), (1, Some(FaultEffect::Degraded)), "one of the seven units is on the failed member");
+    // In eight rows, each member holds the parity once, so a write meets the fault for its data or for its parity.
     for row in 0..8 {
         session.arrive(4 * S + row * MS, write(row * 7 * unit));
     }

@@ -1,4 +1,4 @@
-//! A model as files of a mounted directory: what may be done with them, how deep they are, and that nothing stays behind.
+//! A model as files of a mounted directory: allowed operations, queue depth, and a clean end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -22,10 +22,10 @@ const MIB: u64 = 1 << 20;
 const CAPACITY_BYTES: u64 = 64 * MIB;
 const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// One test at a time: they count threads, and want the machine's time.
+/// Serialises the tests, since they count threads and depend on timing.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Says why, where this machine cannot mount.
+/// Returns a guard, or prints why this machine cannot mount.
 fn may_mount() -> Option<MutexGuard<'static, ()>> {
     if !Path::new("/dev/fuse").exists() || !headstack_needs::is_privileged() {
         headstack_needs::lacks(headstack_needs::Need::Root, "mounting takes root and /dev/fuse");
@@ -58,7 +58,7 @@ fn lun(name: &str, start_bytes: u64, length_bytes: u64) -> Export {
     }
 }
 
-/// A device that takes as long for every request, mounted.
+/// A mounted device that takes equally long for every request.
 struct Served {
     session: Session,
     device: Arc<Device>,
@@ -91,11 +91,11 @@ impl Served {
         open(&self.mount.files()[0])
     }
 
-    /// Stops it, and looks for what stayed.
+    /// Stops the device, and checks that nothing remains.
     fn end(self) -> (Unmounted, Fidelity) {
         let ended = self.mount.stop().unwrap();
         let fidelity = self.session.stop();
-        assert!(!self.directory.exists(), "the directory that was made is gone");
+        assert!(!self.directory.exists(), "the created directory is removed");
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(!mounts.contains(self.directory.to_str().unwrap()), "{mounts}");
         eventually("threads end", || threads().is_empty());
@@ -107,7 +107,7 @@ fn open(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).open(path).unwrap()
 }
 
-/// Threads of mounts.
+/// Returns the names of the threads that serve mounts.
 fn threads() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -124,7 +124,7 @@ fn eventually(what: &str, is: impl Fn() -> bool) {
     }
 }
 
-/// What a session says of itself.
+/// Returns the status of a session.
 fn status(session: &Session) -> serde_json::Value {
     session.commander().order(Order::Status).unwrap()
 }
@@ -137,7 +137,7 @@ fn errno<T: std::fmt::Debug>(result: io::Result<T>) -> Errno {
     Errno::from_io_error(&result.unwrap_err()).unwrap()
 }
 
-/// In parts that the kernel does not cut: from memory that is not aligned, it would cut at a page.
+/// Size of parts that the kernel does not split; it would split requests from unaligned memory at a page.
 const PART_BYTES: usize = 256 << 10;
 
 fn write(file: &File, data: &[u8], at: u64) -> io::Result<()> {
@@ -262,7 +262,7 @@ fn a_directory_in_use_is_not_touched() {
     fs::create_dir(&own).unwrap();
     let second = Mount::start(&served.device, &own).unwrap();
     assert_eq!(second.stop().unwrap(), Unmounted::Cleanly);
-    fs::remove_dir(&own).expect("a directory that was there stays");
+    fs::remove_dir(&own).expect("an existing directory remains");
     served.end();
 }
 
@@ -276,7 +276,7 @@ fn a_full_file_system_returns_enospc() {
     let contents = Contents::in_file(&small.join("contents"), CAPACITY_BYTES).unwrap();
     let served = Served::of(10_000, vec![lun("lun0", 0, CAPACITY_BYTES)], contents).unwrap();
     let written = write(&served.open(), &pattern(2 * MIB), 0);
-    // The device shares the file, which keeps the file system busy.
+    // The device shares the file, so the file system remains busy.
     unmount(&small, UnmountFlags::DETACH).unwrap();
     fs::remove_dir(&small).unwrap();
     served.end();
@@ -287,7 +287,7 @@ fn a_full_file_system_returns_enospc() {
 fn thirty_two_requests_are_under_way_at_a_time() {
     let Some(_alone) = may_mount() else { return };
     let depth = 32;
-    // Nobody is answered before all have asked: the kernel's default would let 12 through.
+    // All requests must arrive before any is answered: the kernel's default would admit only 12.
     let served = Served::new(HOUR_NS);
     let files: Vec<File> = (0..depth).map(|_| served.open()).collect();
     let Served { session, mount, .. } = served;
@@ -295,7 +295,7 @@ fn thirty_two_requests_are_under_way_at_a_time() {
         for (number, file) in (0..).zip(&files) {
             scope.spawn(move || {
                 let (mut data, at) = (vec![0; 4096], number * 4096);
-                // Writes too: writers of one file must not wait for each other.
+                // Check writes as well: concurrent writers of one file must not wait for each other.
                 let ended = if number % 2 == 0 { file.read_at(&mut data, at) } else { file.write_at(&data, at) };
                 assert_eq!(errno(ended), Errno::IO);
             });
@@ -344,7 +344,7 @@ fn an_aborted_mount_leaves_no_state() {
     let file = served.open();
     let reader = thread::spawn(move || file.read_at(&mut [0; 4096], 0));
     eventually("the read is under way", || outstanding(&served.session) == 1);
-    // Busy, but the connection ends.
+    // The directory is busy, but the connection ends.
     assert_eq!(unmount(&served.directory, UnmountFlags::FORCE), Err(Errno::BUSY));
     reader.join().unwrap().unwrap_err();
     eventually("the mount has ended", || served.mount.is_unmounted());
@@ -366,7 +366,7 @@ fn a_loop_device_is_a_disk() {
     if !has("losetup") {
         return;
     }
-    // Slow enough that a busy client fills the queue.
+    // Slow enough for a busy client to fill the queue.
     let served = Served::new(5_000_000);
     let device = attach_loop(&served.mount.files()[0], &served.device.exports[0]).unwrap();
     let queue = Path::new("/sys/block").join(device.file_name().unwrap()).join("queue");
@@ -407,7 +407,7 @@ fn a_dangling_loop_device_is_explained() {
     }
     let served = Served::new(0);
     let device = attach_loop(&served.mount.files()[0], &served.device.exports[0]).unwrap();
-    // As a server does that is killed: the connection ends, its mount and the loop device stay.
+    // Like a server that is killed: the connection ends, but the mount and the loop device remain.
     assert_eq!(unmount(&served.directory, UnmountFlags::FORCE), Err(Errno::BUSY));
     eventually("the mount has ended", || served.mount.is_unmounted());
     let refused = Mount::start(&served.device, &served.directory).unwrap_err().to_string();
@@ -444,13 +444,13 @@ fn each_path_has_its_own_floor() {
 fn the_floor_is_measured() {
     let Some(_alone) = may_mount() else { return };
     let floor_ns = headstack_live::floor::measure_fuse(true, 1_000_000).unwrap();
-    // Two changes of threads and three of the kernel's mode take a microsecond at the least.
+    // Two thread switches and three mode switches take at least a microsecond.
     assert!(floor_ns > 1000, "{floor_ns} ns");
     eventually("threads end", || threads().is_empty());
 }
 
-/// A fault of the model's is told in the kernel's own words, whatever was asked. That nothing is done then holds where the
-/// schedule names faults from the start, so that what was there is kept: damage.rs holds it.
+/// A fault of the model is reported with the kernel's error number for every kind of request. If the schedule names the
+/// fault from the start, the failed request also has no effect on the contents: see damage.rs.
 #[test]
 fn errors_come_out_as_the_schedule_names_them() {
     let Some(_alone) = may_mount() else { return };
@@ -459,7 +459,7 @@ fn errors_come_out_as_the_schedule_names_them() {
     let order = |order: serde_json::Value| commander.order(serde_json::from_value(order).unwrap()).unwrap();
     let file = served.open();
     write(&file, &[7; 4096], 0).unwrap();
-    // What each concerns where nothing else is said: (errno, trims, reads and flushes).
+    // The faults, each with its errno and whether it affects trims, and reads and flushes.
     let words = [
         ("EIO", Errno::IO, true, true),
         ("ENOSPC", Errno::NOSPC, false, false),

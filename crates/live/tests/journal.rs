@@ -1,5 +1,5 @@
-//! The journal of a session: replayed as a whole it is what the device holds, whatever went wrong, and equal sessions have
-//! equal ones.
+//! The journal of a session: replaying it completely yields the contents of the device, whatever faults occurred, and
+//! equal sessions have equal journals.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ fn small() -> Model {
     Model::Constant(Constant { latency_ns: 20_000, capacity_bytes: 16 << 20 })
 }
 
-/// Requests of every kind, the same each time.
+/// Sends requests of every kind, always in the same order.
 fn work(bench: &mut Bench, requests: u64) {
     for number in 0..requests {
         let place = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (USED_BYTES / BLOCK) * BLOCK;
@@ -37,7 +37,7 @@ fn work(bench: &mut Bench, requests: u64) {
     }
 }
 
-/// Ends the session, and returns what is in the first bytes of the device and what the journal says.
+/// Ends the session; returns the first bytes of the device, and the journal.
 fn end(bench: Bench, path: &PathBuf) -> (Vec<u8>, Recording) {
     let device = std::sync::Arc::clone(&bench.device);
     drop(bench);
@@ -49,7 +49,7 @@ fn end(bench: Bench, path: &PathBuf) -> (Vec<u8>, Recording) {
     (stored, recording)
 }
 
-/// The contents after all changes of a journal.
+/// Returns the contents after all changes of a journal.
 fn replayed(recording: &Recording) -> Vec<u8> {
     let mut contents = vec![0; 2 * USED_BYTES as usize];
     for (number, change) in recording.changes.iter().enumerate() {
@@ -99,14 +99,14 @@ fn equal_sessions_have_equal_journals_but_for_the_times() {
         work(&mut bench, 300);
         bench.parts.as_ref().unwrap().0.commander().mark("the end").unwrap();
         let (stored, recording) = end(bench, &plan.path);
-        // The file is open as long as it is.
+        // The file remains open while the recording exists.
         (stored, recording.digest().unwrap(), recording)
     };
     let (first, second) = (once("one"), once("two"));
     assert!(first.0 == second.0);
     assert_eq!(first.1, second.1);
-    assert_ne!(first.2.times_ns, second.2.times_ns, "the clock is the wall's");
-    assert!(format!("{:?}", first.2.events).contains("Failed"), "errors have their fates");
+    assert_ne!(first.2.times_ns, second.2.times_ns, "times are wall-clock times");
+    assert!(format!("{:?}", first.2.events).contains("Failed"), "errors are recorded");
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn a_mark_is_in_the_file_when_it_is_answered_behind_all_that_was_acknowledged() 
     end(bench, &plan.path);
     let without = Bench::journaled("no-mark", &small(), "", None);
     let refused = without.parts.as_ref().unwrap().0.commander().mark("x").unwrap_err().to_string();
-    assert_eq!(refused, "mark: no journal is kept; give --journal FILE");
+    assert_eq!(refused, "mark: no journal; use --journal FILE");
 }
 
-/// Writes of 4 KiB that a device answered in half a second, 32 under way at a time.
+/// Returns the number of 4 KiB writes that a device answers in half a second at queue depth 32.
 fn answered(name: &str, journal: Option<JournalPlan>) -> u64 {
     let model = Model::Constant(Constant { latency_ns: MS, capacity_bytes: 16 << 20 });
     let mut bench = Bench::at_speed(name, &model, "", (1.0, journal.clone()));
@@ -150,7 +150,7 @@ fn a_journal_costs_little_of_the_rate() {
     let pair = |number: u32| {
         let with = || answered("rate-with", Some(plan("rate")));
         let without = || answered("rate-without", None);
-        // Neither always comes first.
+        // Alternate the order.
         let (with, without) = if number.is_multiple_of(2) {
             (with(), without())
         } else {

@@ -1,4 +1,4 @@
-//! Faults of the media and of arrays on the timeline: the mechanism is held, requests fail, redundancy helps.
+//! Faults of media and arrays on the timeline: mechanisms are delayed, requests fail, redundancy helps.
 
 use crate::common::*;
 use headstack_sim::SystemDescription;
@@ -7,7 +7,7 @@ use headstack_sim::faults::{Fault, FaultEffect, Stretch};
 use headstack_sim::{Model, Outcome};
 use headstack_workload::{DurationNs, Request};
 
-/// A turn of a drive's spindle, rounded up.
+/// Returns the duration of one revolution of a drive's spindle, rounded up.
 fn turn_ns(model: &Model) -> u64 {
     let Model::System(SystemDescription::Drive(DeviceDescription::Disk(disk))) = model else { panic!("not a disk") };
     (60e9 / disk.mechanics.rpm).ceil() as u64
@@ -19,7 +19,7 @@ fn media(what: &str, more: &str) -> String {
     )
 }
 
-/// Reads far apart, each at rest: the second lies where it is bad.
+/// Returns requests that are far apart in time, each to an idle drive; the second request hits the bad range.
 fn apart(request: Request) -> [(u64, Request); 3] {
     [(2 * S, read(50 * GIB)), (4 * S, request), (100 * S, read(50 * GIB + 8 * KIB))]
 }
@@ -41,7 +41,7 @@ fn a_weak_sector_costs_its_turns() {
 #[test]
 fn a_media_error_takes_the_drives_own_time_and_then_fails() {
     let bad = 10 * GIB + 4 * KIB;
-    // Who stands alone tries for long; a SCSI drive is limited; both can be told otherwise.
+    // A single drive retries for a long time; a SCSI drive has a time limit; both can be configured.
     for (name, more, time_ns) in [
         ("wd1200bb", "", 30 * S),
         ("atlas-10k-9", "", 7 * S),
@@ -56,7 +56,7 @@ fn a_media_error_takes_the_drives_own_time_and_then_fails() {
         let well = answers(&disk, "", &arrivals, 200 * S)[0].unwrap();
         let failed = answers(&disk, text, &arrivals, 200 * S)[0].unwrap();
         assert_eq!(failed.outcome, Outcome::Failed(Some(bad)), "{name}");
-        // Up to the sector it is the same; no data pass the link.
+        // Up to the sector, both take equally long; the failed read transfers no data over the link.
         let late_ns = failed.took_ns() as i64 - well.took_ns() as i64;
         assert!((late_ns - time_ns as i64).abs() < 2 * MS as i64, "{name}: {late_ns} ns");
     }
@@ -72,7 +72,7 @@ fn who_is_behind_a_drive_that_tries_waits_and_a_write_heals() {
     session.advance(60 * S);
     assert_eq!(session.answer(0).unwrap().outcome, Outcome::Failed(Some(bad)));
     let behind_ns = session.took_ns(1);
-    assert!(behind_ns > 7 * S, "it waits for the arm: {behind_ns}");
+    assert!(behind_ns > 7 * S, "the request waits for the arm: {behind_ns}");
     session.arrive(61 * S, forced(bad));
     session.advance(62 * S);
     assert!(session.took_ns(2) < S);
@@ -81,7 +81,7 @@ fn who_is_behind_a_drive_that_tries_waits_and_a_write_heals() {
     assert!(session.took_ns(3) < S, "healed");
     let log = session.timeline.injections();
     let [ref injection] = log.injections[..] else { panic!("one fault") };
-    assert_eq!((injection.met, injection.failed), (2, 1), "reads of the range, the healed one too");
+    assert_eq!((injection.met, injection.failed), (2, 1), "reads of the range, including the one that succeeded");
     let first = injection.first.unwrap();
     assert_eq!((first.offset_bytes, first.deed, first.arrival_ns), (bad, FaultEffect::Failed, 2 * S));
     assert_eq!(first.completion_ns, session.answer(0).map(|answer| answer.at_ns));
@@ -97,8 +97,8 @@ fn a_drive_that_fails_slowly_holds_its_arm() {
     let (well, slow) = (answers(&disk, "", &arrivals, 60 * S), answers(&disk, text, &arrivals, 60 * S));
     assert_eq!((slow[0], slow[3].unwrap().outcome), (well[0], Outcome::Done));
     assert_eq!(slow[1].unwrap().took_ns() - well[1].unwrap().took_ns(), 200 * MS);
-    assert!(slow[2].unwrap().took_ns() > 400 * MS, "it waits for the one before");
-    assert!(slow[3].unwrap().took_ns() < 100 * MS, "it is over");
+    assert!(slow[2].unwrap().took_ns() > 400 * MS, "the request waits for the previous one");
+    assert!(slow[3].unwrap().took_ns() < 100 * MS, "the fault has ended");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn faults_of_one_device_add_up_and_end_one_by_one() {
     let arrivals: Vec<(u64, Request)> = [2, 6, 11, 21].iter().map(|&s| (s * S, read(s * 4 * GIB))).collect();
     let (well, bad) = (answers(&disk, "", &arrivals, 60 * S), answers(&disk, &text, &arrivals, 60 * S));
     let late = |number: usize| bad[number].unwrap().took_ns().abs_diff(well[number].unwrap().took_ns());
-    // The spindle turns on meanwhile: the next request finds it at another angle.
+    // The spindle continues to turn, so the next request finds it at another angle.
     let about = |number: usize, ms: u64| late(number).abs_diff(ms * MS) <= turn_ns(&disk);
     assert!(late(0) == 100 * MS && about(1, 1100) && about(2, 100) && about(3, 0), "{bad:?}");
 }

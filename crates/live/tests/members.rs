@@ -1,5 +1,5 @@
-//! Members of an array with contents of their own, as a client over NBD meets them: the write hole, silent damage, scrubs and
-//! rebuilds.
+//! Members of an array with contents of their own, as seen by a client over NBD: the write hole, silent damage, scrubs
+//! and rebuilds.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use headstack_workload::Span;
 use serde_json::Value;
 
 const UNIT: u64 = 64 * KIB;
-/// Rows of three data units and a parity.
+/// Bytes of data per row of three data units and a parity.
 const ROW: u64 = 3 * UNIT;
 const ROWS: u64 = 64;
 
-/// An array of drives that cache no writes, served, and its client.
+/// An exported array of drives that cache no writes, and its client.
 struct Served {
     session: Session,
     server: Server,
@@ -87,7 +87,7 @@ impl Served {
         data
     }
 
-    /// What a member holds from a byte on is otherwise from now on.
+    /// Corrupts the data of a member from a byte on.
     fn corrupt(&self, member: &str, at_bytes: u64, length_bytes: u64, pattern: &str) {
         let fault = serde_json::json!({
             "what": "corrupt", "member": member, "on": "rest", "how": "pattern", "pattern": pattern,
@@ -96,7 +96,7 @@ impl Served {
         self.inject(serde_json::from_value(fault).unwrap());
     }
 
-    /// What the status says of the only group, once that holds.
+    /// Waits until `holds` is true for the only group, and returns the group's status.
     fn status(&self, holds: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
@@ -110,7 +110,7 @@ impl Served {
         }
     }
 
-    /// Has the group scrubbed; what was found.
+    /// Scrubs the group; returns the mismatched sectors and the differing bytes.
     fn scrub(&self, repair: bool) -> (u64, u64) {
         self.order(Order::Scrub { group: None, repair });
         let told = self.status(|group| group["pass"]["state"] == "done")["mismatches"].clone();
@@ -127,7 +127,7 @@ fn connect(socket: &PathBuf) -> Client {
     Client::connect(Stream::socket_of(UnixStream::connect(socket).unwrap()), "").unwrap()
 }
 
-/// What is at an address before anything goes wrong.
+/// Returns the initial data at an address.
 fn before(offset_bytes: u64, length_bytes: u64) -> Vec<u8> {
     (offset_bytes..offset_bytes + length_bytes).step_by(8).flat_map(|at| (at ^ 0x5aa5).to_le_bytes()).collect()
 }
@@ -138,18 +138,18 @@ fn fill(served: &mut Served) {
     }
 }
 
-/// What a power cut in the midst of small writes left.
+/// State after a power loss during small writes.
 #[derive(Debug, Default)]
 struct Left {
     under_way: u64,
-    /// Bytes of units that nobody wrote and that are otherwise than before, once a member has failed.
+    /// Changed bytes of units that no client wrote, after a member has failed.
     wrong_bytes: u64,
-    /// Bytes of each member that were to be resynced.
+    /// Number of bytes of each member that the resync had to cover.
     resynced_bytes: u64,
 }
 
-/// Writes the first block of each row, cuts the power in the midst of it, brings it back, lets a member fail, at once or after the
-/// resync, and reads what was never written.
+/// Writes the first block of each row, cuts the power during these writes, restores it, fails a member immediately or
+/// after the resync, and reads the units that were never written.
 fn cut(name: &str, groups: &str, seed: u64, waits: bool) -> Left {
     let mut served = Served::new(name, groups, seed);
     fill(&mut served);
@@ -184,18 +184,19 @@ const RAID5: &str =
 #[test]
 fn power_loss_and_failure_change_unwritten_blocks() {
     let found = (0..5).map(|seed| cut("hole", RAID5, seed, false)).find(|left| left.wrong_bytes > 0);
-    let left = found.expect("one of five cuts opens the write hole");
+    let left = found.expect("at least one power loss opens the write hole");
     assert!(left.under_way > 0 && left.resynced_bytes > 30 << 30, "without a bitmap all is resynced: {left:?}");
 }
 
-/// Cuts come by the wall clock: on a busy machine several may find nothing under way. At least four are made.
+/// Maximum number of power losses: they happen at wall-clock times, so on a busy machine several may find no write in
+/// flight. At least four are made.
 const CUTS_MAX: u64 = 20;
 
 #[test]
 fn a_bitmap_makes_the_hole_short_and_a_resync_closes_it() {
     let bitmap = format!("{RAID5}[groups.bitmap]\nchunk = \"1MiB\"\n");
     let found = (0..5).map(|seed| cut("bitmap", &bitmap, seed, false)).any(|left| left.wrong_bytes > 0);
-    assert!(found, "the hole is open until the resync is over");
+    assert!(found, "the write hole remains open until the resync is complete");
     let mut under_way = 0;
     for seed in 0..CUTS_MAX {
         let left = cut("resynced", &bitmap, seed, true);
@@ -209,7 +210,7 @@ fn a_bitmap_makes_the_hole_short_and_a_resync_closes_it() {
     assert!(under_way > 0);
 }
 
-/// What a controller's cache has acknowledged, or taken, it writes again as a whole.
+/// Data that a controller's cache has acknowledged or accepted is rewritten completely after the power loss.
 #[test]
 fn a_cache_with_a_battery_has_no_write_hole() {
     let cached =
@@ -234,17 +235,17 @@ fn a_check_counts_mismatches_and_a_repair_rewrites_parity() {
         let mut served = Served::new("scrub", &format!("{RAID5}{SMALL}"), 1);
         fill(&mut served);
         assert_eq!(served.scrub(false), (0, 0));
-        // Row 0 has its parity on d3, and its first unit on d0.
+        // The parity of row 0 is on d3, and its first unit on d0.
         served.corrupt("d0", 4096, 100, "0xff");
         let read = served.read(4096, 512);
-        assert!(read[..100] == [0xff; 100] && read[100..] == before(4096, 512)[100..], "reads are silent");
+        assert!(read[..100] == [0xff; 100] && read[100..] == before(4096, 512)[100..], "reads report no error");
         let (sectors, differing_bytes) = served.scrub(false);
-        assert!(sectors == 8 && differing_bytes > 0, "a page, as md counts");
+        assert!(sectors == 8 && differing_bytes > 0, "md counts a whole page");
         if repairs {
             assert_eq!(served.scrub(true), (8, 0));
             assert_eq!(served.scrub(false), (0, 0));
         }
-        // Without the repair, parity still knows what was there.
+        // Without the repair, the parity still restores the original data.
         served.fail("d0");
         let now = served.read(4096, 512);
         assert_eq!(now == before(4096, 512), !repairs);
@@ -258,7 +259,7 @@ fn a_rebuild_spreads_damage_to_an_untouched_block() {
     let spare = format!("{RAID5}{SMALL}spares = [\"d4\"]\n");
     let mut served = Served::new("spread", &spare, 1);
     fill(&mut served);
-    // Row 0: its units are on d0, d1 and d2.
+    // The units of row 0 are on d0, d1 and d2.
     served.corrupt("d0", 0, 512, "0xff");
     served.fail("d1");
     served.status(|group| group["state"] == "healthy");
@@ -267,7 +268,7 @@ fn a_rebuild_spreads_damage_to_an_untouched_block() {
     let spread: Vec<u8> = before(UNIT, 512).iter().zip(before(0, 512)).map(|(own, old)| own ^ old ^ 0xff).collect();
     assert_eq!(neighbour, spread);
     assert_eq!(served.scrub(false), (0, 0), "the rebuilt member agrees with the damage");
-    // What is damaged is put right by its owner: its neighbour stays wrong.
+    // The owner rewrites the damaged data, but its neighbour stays wrong.
     served.write(0, &before(0, 512));
     assert_eq!(served.read(UNIT, 512), spread);
     served.stop();
@@ -283,7 +284,7 @@ fn copies_that_differ_are_read_in_turn_until_they_are_repaired() {
     assert_eq!(reads, [true, false, true, false]);
     assert_eq!(served.scrub(true), (8, 0));
     assert!((0..4).all(|_| served.read(8192, 512) == before(8192, 512)), "the first copy is trusted");
-    // A copy alone serves what it holds.
+    // A single remaining copy serves its own data.
     served.corrupt("d1", 8192, 512, "0x01");
     served.fail("d0");
     assert_eq!(served.read(8192, 512), [1; 512]);
@@ -300,7 +301,7 @@ fn faults_damage_stored_data_of_a_member() {
             "ranges": [{"offset": 0, "length": 512}]}}"#,
     ));
     assert_eq!(struck["number"], 0);
-    // Row 0 has its parity on d3: nobody sees it until a member is missing.
+    // The parity of row 0 is on d3: the mismatch is invisible until a member is missing.
     assert_eq!(served.read(0, ROW), before(0, ROW));
     assert_eq!(served.scrub(true), (8, 0));
     // d1 acknowledges a write that it does not store: the second unit of row 0, and the parity of row 2.
@@ -309,13 +310,13 @@ fn faults_damage_stored_data_of_a_member() {
     ));
     served.write(UNIT, &[0xee; 4096]);
     served.write(2 * ROW, &[0xee; 4096]);
-    assert_eq!(served.read(UNIT, 4096), before(UNIT, 4096), "as it was");
+    assert_eq!(served.read(UNIT, 4096), before(UNIT, 4096), "the data is unchanged");
     assert_eq!(served.read(2 * ROW, 4096), [0xee; 4096]);
     assert_eq!(served.scrub(false).0, 16);
-    // The scrubs are in the log too.
+    // The scrubs are also in the log.
     let log = served.order(Order::Injections)["injections"].clone();
     assert_eq!([0, 2].map(|number| log[number]["harmed"].as_u64()), [Some(1), Some(2)], "{log}");
-    // Parity of row 0 has the write: it comes back when the member is gone that lost it.
+    // The parity of row 0 includes the write, so the data returns when the member that lost it is gone.
     served.fail("d1");
     assert_eq!(served.read(UNIT, 4096), [0xee; 4096]);
     served.stop();

@@ -1,4 +1,4 @@
-//! One budget of memory: who takes of it, who waits, and that all are served in turn.
+//! The memory budget: which requests take memory or wait for it, and that all are served in turn.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use headstack_workload::Span;
 
 const MIB: u64 = 1 << 20;
 const CAPACITY_BYTES: u64 = 512 * MIB;
-/// So long that nothing in a test can come of it.
+/// A duration that no test reaches.
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
-/// A system that is served within the least budget that there is.
+/// A system that is served with the smallest possible budget.
 struct Served {
     session: Session,
     server: Server,
@@ -47,7 +47,7 @@ impl Served {
         Client::connect(Stream::socket_of(UnixStream::connect(&self.socket).unwrap()), "").unwrap()
     }
 
-    /// What everybody took is given back in the end, and never was too much.
+    /// Checks that all memory was returned, and that the limit was never exceeded.
     fn end(self) {
         self.server.stop();
         self.session.stop();
@@ -77,13 +77,13 @@ fn a_header_takes_no_memory_and_a_payload_only_received_bytes() {
         for client in &mut clients {
             client.send(&write_of(1, 0, 32 * MIB), &[]).unwrap();
         }
-        // 6.4 GB are announced; somebody else is served.
+        // The clients announce 6.4 GB in total; other clients are still served.
         let mut data = vec![0; 65536];
         let mut other = served.client();
         other.send(&read_of(7, 65536), &[]).unwrap();
         assert_eq!(other.receive(|_| &mut data).unwrap(), (7, 0));
         assert!(served.budget.gauge().peak_bytes < MIB, "{:?}", served.budget.gauge());
-        // Of each, a little comes.
+        // Send a small part of each payload.
         for client in &clients {
             client.stream().write_all(&vec![1; 10_000]).unwrap();
         }
@@ -119,7 +119,7 @@ fn a_partly_served_request_gets_the_rest_first() {
 #[test]
 fn an_idle_memory_holder_is_dropped_for_a_waiter() {
     let served = Served::new("stalled", &constant_of(100_000), 1.0, Duration::from_millis(200));
-    // One has sent half a payload, another reads none of its replies.
+    // One client has sent half of a payload; another reads none of its replies.
     let mut idle = served.client();
     idle.send(&write_of(1, 0, 32 * MIB), &vec![1; 20 << 20]).unwrap();
     let mut deaf = served.client();
@@ -134,14 +134,15 @@ fn an_idle_memory_holder_is_dropped_for_a_waiter() {
             });
         }
     });
-    // It was hung up on for the others' sake: its request was not carried out, and it hears of nothing else.
+    // The client was disconnected for the sake of the others; its request was not executed, and it receives nothing
+    // else.
     assert!(idle.receive(|_| &mut []).is_err());
     served.end();
 }
 
 #[test]
 fn overlapping_writes_are_kept_within_the_budget() {
-    // A drive with a write cache: what each write replaces is kept until it cannot come back.
+    // A drive with a write cache: the data that each write replaces is kept until it cannot be restored any more.
     let served = Served::new("overlapping", &model("wd1200bb"), 1000.0, NEVER);
     let mut client = served.client();
     let (writes, length) = (24u64, 32 * MIB);

@@ -1,4 +1,4 @@
-//! What a server takes of its machine: one test at a time, since threads and descriptors are the process's.
+//! Resources that a server uses. Tests run one at a time, since threads and descriptors are counted per process.
 
 #[allow(dead_code)] // Not all of it is needed here.
 #[path = "nbd/served.rs"]
@@ -17,29 +17,29 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Open descriptors of this process.
+/// Returns the number of open descriptors of this process.
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("Linux").count()
 }
 
-/// Threads of a server that nobody is connected to: the clock and a listener.
+/// Number of threads of an idle server: the clock and a listener.
 const THREADS_AT_REST: usize = 2;
 
-/// The server's threads: others of this process are the test harness's, and come and go.
+/// Returns the number of server threads; other threads of this process belong to the test harness.
 fn threads() -> usize {
     of_threads("comm", |_| Some(0)).len()
 }
 
-/// Waits until a count has come down.
+/// Waits until a count is at most `most`.
 fn await_at_most(most: usize, count: fn() -> usize, what: &str) {
     let begun = Instant::now();
     while count() > most {
-        assert!(begun.elapsed() < PATIENCE, "{} {what}, where there were {most}", count());
+        assert!(begun.elapsed() < PATIENCE, "{} {what}, expected at most {most}", count());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// A field of each of the server's threads, by name and number.
+/// Returns a field for each of the server's threads, with the thread's name and id.
 fn of_threads(file: &str, field: impl Fn(&str) -> Option<u64>) -> Vec<(String, String, u64)> {
     let threads = std::fs::read_dir("/proc/self/task").expect("Linux").flatten();
     let told = threads.filter_map(|thread| {
@@ -48,7 +48,8 @@ fn of_threads(file: &str, field: impl Fn(&str) -> Option<u64>) -> Vec<(String, S
         let is_ours = name.starts_with("headstack-");
         is_ours.then(|| (name, thread.file_name().to_string_lossy().into_owned(), field(&text)))
     });
-    let mut told: Vec<_> = told.map(|(name, number, value)| (name, number, value.expect("Linux tells it"))).collect();
+    let mut told: Vec<_> =
+        told.map(|(name, number, value)| (name, number, value.expect("Linux reports this field"))).collect();
     told.sort();
     told
 }
@@ -59,24 +60,24 @@ fn a_thousand_clients_are_served_at_once_and_leave_nothing_behind() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let before = descriptors();
-        // They come one after the other, are all there, and each has a request under way beside all others.
+        // All clients are connected at the same time, and each has a request in flight.
         let mut clients: Vec<_> = (0..CLIENTS).map(|_| served.client()).collect();
         assert_eq!(served.server().connections(), CLIENTS as usize);
         for (number, client) in clients.iter_mut().enumerate() {
             let number = number as u64;
             let write = header(command::WRITE, 0, number, number * 4096, 4096);
-            client.send(&write, &pattern(number, 4096)).expect("it is sent");
+            client.send(&write, &pattern(number, 4096)).expect("sending succeeds");
         }
         for (number, client) in clients.iter_mut().enumerate() {
-            assert_eq!(client.receive(|_| &mut []).expect("a reply"), (number as u64, 0));
+            assert_eq!(client.receive(|_| &mut []).expect("the server replies"), (number as u64, 0));
         }
         let next = |number: usize| (number as u64 + 1) % CLIENTS;
         for (number, client) in clients.iter_mut().enumerate() {
-            client.send(&header(command::READ, 0, 1, next(number) * 4096, 4096), &[]).expect("it is sent");
+            client.send(&header(command::READ, 0, 1, next(number) * 4096, 4096), &[]).expect("sending succeeds");
         }
         let mut data = vec![0; 4096];
         for (number, client) in clients.iter_mut().enumerate() {
-            assert_eq!(client.receive(|_| &mut data).expect("a reply"), (1, 0));
+            assert_eq!(client.receive(|_| &mut data).expect("the server replies"), (1, 0));
             assert!(data == pattern(next(number), 4096), "client {number}");
         }
         drop(clients);
@@ -91,12 +92,12 @@ fn an_idle_client_uses_no_thread() {
     let _alone = alone();
     let served = Served::new(0);
     let mut settled = served.client();
-    // When it is answered, all threads that a client has are there.
+    // Once this is answered, all threads of the client exist.
     assert_eq!(settled.simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]));
     let threads = || of_threads("status", |_| Some(0)).len();
     let before = threads();
     let silent: Vec<_> = (0..CLIENTS).map(|_| served.stream()).collect();
-    // They are let in one by one: this one after all of them.
+    // Connections are accepted in order, so this one was accepted after all others.
     drop(served.greeted());
     await_at_most(before, threads, "threads");
     assert_eq!(settled.simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]));
@@ -112,7 +113,7 @@ fn connections_that_are_cut_leave_nothing_behind() {
         let clients: Vec<_> = (0..20).map(|_| served.client()).collect();
         served.server().cut_connections();
         for mut client in clients {
-            assert!(client.receive(|_| &mut []).is_err(), "a connection that was cut brings replies");
+            assert!(client.receive(|_| &mut []).is_err(), "a cut connection has no replies");
         }
     }
     served.await_empty();
@@ -135,7 +136,7 @@ fn a_server_without_requests_does_nothing() {
                 line.split_whitespace().last()?.parse().ok()
             })
         };
-        // Threads come to rest in their own time, and stay there.
+        // Wait until the threads are idle, then check that they remain idle.
         let (begun, mut before) = (Instant::now(), wakes());
         loop {
             std::thread::sleep(Duration::from_millis(700));
@@ -143,7 +144,7 @@ fn a_server_without_requests_does_nothing() {
             if after == before {
                 break;
             }
-            assert!(begun.elapsed() < PATIENCE, "threads that have nothing to do wake up: {before:?}, {after:?}");
+            assert!(begun.elapsed() < PATIENCE, "idle threads wake up: {before:?}, {after:?}");
             before = after;
         }
         assert!(before.len() >= 12, "the clock, a listener and ten connections");
@@ -155,11 +156,11 @@ fn only_io_threads_share_the_clocks_scheduling_class() {
     let _alone = alone();
     let served = Served::new(LATENCIES_NS[1]);
     let mut client = served.client();
-    // Long replies, which the clock has another thread send.
+    // Long replies, which the clock passes to another thread.
     for cookie in 0..4 {
         assert!(client.simple(&header(command::READ, 0, cookie, 0, 1 << 20), &[]).is_ok());
     }
-    // The 41st field and the 40th; the second may hold spaces.
+    // Field 41 and field 40, counted after the name, which may contain spaces.
     let field = |number: usize| {
         of_threads("stat", move |text| text.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok())
     };
@@ -173,7 +174,7 @@ fn only_io_threads_share_the_clocks_scheduling_class() {
             ["headstack-clock", "headstack-nbd", "headstack-send"].iter().any(|on| name.starts_with(on));
         assert_eq!(*class, if is_on_the_path { clock } else { 0 }, "{name}");
     }
-    // Where there is a real-time class to be had, a long copy holds up no clock.
+    // If a real-time class is available, a long copy does not delay the clock.
     for thread in ["headstack-nbd", "headstack-send"] {
         let behind = of(&priorities, thread);
         assert!(!behind.is_empty(), "{thread}: {classes:?}");

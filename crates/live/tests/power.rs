@@ -1,5 +1,5 @@
-//! Power cuts: a client stamps sectors over NBD, power fails at a moment drawn from a seed, and afterwards each sector must
-//! be one of those that the rule allows.
+//! Power losses: a client stamps sectors over NBD, power fails at a random time, and afterwards each sector must have
+//! one of the stamps that the rule allows.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use headstack_sim::power_cut::{Changed, Tear};
 use headstack_sim::timeline::Timeline;
 use headstack_workload::Request;
 
-/// Cuts of each kind of system.
+/// Number of power losses for each kind of system.
 const CUTS: u32 = 40;
 
 fn system(name: &str) -> SystemDescription {
@@ -54,16 +54,16 @@ pub fn unprotected_ssd() -> SystemDescription {
     system
 }
 
-/// A controller that answers writes from its cache, over drives that have none.
+/// Returns a controller that acknowledges writes from its battery-backed cache, over drives without a cache.
 fn array_with_battery() -> SystemDescription {
     let system = with_write_cache(system("nearline-12-raid6"), WriteCache::Off);
     let SystemDescription::Array(array) = &system else { panic!("an array") };
-    let cache = array.controller.cache.as_ref().expect("it has a cache");
+    let cache = array.controller.cache.as_ref().expect("the controller has a cache");
     assert!(cache.writes == CacheWrites::Back && cache.battery);
     system
 }
 
-/// Mirrors and parity help nobody whose members answer writes from caches of their own.
+/// Returns an array whose members acknowledge writes from volatile caches, which mirrors and parity do not protect.
 pub fn array_without_battery() -> SystemDescription {
     with_write_cache(system("md-raid5-8x2tb"), WriteCache::On)
 }
@@ -82,8 +82,9 @@ fn seeded_cuts(name: &str, system: SystemDescription, speed: f64, cuts: u32, see
 
 #[test]
 fn a_drive_without_a_write_cache_loses_nothing_that_it_acknowledged() {
-    // A write is torn only while its media pass below the head, and cuts come by the wall clock. At ten times the drive's
-    // speed, which a busy machine keeps up with, most cuts meet a write; at fifty times, 320 cuts once tore none.
+    // A write is torn only while its sectors pass below the head, and power losses happen at wall-clock times. At ten
+    // times the drive's speed, which even a busy machine can follow, most losses hit a write; at fifty times, 320
+    // losses once tore no write.
     let (mut absent, mut whole, mut torn) = (0, 0, 0);
     for seed in 7..15 {
         let tally = seeded_cuts("scsi", scsi_without_cache(), 10.0, CUTS / 4, seed);
@@ -135,7 +136,8 @@ fn a_cache_that_ignores_flushes_is_detected() {
     assert!(tally.violations[0].contains("durable"), "{}", tally.violations[0]);
 }
 
-/// Hundreds of cuts, of some seeds. Each kind of system is a test of its own: the watch gives each two minutes.
+/// Runs hundreds of power losses with several seeds. Each kind of system is a separate test, since the time limit is
+/// two minutes per test.
 fn hundreds_of_cuts(what: &str, system: fn() -> SystemDescription, speed: f64) {
     let mut cuts = 0;
     for seed in 0..4 {
@@ -180,7 +182,7 @@ fn hundreds_of_cuts_of_an_array_without_one() {
     hundreds_of_cuts("an array without a battery", array_without_battery, 50.0);
 }
 
-/// A session in virtual time, with contents: every write of 64 KiB is `number` all over.
+/// Runs a session in virtual time with contents, in which every byte of a 64 KiB write is the write's `number`.
 fn session(system: SystemDescription, seed: u64, tear: Tear) -> (Vec<u8>, serde_json::Value) {
     const AREA_BYTES: u64 = 4 << 20;
     let model = Model::System(system);
@@ -215,8 +217,8 @@ fn session(system: SystemDescription, seed: u64, tear: Tear) -> (Vec<u8>, serde_
 #[test]
 fn the_same_session_and_seed_leave_the_same_contents() {
     let first = session(ide(), 5, Tear::Sector);
-    assert!(first == session(ide(), 5, Tear::Sector), "the same bytes, the same proof");
-    assert!(first != session(ide(), 6, Tear::Sector), "another seed tears elsewhere");
+    assert!(first == session(ide(), 5, Tear::Sector), "equal seeds leave equal contents and losses");
+    assert!(first != session(ide(), 6, Tear::Sector), "another seed tears other writes");
     assert!(first.1["lost_bytes"].as_u64().unwrap() > 0, "{}", first.1);
 }
 

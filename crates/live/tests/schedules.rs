@@ -1,4 +1,4 @@
-//! Schedule files: what they may say, and what is said of those that are wrong.
+//! Schedule files: what they may contain, and the messages for invalid ones.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use headstack_sim::{Constant, Model};
 use headstack_workload::{Bytes, DurationNs};
 
 fn model(name: &str) -> Model {
-    let system = headstack_catalogue::load_system(name, &Default::default()).expect("it is in the catalogue");
+    let system = headstack_catalogue::load_system(name, &Default::default()).expect("the catalogue has this system");
     Model::System(system.description())
 }
 

@@ -1,7 +1,8 @@
-//! What `smartctl -j -a` would say of simulated devices: its shape, and that its counters follow what was injected.
+//! Compares the output of `smartctl -j -a` for simulated devices with samples: its structure, and counters that follow
+//! the injected faults.
 //!
-//! The reports are kept in tests/python/samples/inspect, where Python's inspection reads them;
-//! `HEADSTACK_WRITE_SAMPLES=1 cargo test -p headstack-live smart` renews them.
+//! The samples are in tests/python/samples/inspect, where Python's inspection reads them; `HEADSTACK_WRITE_SAMPLES=1
+//! cargo test -p headstack-live smart` renews them.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 const HOUR: u64 = 3600 * S;
 
-/// Holds a report against the sample that Python reads.
+/// Compares a report with the sample that Python reads.
 fn matches_sample(name: &str, report: &Value) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/samples/inspect");
     let path = folder.join(format!("live-{name}.smartctl.json"));
@@ -26,8 +27,8 @@ fn matches_sample(name: &str, report: &Value) {
 }
 
 fn raw(report: &Value, id: u64) -> Option<u64> {
-    let rows = report["ata_smart_attributes"]["table"].as_array().expect("a table");
-    rows.iter().find(|row| row["id"] == id).map(|row| row["raw"]["value"].as_u64().expect("a number"))
+    let rows = report["ata_smart_attributes"]["table"].as_array().expect("the report has a table");
+    rows.iter().find(|row| row["id"] == id).map(|row| row["raw"]["value"].as_u64().expect("the value is a number"))
 }
 
 fn bad(first_gib: u64) -> String {

@@ -1,4 +1,4 @@
-//! Live exports: their faults, power, memory and protocol, one matter a file.
+//! Tests of live exports: faults, power, memory and protocol, one subject per file.
 
 mod common;
 mod cut_states;

@@ -1,4 +1,4 @@
-//! Triggers: which request makes a fault strike, or meets it, counted in virtual time.
+//! Triggers: which request triggers a fault or is affected by it, counted in virtual time.
 
 use crate::common::*;
 use headstack_sim::Outcome;
@@ -8,7 +8,7 @@ use headstack_sim::timeline::{ContentEffect, Timeline};
 use headstack_workload::Request;
 use proptest::prelude::*;
 
-/// What becomes of requests that come one after the other, 2 ms apart, as words.
+/// Returns the outcomes, as words, of requests that arrive 2 ms apart.
 fn outcomes(faults: &str, requests: &[Request]) -> Vec<&'static str> {
     let arrivals: Vec<_> = (1..).zip(requests).map(|(number, request)| (number * 2 * MS, *request)).collect();
     let word = |answer: Option<Answered>| match answer.map(|answer| answer.outcome) {
@@ -63,13 +63,13 @@ fn at_starts_at_the_nth_request_and_once_limits_it_to_one() {
 
 #[test]
 fn after_counts_answered_requests() {
-    // Each is answered 1 ms after its arrival.
+    // Each request is answered 1 ms after its arrival.
     let cut = |keys: &str| outcomes(&fault(&format!("what = \"power-cut\"\n{keys}")), &[write(0); 5]);
     assert_eq!(cut("after = { writes = 3 }"), ["done", "done", "done", "gone", "gone"]);
     assert_eq!(cut("at = { write = 3 }"), ["done", "done", "gone", "gone", "gone"]);
     assert_eq!(cut("after = { reads = 1 }"), ["done"; 5]);
     let log = log_of(&fault("what = \"power-cut\"\nafter = { writes = 3 }"), &[write(0); 5]);
-    assert_eq!(log.injections[0].loss.as_ref().map(|loss| loss.at_ns), Some(7 * MS), "when the third was answered");
+    assert_eq!(log.injections[0].loss.as_ref().map(|loss| loss.at_ns), Some(7 * MS), "the time of the third answer");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn every_takes_each_nth_and_strikes_again() {
         ["done", "done", "EIO", "done", "done", "EIO"],
         "of those that could meet it"
     );
-    // Power comes back before the next.
+    // Power returns before the next request.
     assert_eq!(
         with("what = \"power-cut\"\nevery = { write = 2 }\nfor = \"1ms\""),
         ["done", "done", "gone", "done", "done", "gone"]
@@ -103,7 +103,8 @@ fn touching_selects_the_counted_requests() {
         ["done", "done", "EIO", "EIO", "done"],
         "a flush touches nothing"
     );
-    // The third that touches it; what meets the fault then is its own matter.
+    // Only the third request that touches the range triggers the fault; which requests the fault then affects is a
+    // separate condition.
     assert_eq!(
         with("what = \"errno\"\ntouching = \"0..1MiB\"\nat = { request = 3 }"),
         ["done", "done", "done", "EIO", "EIO"]
@@ -223,7 +224,7 @@ fn an_order_waits_for_its_request_from_then_on() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever they ask for, triggers choose by the requests and not by their times.
+    /// Triggers choose by requests rather than by their times, whichever condition they use.
     #[test]
     fn triggers_do_not_hear_the_clock(
         kinds in prop::collection::vec(0u8..3, 1..60),

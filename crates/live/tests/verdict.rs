@@ -1,4 +1,5 @@
-//! The verdict of a session against what its clients measure: it may say that it is not valid, but what it states must hold.
+//! Compares the verdict of a session with what its clients measure: it may be "not valid", but any bound that it states
+//! must hold.
 
 mod common;
 
@@ -20,7 +21,7 @@ use serde_json::json;
 const PLACE: &str = "HEADSTACK_TEST_SOCKET";
 const BLOCK_BYTES: u32 = 4096;
 
-/// A place for a socket that no other test has.
+/// Returns a path for a socket that no other test uses.
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("headstack-verdict-{}-{name}", std::process::id()))
 }
@@ -31,27 +32,27 @@ fn constant(latency_ms: u64) -> Model {
 
 fn served(model: &Model, place: &Path, listener: Option<Listener>) -> Service {
     let options = ServiceOptions { unix: vec![place.to_owned()], ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
-    Service::start("test", model, &options, listener, &|_| true).expect("a service")
+    Service::start("test", model, &options, listener, &|_| true).expect("the service starts")
 }
 
-/// Something that is ended whatever happens.
+/// A process that is killed on drop.
 struct Program(Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Who has ended by himself cannot be ended.
+        // Killing fails if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Not a test: the client of the next one, in a process of its own. It reads until the server goes.
+/// Not a test: the client process of the next test, which reads until the server ends.
 #[test]
 #[ignore = "the client of a test"]
 fn reads_in_a_process_of_its_own() {
     let Some(place) = std::env::var_os(PLACE) else { return };
     let socket = std::os::unix::net::UnixStream::connect(place).expect("the server listens");
-    let mut client = Client::connect(Stream::socket_of(socket), "").expect("an export");
+    let mut client = Client::connect(Stream::socket_of(socket), "").expect("the server has an export");
     let mut data = vec![0; BLOCK_BYTES as usize];
     for cookie in 0.. {
         let header =
@@ -68,33 +69,36 @@ fn a_client_that_is_kept_from_running_makes_the_session_not_valid() {
     const RUNS: Duration = Duration::from_millis(30);
     let place = socket("stopped");
     let service = served(&constant(1), &place, None);
-    let program = std::env::current_exe().expect("this program");
+    let program = std::env::current_exe().expect("the path of this program is known");
     let client = Command::new(program)
         .args(["--exact", "reads_in_a_process_of_its_own", "--ignored"])
         .env(PLACE, &place)
         .stdout(Stdio::null())
         .spawn();
-    let client = Program(client.expect("a process"));
+    let client = Program(client.expect("the process starts"));
     let pid = Pid::from_child(&client.0);
-    let answered = || service.commander().order(headstack_live::Order::Status).expect("a status")["fidelity"].clone();
+    let answered = || {
+        service.commander().order(headstack_live::Order::Status).expect("the status is available")["fidelity"].clone()
+    };
     while answered()["requests"].as_u64() < Some(10) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Nobody asks for a processor meanwhile, so that no figure of the scheduler shows it; and the server is on time.
+    // No process competes for a processor meanwhile, so the scheduler's statistics show no waits, and the server is on
+    // time.
     for _ in 0..20 {
-        kill_process(pid, Signal::STOP).expect("it runs");
+        kill_process(pid, Signal::STOP).expect("it is still running");
         std::thread::sleep(STOPPED);
-        kill_process(pid, Signal::CONT).expect("it is there");
+        kill_process(pid, Signal::CONT).expect("the process exists");
         std::thread::sleep(RUNS);
     }
-    let fidelity = service.stop().expect("an end");
+    let fidelity = service.stop().expect("the service stops");
     drop(client);
     let told = serde_json::to_string(&fidelity.seen).expect("figures");
     assert_eq!(fidelity.valid_above_ns, None, "{}: {told}", fidelity.verdict);
     assert!(fidelity.verdict.starts_with("not valid: "), "{}", fidelity.verdict);
     let seen = &fidelity.seen.clients[0];
     assert_eq!(seen.pid, Some(client_id(&pid)));
-    assert!(seen.turns.lying >= 10, "most of the times its reply was left lying: {told}");
+    assert!(seen.turns.lying >= 10, "most replies were left unread: {told}");
     assert!(seen.turns.error.max_ns >= STOPPED.as_nanos() as u64 / 2, "{told}");
 }
 
@@ -102,8 +106,8 @@ fn client_id(pid: &Pid) -> u32 {
     pid.as_raw_nonzero().get() as u32
 }
 
-/// Latencies as fio measured them, one request after the other. The last `depth` are left out: fio waits for all of them
-/// together, and says of each what the last one took.
+/// Returns the latencies that fio measured at the given queue depth. The last `depth` requests are omitted, since fio
+/// waits for all of them together and reports the latency of the last one for each.
 fn fio(place: &Path, depth: u32, seconds: u32) -> Vec<u64> {
     let log = socket("log");
     let output = Command::new("fio")
@@ -124,15 +128,16 @@ fn fio(place: &Path, depth: u32, seconds: u32) -> Vec<u64> {
         .expect("fio is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let of = |what: &str| PathBuf::from(format!("{}_{what}.1.log", log.display()));
-    let text = std::fs::read_to_string(of("lat")).expect("a log");
-    ["lat", "clat", "slat"].iter().for_each(|what| std::fs::remove_file(of(what)).expect("a log"));
-    let latency_ns = |line: &str| line.split(", ").nth(1).and_then(|ns| ns.parse().ok()).expect("a latency");
+    let text = std::fs::read_to_string(of("lat")).expect("fio wrote the log");
+    ["lat", "clat", "slat"].iter().for_each(|what| std::fs::remove_file(of(what)).expect("fio wrote the log"));
+    let latency_ns =
+        |line: &str| line.split(", ").nth(1).and_then(|ns| ns.parse().ok()).expect("the line has a latency");
     let mut latencies_ns: Vec<u64> = text.lines().map(latency_ns).collect();
     latencies_ns.truncate(latencies_ns.len().saturating_sub(depth as usize));
     latencies_ns
 }
 
-/// A session, and whether what it stated held.
+/// A session, and whether its stated bound held.
 struct Session {
     name: String,
     measured: LatencyHistogram,
@@ -152,7 +157,7 @@ impl Session {
         });
         let service = served(model, &place, Some(listener));
         let measured = fio(&place, depth, seconds);
-        let fidelity = service.stop().expect("an end");
+        let fidelity = service.stop().expect("the service stops");
         let mut completed = heard.lock().expect("the lock is not poisoned").clone();
         completed.sort_unstable();
         let model = completed.into_iter().take(measured.len()).map(|(_, response_ns)| response_ns);
@@ -160,13 +165,15 @@ impl Session {
         Session { name: name.to_owned(), measured, model, fidelity }
     }
 
-    /// By how much fio's figures are off, at p99 and in the mean, in nanoseconds.
+    /// Returns the excess of fio's measurements over the model, at p99 and in the mean, in ns.
     fn off_ns(&self) -> [f64; 2] {
-        let p99_ns = |latencies: &LatencyHistogram| latencies.quantile_ns(0.99).expect("less than an hour") as f64;
+        let p99_ns = |latencies: &LatencyHistogram| {
+            latencies.quantile_ns(0.99).expect("the latency is less than an hour") as f64
+        };
         [p99_ns(&self.measured) - p99_ns(&self.model), self.measured.mean_ns() - self.model.mean_ns()]
     }
 
-    /// Whether the stated bound holds, to within the bins; `None` where nothing is stated.
+    /// Whether the stated bound holds, to within the bins of the histogram; `None` if no bound is stated.
     fn holds(&self) -> Option<bool> {
         let stated_ns = self.fidelity.valid_above_ns? as f64 * 0.05;
         let bin_ns = self.measured.quantile_ns(0.99)? as f64 / 1000.0;
@@ -196,13 +203,14 @@ fn histogram(latencies_ns: impl Iterator<Item = u64>) -> LatencyHistogram {
     histogram
 }
 
-/// Busy loops of ordinary priority.
+/// Starts busy loops of ordinary priority.
 fn busy_loops(count: usize) -> Vec<Program> {
-    let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("the shell starts");
     (0..count).map(|_| Program(busy())).collect()
 }
 
-/// Minutes: the whole grid, from a quiet machine to eight busy loops, or the part of it that HEADSTACK_BUSY names.
+/// Takes minutes: runs the whole grid, from a quiet machine to eight busy loops, or only the numbers of loops in
+/// HEADSTACK_BUSY.
 #[test]
 #[ignore = "a campaign of minutes with fio: make validate"]
 fn a_verdicts_bound_holds_for_fio() {
@@ -238,7 +246,7 @@ fn a_verdicts_bound_holds_for_fio() {
         ("live: sessions that said valid", valid as f64, None),
         ("live: sessions that said valid and were not", broken.len() as f64, Some(0.0)),
     ]);
-    assert!(broken.is_empty(), "what was stated did not hold:\n{}", broken.join("\n"));
+    assert!(broken.is_empty(), "stated bounds did not hold:\n{}", broken.join("\n"));
 }
 
 /// Prints rows for `make validate`.

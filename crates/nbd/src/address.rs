@@ -9,26 +9,26 @@ pub const PORT: u16 = 10_809;
 /// Schemes of the URIs of exports.
 const SCHEMES: [&str; 8] = ["nbd", "nbd+unix", "nbd+vsock", "nbd+ssh", "nbds", "nbds+unix", "nbds+vsock", "nbds+ssh"];
 
-/// The place at which a server listens.
+/// The endpoint at which a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A host and a port.
     Tcp {
         /// Name or number, without the brackets of IPv6.
         host: String,
-        /// Its port.
+        /// Port number.
         port: u16,
     },
-    /// A socket of the file system.
+    /// A unix socket.
     Unix(PathBuf),
 }
 
 /// An export of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The place at which its server listens.
+    /// Endpoint of the server.
     pub place: Place,
-    /// Its name, which may be empty.
+    /// Name of the export, which may be empty.
     pub export: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Place {
 }
 
 impl Address {
-    /// Whether a text is meant as the address of an export.
+    /// Whether a text has the form of an export's URI.
     pub fn is_meant(text: &str) -> bool {
         text.split_once("://").is_some_and(|(scheme, _)| SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()))
     }
@@ -51,10 +51,10 @@ impl Address {
     /// Parses a URI: `nbd://host:port/export`, `nbd+unix:///export?socket=PATH`.
     ///
     /// # Errors
-    /// The error and the allowed forms.
+    /// Returns a message with the error and the allowed forms.
     pub fn parse(text: &str) -> Result<Address, String> {
         let allowed = "nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("is not a URI; {allowed} is allowed"))?;
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| format!("is not a URI; use {allowed}"))?;
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -63,31 +63,31 @@ impl Address {
         let place = match scheme.as_str() {
             "nbd" => tcp(authority)?,
             "nbd+unix" if !authority.is_empty() => {
-                return Err(format!("a Unix socket has no host, but {authority} is named; nbd+unix:/// is allowed"));
+                return Err(format!("a Unix socket has no host, but the URI names {authority}; use nbd+unix:///"));
             }
             "nbd+unix" => Place::Unix(socket(query)?.into()),
             "nbds" | "nbds+unix" | "nbds+vsock" | "nbds+ssh" => {
-                return Err(format!("{scheme} is NBD over TLS, which is not supported; {allowed} is allowed"));
+                return Err(format!("{scheme} is NBD over TLS, which is not supported; use {allowed}"));
             }
-            _ => return Err(format!("{scheme} is not supported; {allowed} is allowed")),
+            _ => return Err(format!("{scheme} is not supported; use {allowed}")),
         };
         Ok(Address { place, export })
     }
 }
 
 fn tcp(authority: &str) -> Result<Place, String> {
-    // A user name, which NBD does not use without TLS.
+    // Skip a user name, which NBD does not use without TLS.
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
-            let (host, after) = rest.split_once(']').ok_or("an IPv6 address ends with ]")?;
+            let (host, after) = rest.split_once(']').ok_or("an IPv6 address must end with ]")?;
             (host, after.strip_prefix(':').unwrap_or(after))
         }
         None => authority.split_once(':').unwrap_or((authority, "")),
     };
     let port = match port {
         "" => PORT,
-        text => text.parse().map_err(|_| format!("{text:?} is not a port; 1 to 65535 is allowed"))?,
+        text => text.parse().map_err(|_| format!("{text:?} is not a port; must be 1 to 65535"))?,
     };
     let host = if host.is_empty() { "localhost".to_owned() } else { decoded(host)? };
     Ok(Place::Tcp { host, port })
@@ -97,11 +97,11 @@ fn socket(query: &str) -> Result<String, String> {
     let named = query.split('&').find_map(|pair| pair.strip_prefix("socket="));
     match named {
         Some(path) if !path.is_empty() => decoded(path),
-        _ => Err("names no socket; nbd+unix:///EXPORT?socket=PATH is allowed".to_owned()),
+        _ => Err("names no socket; use nbd+unix:///EXPORT?socket=PATH".to_owned()),
     }
 }
 
-/// Undoes `%20` and the like.
+/// Decodes percent-encoded characters such as `%20`.
 fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -153,7 +153,7 @@ mod tests {
             ("nbd://host:port/x", "\"port\" is not a port"),
             ("nbd://host/%4", "two hexadecimal digits"),
             ("nbd://host/%+4", "two hexadecimal digits"),
-            ("nbd://[::1/x", "ends with ]"),
+            ("nbd://[::1/x", "must end with ]"),
         ] {
             let error = Address::parse(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

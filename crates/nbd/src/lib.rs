@@ -1,42 +1,42 @@
-//! The numbers of the NBD protocol (NetworkBlockDevice/nbd, doc/proto.md), its messages, and the addresses of exports:
-//! the parts shared by servers and clients. All numbers are big-endian.
+//! Numbers and messages of the NBD protocol (NetworkBlockDevice/nbd, doc/proto.md), and addresses of exports: the parts
+//! that servers and clients share. All numbers are big-endian.
 
 mod address;
 
 pub use address::{Address, Place};
 
-/// First words of a server.
+/// Magic number at the start of a server's greeting.
 pub const MAGIC: u64 = 0x4e42_444d_4147_4943;
-/// Before an option, in both directions' fixed newstyle.
+/// Magic number before an option, and second magic number of a fixed newstyle greeting.
 pub const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
-/// Before the reply to an option.
+/// Magic number before the reply to an option.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Before a request.
+/// Magic number before a request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Starts a request if extended headers were negotiated.
+/// Magic number before a request with extended headers.
 pub const EXTENDED_REQUEST_MAGIC: u32 = 0x21e4_1c71;
-/// Before a simple reply.
+/// Magic number before a simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-/// Before a chunk of a structured reply.
+/// Magic number before a chunk of a structured reply.
 pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
-/// Starts a chunk of a reply if extended headers were negotiated.
+/// Magic number before a chunk of a reply with extended headers.
 pub const EXTENDED_REPLY_MAGIC: u32 = 0x6e8a_278c;
 
-/// Handshake flags of the server: fixed newstyle, and no 124 zeros if the client does not want them.
+/// Handshake flag of the server: fixed newstyle.
 pub const HANDSHAKE_FIXED_NEWSTYLE: u16 = 1;
-/// As above.
+/// Handshake flag of the server: the 124 zero bytes are omitted if the client agrees.
 pub const HANDSHAKE_NO_ZEROES: u16 = 2;
 
-/// Options longer than this are refused unread.
+/// Maximum length of an option in bytes; longer options are refused unread.
 pub const OPTION_BYTES_MAX: u32 = 64 << 10;
-/// Names longer than this are not of the protocol.
+/// Maximum length of a name in bytes, according to the protocol.
 pub const NAME_BYTES_MAX: usize = 4096;
-/// The longest payload of a request.
+/// Maximum length of a request's payload in bytes.
 pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
-/// Bytes of the longest request without its payload.
+/// Maximum length of a request in bytes, without its payload.
 pub const REQUEST_BYTES_MAX: usize = 32;
 
-/// Options that are understood.
+/// Supported options.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod option {
     pub const EXPORT_NAME: u32 = 1;
@@ -51,14 +51,14 @@ pub mod option {
     pub const EXTENDED_HEADERS: u32 = 11;
 }
 
-/// Replies to options.
+/// Types of replies to options.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod reply {
     pub const ACK: u32 = 1;
     pub const SERVER: u32 = 2;
     pub const INFO: u32 = 3;
     pub const META_CONTEXT: u32 = 4;
-    /// Set in every reply that is an error.
+    /// Flag that is set in the type of every error reply.
     pub const IS_ERROR: u32 = 1 << 31;
     pub const ERR_UNSUP: u32 = (1 << 31) + 1;
     pub const ERR_POLICY: u32 = (1 << 31) + 2;
@@ -71,7 +71,7 @@ pub mod reply {
     pub const ERR_EXT_HEADER_REQD: u32 = (1 << 31) + 10;
 }
 
-/// Kinds of information on an export.
+/// Types of information about an export.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod info {
     pub const EXPORT: u16 = 0;
@@ -80,7 +80,7 @@ pub mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// Flags of an export's abilities.
+/// Transmission flags of an export.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod transmission {
     pub const HAS_FLAGS: u16 = 1;
@@ -97,7 +97,7 @@ pub mod transmission {
     pub const BLOCK_STATUS_PAYLOAD: u16 = 1 << 12;
 }
 
-/// Requests.
+/// Commands of requests and their flags.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod command {
     pub const READ: u16 = 0;
@@ -109,21 +109,21 @@ pub mod command {
     pub const WRITE_ZEROES: u16 = 6;
     pub const BLOCK_STATUS: u16 = 7;
 
-    /// The data are on stable storage before the reply.
+    /// The data must be on stable storage before the reply.
     pub const FLAG_FUA: u16 = 1;
-    /// Zeros that take their place.
+    /// Zeros must remain allocated.
     pub const FLAG_NO_HOLE: u16 = 1 << 1;
-    /// Data in one chunk.
+    /// The data of a read must be sent in one chunk.
     pub const FLAG_DF: u16 = 1 << 2;
-    /// Requests only one extent.
+    /// The reply must have only one extent.
     pub const FLAG_REQ_ONE: u16 = 1 << 3;
-    /// Writes zeros only if that is quicker than writing data.
+    /// Write zeros only if that is faster than writing data.
     pub const FLAG_FAST_ZERO: u16 = 1 << 4;
-    /// The length is that of the payload, not of the requested range; only with extended headers.
+    /// The length is that of the payload rather than of the requested range; only with extended headers.
     pub const FLAG_PAYLOAD_LEN: u16 = 1 << 5;
 }
 
-/// Chunks of structured replies.
+/// Types of chunks of structured replies.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod chunk {
     pub const FLAG_DONE: u16 = 1;
@@ -136,26 +136,26 @@ pub mod chunk {
     pub const ERROR_OFFSET: u16 = (1 << 15) + 2;
 }
 
-/// The context that describes allocated and zero extents.
+/// Name of the metadata context that describes allocated and zero extents.
 pub const BASE_ALLOCATION: &str = "base:allocation";
-/// Its number in block status replies.
+/// Number of that context in block status replies.
 pub const BASE_ALLOCATION_ID: u32 = 1;
-/// Nothing was written there, and it reads as zeros.
+/// State of an extent that is unallocated and reads as zeros.
 pub const STATE_HOLE_ZERO: u32 = 3;
 
-/// Errors as the protocol numbers them.
+/// Error numbers of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Errno {
-    /// It may only be read.
+    /// The export is read-only.
     NotPermitted = 1,
     /// Input or output error.
     Io = 5,
-    /// Not a request that this export takes.
+    /// The export does not support the request.
     Invalid = 22,
-    /// Nothing is left, or the write goes past the end.
+    /// No space is left, or the write goes past the end.
     NoSpace = 28,
-    /// It would take as long as writing.
+    /// Zeroing would take as long as writing.
     NotSupported = 95,
 }
 
@@ -168,31 +168,31 @@ pub struct Header {
     pub command: u16,
     /// The client's handle of the request.
     pub cookie: u64,
-    /// First byte, of the export.
+    /// First byte of the range in the export.
     pub offset_bytes: u64,
-    /// Length. Without extended headers it has 32 bits.
+    /// Length in bytes, which must fit in 32 bits without extended headers.
     pub length_bytes: u64,
 }
 
 /// Format of requests and replies, chosen by the client during the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// A reply is a header, and the data of a read.
+    /// A reply is a header, followed by the data of a read.
     #[default]
     Simple,
-    /// A reply consists of chunks, which can describe zero ranges and the place of an error.
+    /// A reply consists of chunks, which can describe zero ranges and the position of an error.
     Structured,
-    /// As structured, with lengths of 64 bits.
+    /// Structured replies with 64-bit lengths.
     Extended,
 }
 
 impl Framing {
-    /// Replies are of chunks.
+    /// Whether replies consist of chunks.
     pub fn has_chunks(self) -> bool {
         self != Framing::Simple
     }
 
-    /// Bytes of a request without its payload.
+    /// Returns the length of a request in bytes, without its payload.
     pub fn request_bytes(self) -> usize {
         match self {
             Framing::Simple | Framing::Structured => 28,
@@ -200,7 +200,7 @@ impl Framing {
         }
     }
 
-    /// Bytes of a chunk's header.
+    /// Returns the length of a chunk's header in bytes.
     pub fn chunk_bytes(self) -> usize {
         match self {
             Framing::Simple | Framing::Structured => 20,
@@ -210,7 +210,7 @@ impl Framing {
 }
 
 impl Header {
-    /// Parses a request of [`Framing::request_bytes`] bytes; `None` if it does not start with the magic of a request.
+    /// Parses a request of [`Framing::request_bytes`] bytes; returns `None` if it does not start with the magic number.
     pub fn parse(bytes: &[u8], framing: Framing) -> Option<Header> {
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -231,7 +231,7 @@ impl Header {
     /// Encodes the header.
     ///
     /// # Panics
-    /// If the length needs extended headers, and they are not used.
+    /// Panics if the length does not fit in 32 bits and extended headers are not used.
     pub fn to_bytes(self, framing: Framing) -> Vec<u8> {
         let is_extended = framing == Framing::Extended;
         let magic = if is_extended { EXTENDED_REQUEST_MAGIC } else { REQUEST_MAGIC };
@@ -243,32 +243,32 @@ impl Header {
         if is_extended {
             bytes.extend_from_slice(&self.length_bytes.to_be_bytes());
         } else {
-            let length = u32::try_from(self.length_bytes).expect("a length of 32 bits");
+            let length = u32::try_from(self.length_bytes).expect("the length fits in 32 bits");
             bytes.extend_from_slice(&length.to_be_bytes());
         }
         bytes
     }
 }
 
-/// The request that a reply belongs to, and the reply's format.
+/// The request that a reply answers, and the format of the reply.
 #[derive(Clone, Copy, Debug)]
 pub struct To {
-    /// How replies look.
+    /// Format of the reply.
     pub framing: Framing,
     /// The client's handle of the request.
     pub cookie: u64,
-    /// Offset of the request in the export.
+    /// Offset of the request in the export, in bytes.
     pub offset_bytes: u64,
 }
 
-/// Appends a simple reply's header.
+/// Appends the header of a simple reply.
 pub fn simple(into: &mut Vec<u8>, cookie: u64, error: u32) {
     into.extend_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
     into.extend_from_slice(&error.to_be_bytes());
     into.extend_from_slice(&cookie.to_be_bytes());
 }
 
-/// Appends a chunk's header.
+/// Appends the header of a chunk.
 pub fn chunk_header(into: &mut Vec<u8>, to: To, flags: u16, kind: u16, length_bytes: u32) {
     let is_extended = to.framing == Framing::Extended;
     let magic = if is_extended { EXTENDED_REPLY_MAGIC } else { STRUCTURED_REPLY_MAGIC };
@@ -293,7 +293,7 @@ pub fn option_reply(into: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     into.extend_from_slice(data);
 }
 
-/// The data of an option that begins with an export's name.
+/// Returns the data of an option that begins with an export's name.
 pub fn named(export: &str, rest: &[u8]) -> Vec<u8> {
     let mut data = (export.len() as u32).to_be_bytes().to_vec();
     data.extend_from_slice(export.as_bytes());

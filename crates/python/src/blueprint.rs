@@ -9,21 +9,22 @@ use serde_json::{Value, json};
 use crate::error::input_error;
 use crate::plain::Plain;
 
-/// The blueprint of a drive or an array; `drives` are alternative drive files for the array. Raises `InputError`.
+/// Returns the blueprint of a drive or an array; `drives` are alternative drive files for the array. Raises
+/// `InputError`.
 #[pyfunction]
 pub fn system_blueprint(name: &str, drives: Vec<String>) -> PyResult<Plain<Blueprint>> {
     let drives: Vec<&str> = drives.iter().map(String::as_str).collect();
     Blueprint::for_system(name, &drives).map(Plain).map_err(input_error)
 }
 
-/// The blueprint of a workload or a scenario. Raises `InputError`.
+/// Returns the blueprint of a workload or a scenario. Raises `InputError`.
 #[pyfunction]
 pub fn demand_blueprint(name: &str) -> PyResult<Plain<Blueprint>> {
     Blueprint::for_demand(name).map(Plain).map_err(input_error)
 }
 
 /// Describes each point of a blueprint, on all cores: `described` with the system, or with the workload or scenario
-/// under its kind; `unknown-key` or `impossible` with the reason; `failed` with the reason of a bug.
+/// under its kind; `unknown-key` or `impossible` with the reason; or `failed` with the reason if there was a bug.
 #[pyfunction]
 pub fn describe_points(
     py: Python<'_>,
@@ -42,19 +43,20 @@ pub fn describe_points(
     Ok(py.detach(|| points.par_iter().map(describe).collect()))
 }
 
-/// The figures of `[stated]` that no longer hold with these values, such as `stated.random_read`. Raises `InputError`.
+/// Returns the figures of `[stated]` that are invalid with these values, such as `stated.random_read`. Raises
+/// `InputError`.
 #[pyfunction]
 pub fn dropped_figures(blueprint: Plain<Blueprint>, values: Vec<(String, String)>) -> PyResult<Vec<String>> {
     Drafter::new(blueprint.0).and_then(|drafter| drafter.dropped_figures(&values)).map_err(input_error)
 }
 
-/// The note on the stated figures of a system that the values of its varied keys drop.
+/// Returns the note that the varied keys invalidate some stated figures of a system.
 #[pyfunction]
 pub fn note_of_dropped(system: &str, varied: Vec<String>, figures: Vec<String>) -> String {
     headstack_catalogue::note_of_dropped(system, &varied, &figures)
 }
 
-/// The file with the description by [`describe_points`] of one point, as TOML. Raises `InputError`.
+/// Returns the file of one point as TOML, with the description that [`describe_points`] returns. Raises `InputError`.
 #[pyfunction]
 pub fn drafted_toml(blueprint: Plain<Blueprint>, values: Vec<(String, String)>) -> PyResult<String> {
     Drafter::new(blueprint.0).and_then(|drafter| drafter.text_with(&values)).map_err(input_error)

@@ -1,4 +1,4 @@
-//! The cache lab for Python: takes a trace and options, returns a report.
+//! The cache lab for Python: simulates caches on a trace, according to options, and returns a report.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,12 +20,12 @@ use crate::interruptible::interruptibly;
 use crate::plain::Plain;
 use crate::trace::{TraceSource, counted};
 
-/// The error in the terms of users.
+/// Returns the error with the name of the command-line option.
 fn user_error(error: TraceError) -> PyErr {
     if error.field.is_empty() { input_error(error) } else { input_error(format!("{}: {}", error.field, error.message)) }
 }
 
-/// Simulates caches on a trace: misses of each policy at each size.
+/// Simulates caches on a trace; returns the misses of each policy at each size.
 #[pyfunction]
 #[pyo3(signature = (source, options, progress=None))]
 pub fn trace_cache(
@@ -56,7 +56,7 @@ pub fn trace_cache(
     }
 }
 
-/// A system behind caches.
+/// A system behind caches, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackendSystem {
@@ -70,13 +70,13 @@ pub struct BackendSystem {
 /// Results of the replays behind caches.
 #[derive(Serialize)]
 pub struct BehindReport {
-    /// Response times for each cache.
+    /// Response times in front of each cache.
     times: Vec<Responses>,
-    /// Notes on limits of the trace, the same for every cache.
+    /// Notes on limits of the trace, which apply to every cache.
     notes: Vec<String>,
 }
 
-/// Response times in front of one cache; null if there were none.
+/// Response times in front of a cache; null if there were no requests.
 #[derive(Serialize)]
 pub struct Responses {
     policy: CachePolicy,
@@ -113,8 +113,8 @@ impl From<TraceError> for Failure {
     }
 }
 
-/// Replays the misses of each cache on the system, in virtual time; returns response times in front of the cache, and
-/// notes. Policies that know the future are not permitted.
+/// Replays the misses of each cache on the system, in virtual time; returns the response times in front of each cache,
+/// and notes. Policies that need to know future requests are refused.
 #[pyfunction]
 #[pyo3(signature = (source, options, behind, progress=None))]
 pub fn trace_cache_behind(

@@ -1,4 +1,4 @@
-//! Live capture of a block device's requests, for Python.
+//! Captures a block device's requests, for Python.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::error::{input_error, trace_error};
 use crate::interruptible::{interruptibly, is_interruption};
 use crate::plain::Plain;
 
-/// Options of a capture, from Python.
+/// Options of a capture, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
@@ -47,9 +47,9 @@ impl CaptureRequest {
     }
 }
 
-/// Captures a device's requests to `output` in the stored form until the time limit, the request limit or Ctrl-C; the
-/// recorded requests are kept in each case. `progress` receives requests, lost events, requests and bytes per second,
-/// and seconds. Returns metadata and counts.
+/// Captures a device's requests to `output`, in the stored form, until the time limit, the request limit or Ctrl-C; the
+/// recorded requests are kept in all cases. `progress` receives the number of requests, the number of lost events,
+/// requests per second, bytes per second, and seconds. Returns metadata and counts.
 #[pyfunction]
 #[pyo3(signature = (asked, output, progress=None))]
 pub fn trace_capture(
@@ -76,7 +76,7 @@ pub fn trace_capture(
             recorded = Some(record(&mut capture, &mut writer, goes_on, &seen));
         })
     });
-    let meta = recorded.expect("the work has ended").map_err(trace_error)?;
+    let meta = recorded.expect("the capture has ended").map_err(trace_error)?;
     writer.finish(&meta).map_err(trace_error)?;
     match outcome {
         // Ctrl-C ends the capture normally.

@@ -1,4 +1,4 @@
-//! Drives, arrays, workloads and scenarios, by name or file.
+//! Loads drives, arrays, workloads and scenarios by name or file.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -19,14 +19,16 @@ use serde_json::{Value, json};
 use crate::error::{input_error, json_error};
 use crate::plain::{Plain, plain};
 
-/// Reads the text of a `study.toml`: the study, and the line of each key by its path. Raises `InputError`.
+/// Parses the text of a `study.toml`; returns the study, and the line of each key by the key's path. Raises
+/// `InputError`.
 #[pyfunction]
 pub fn read_study(file: &str, text: &str) -> PyResult<(Plain<Study>, BTreeMap<String, usize>)> {
     let (study, lines) = Study::from_toml(file, text).map_err(input_error)?;
     Ok((Plain(study), lines))
 }
 
-/// Like `read_study` for an inverse study. Raises `InputError`.
+/// Parses the text of an inverse study; returns the study, and the line of each key by the key's path. Raises
+/// `InputError`.
 #[pyfunction]
 pub fn read_fit(file: &str, text: &str) -> PyResult<(Plain<Fit>, BTreeMap<String, usize>)> {
     let (fit, lines) = Fit::from_toml(file, text).map_err(input_error)?;
@@ -38,15 +40,15 @@ pub fn read_fit(file: &str, text: &str) -> PyResult<(Plain<Fit>, BTreeMap<String
 pub struct SystemSize {
     /// Exported bytes.
     capacity_bytes: u64,
-    /// Largest physical sector, in bytes.
+    /// Largest physical sector size in bytes.
     sector_bytes: u32,
-    /// Number of drives; for an array, those of its first kind.
+    /// Number of drives; for an array, the number of drives of its first kind.
     drives: usize,
-    /// LUNs: name, first byte and length in bytes.
+    /// Name, first byte and length in bytes of each LUN.
     luns: Vec<(String, u64, u64)>,
 }
 
-/// The size of the system with this description. Raises `InputError`.
+/// Returns the size of the system with this description. Raises `InputError`.
 #[pyfunction]
 pub fn system_size(system: Plain<SystemDescription>) -> SystemSize {
     let Plain(system) = system;
@@ -59,64 +61,64 @@ pub fn system_size(system: Plain<SystemDescription>) -> SystemSize {
     }
 }
 
-/// First byte and length in bytes of a range of a system: "36.7GB" (the first), "10GB..20GB" or "0%..50%", its ends
-/// rounded down to whole sectors. Raises `InputError`.
+/// Parses a range of a system: "36.7GB" (from the start), "10GB..20GB" or "0%..50%". Returns its first byte and its
+/// length in bytes; the ends are rounded down to whole sectors. Raises `InputError`.
 #[pyfunction]
 pub fn parse_range(text: &str, capacity_bytes: u64, sector_bytes: u32) -> PyResult<(u64, u64)> {
     let span = Span::parse(text, capacity_bytes, sector_bytes).map_err(input_error)?;
     Ok((span.start_bytes, span.length_bytes))
 }
 
-/// A hash of all files of the catalogue.
+/// Returns a hash of all files of the catalogue.
 #[pyfunction]
 pub fn catalogue_hash() -> String {
     headstack_catalogue::hash()
 }
 
-/// Ids of the drives in the catalogue.
+/// Returns the ids of the drives in the catalogue.
 #[pyfunction]
 pub fn drive_ids() -> Vec<&'static str> {
     headstack_catalogue::drives().iter().map(|entry| entry.id).collect()
 }
 
-/// The text of a drive's or volume's file in the catalogue. Raises `InputError`.
+/// Returns the text of the catalogue file of a drive or a volume. Raises `InputError`.
 #[pyfunction]
 pub fn drive_toml(id: &str) -> PyResult<&'static str> {
     let entry_found = headstack_catalogue::volumes().iter().find(|entry| entry.id == id);
     entry_found.map_or_else(|| text_of(headstack_catalogue::drives(), "drive", id), |entry| Ok(entry.text))
 }
 
-/// Ids of the volumes of clouds in the catalogue.
+/// Returns the ids of the cloud volumes in the catalogue.
 #[pyfunction]
 pub fn volume_ids() -> Vec<&'static str> {
     headstack_catalogue::volumes().iter().map(|entry| entry.id).collect()
 }
 
-/// Ids of the arrays in the catalogue.
+/// Returns the ids of the arrays in the catalogue.
 #[pyfunction]
 pub fn array_ids() -> Vec<&'static str> {
     headstack_catalogue::arrays().iter().map(|entry| entry.id).collect()
 }
 
-/// The text of an array's file in the catalogue. Raises `InputError`.
+/// Returns the text of the catalogue file of an array. Raises `InputError`.
 #[pyfunction]
 pub fn array_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::arrays(), "array", id)
 }
 
-/// The text of a workload's file in the catalogue. Raises `InputError`.
+/// Returns the text of the catalogue file of a workload. Raises `InputError`.
 #[pyfunction]
 pub fn workload_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::workloads(), "workload", id)
 }
 
-/// Ids of the scenarios in the catalogue.
+/// Returns the ids of the scenarios in the catalogue.
 #[pyfunction]
 pub fn scenario_ids() -> Vec<&'static str> {
     headstack_catalogue::scenarios().iter().map(|entry| entry.id).collect()
 }
 
-/// The text of a scenario's file in the catalogue. Raises `InputError`.
+/// Returns the text of the catalogue file of a scenario. Raises `InputError`.
 #[pyfunction]
 pub fn scenario_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::scenarios(), "scenario", id)
@@ -128,33 +130,34 @@ fn text_of(entries: &'static [CatalogueEntry], kind: &str, id: &str) -> PyResult
     })
 }
 
-/// Ids of the workloads in the catalogue.
+/// Returns the ids of the workloads in the catalogue.
 #[pyfunction]
 pub fn workload_ids() -> Vec<&'static str> {
     headstack_catalogue::workloads().iter().map(|entry| entry.id).collect()
 }
 
-/// A drive of the catalogue or of a TOML file: its kind (`disk` or `ssd`), its description, the derived values with
-/// their rules, and the stated values with their sources. Raises `InputError`.
+/// Loads a drive from the catalogue or a TOML file; returns its kind (`disk` or `ssd`), its description, the derived
+/// values with their rules, and the stated values with their sources. Raises `InputError`.
 #[pyfunction]
 pub fn load_drive<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let load = || drive_document(&headstack_catalogue::load_device(name).map_err(input_error)?);
-    // Files may change; the catalogue does not.
+    // Drives of the catalogue do not change, but files may.
     if name.ends_with(".toml") {
         return plain(py, &load()?);
     }
-    let mut shipped = SHIPPED_DRIVES.lock().expect("no panics with it");
+    let mut shipped = SHIPPED_DRIVES.lock().expect("the lock is not poisoned");
     match shipped.entry(name.to_owned()) {
         Entry::Occupied(document) => plain(py, document.get()),
         Entry::Vacant(place) => plain(py, place.insert(load()?)),
     }
 }
 
-/// Cached documents of the catalogue's drives: completing one takes longer than a short run.
+/// Cached documents of the catalogue's drives, since completing a document takes longer than a short run.
 static SHIPPED_DRIVES: LazyLock<Mutex<HashMap<String, Value>>> = LazyLock::new(Mutex::default);
 
-/// An array of the catalogue or of a TOML file, as for `load_drive`. `changes` are `drive` and `drives` of its first
-/// table of drives, the `level` of its groups, and `usable` bytes instead of a number of drives. Raises `InputError`.
+/// Loads an array from the catalogue or a TOML file; returns the same keys as `load_drive`. `changes` may set `drive`
+/// and `drives` of its first table of drives, `level` of its groups, and `usable` bytes instead of a number of drives.
+/// Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
 pub fn load_array(name: &str, changes: BTreeMap<String, String>) -> PyResult<Plain<Value>> {
@@ -170,7 +173,8 @@ fn read_changes(texts: &BTreeMap<String, String>) -> PyResult<Changes> {
     Ok(changes)
 }
 
-/// A drive or an array, as for `load_array`, under its kind: `{"drive": ...}` or `{"array": ...}`. Raises `InputError`.
+/// Loads a drive or an array, under its kind: `{"drive": ...}` or `{"array": ...}`. `changes` are as for `load_array`.
+/// Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
 pub fn load_system(name: &str, changes: BTreeMap<String, String>) -> PyResult<Plain<Value>> {
@@ -211,16 +215,16 @@ fn array_document(resolved: &ResolvedArray) -> PyResult<Value> {
     }))
 }
 
-/// Display of lists of tables.
+/// How lists of tables are displayed.
 #[derive(Clone, Copy, PartialEq)]
 enum Lists {
-    /// As one value: their number.
+    /// As one value, the number of tables.
     Counted,
-    /// Each value separately.
+    /// Each value of each table separately.
     Entered,
 }
 
-/// The values stated in the file: key, value as text, and source.
+/// Returns the values stated in a file: key, value as text, and source of each.
 fn stated<'s>(file: &impl Serialize, lists: Lists, source: impl Fn(&str) -> Option<&'s str>) -> PyResult<Vec<Value>> {
     let mut file = serde_json::to_value(file).map_err(json_error)?;
     if let Some(table) = file.as_object_mut() {
@@ -259,7 +263,7 @@ fn flatten(path: &str, value: &Value, lists: Lists, each: &mut impl FnMut(&str, 
     }
 }
 
-/// A value without quotation marks.
+/// Returns a value as text without quotation marks.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -267,8 +271,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The schedule of faults at `path`, with the map files that it names: only faults that can strike `system`, or any if
-/// it is `None`. Raises `InputError`.
+/// Loads the fault schedule at `path`, with the map files that it names. With `system`, only faults that can affect
+/// this system are accepted. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (path, system=None))]
 pub fn load_faults(path: PathBuf, system: Option<Plain<SystemDescription>>) -> PyResult<Plain<Schedule>> {
@@ -279,8 +283,8 @@ pub fn load_faults(path: PathBuf, system: Option<Plain<SystemDescription>>) -> P
     schedule.map(Plain).map_err(input_error)
 }
 
-/// A device's description under its kind, with the sources of its values by key, as a TOML file in the catalogue's
-/// form. Raises `InputError`.
+/// Returns the description of a device as a TOML file in the form of the catalogue, with the sources of its values by
+/// key. Raises `InputError`.
 #[pyfunction]
 pub fn drive_to_toml(description: Plain<DeviceDescription>, sources: BTreeMap<String, String>) -> String {
     match description.0 {
@@ -290,20 +294,20 @@ pub fn drive_to_toml(description: Plain<DeviceDescription>, sources: BTreeMap<St
     }
 }
 
-/// A workload of the catalogue, by id or by the name of its access specification, or of a TOML file. Raises
+/// Loads a workload by its catalogue id, by the name of its access specification, or from a TOML file. Raises
 /// `InputError`.
 #[pyfunction]
 pub fn load_workload(name: &str) -> PyResult<Plain<Workload>> {
     headstack_catalogue::load_workload(name).map(Plain).map_err(input_error)
 }
 
-/// A scenario of the catalogue, by id, or of a TOML file. Raises `InputError`.
+/// Loads a scenario by its catalogue id, or from a TOML file. Raises `InputError`.
 #[pyfunction]
 pub fn load_scenario(name: &str) -> PyResult<Plain<Scenario>> {
     headstack_catalogue::load_scenario(name).map(Plain).map_err(input_error)
 }
 
-/// A workload or a scenario under its kind: `{"workload": ...}` or `{"scenario": ...}`. Raises `InputError`.
+/// Loads a workload or a scenario, under its kind: `{"workload": ...}` or `{"scenario": ...}`. Raises `InputError`.
 #[pyfunction]
 pub fn load_demand(name: &str) -> PyResult<Plain<Value>> {
     Ok(Plain(match headstack_catalogue::load_demand(name).map_err(input_error)? {
@@ -312,26 +316,27 @@ pub fn load_demand(name: &str) -> PyResult<Plain<Value>> {
     }))
 }
 
-/// A scenario with `clients` clients in every stream that has a number of them. Raises `InputError` if none has.
+/// Returns a scenario with `clients` clients in every stream that has a number of clients. Raises `InputError` if no
+/// stream has one.
 #[pyfunction]
 pub fn scenario_with_clients(scenario: Plain<Scenario>, clients: u64) -> PyResult<Plain<Scenario>> {
     headstack_catalogue::options::scenario_with_clients(&scenario.0, clients).map(Plain).map_err(input_error)
 }
 
-/// For each stream of a scenario, whether its clients change stored data. Raises `InputError`.
+/// Returns for each stream of a scenario whether its clients change stored data. Raises `InputError`.
 #[pyfunction]
 pub fn scenario_writes(scenario: Plain<Scenario>) -> Vec<bool> {
     scenario.0.streams.iter().map(|stream| stream.kind.writes()).collect()
 }
 
-/// A workload with every default filled in. Raises `InputError`.
+/// Returns a workload with all defaults filled in. Raises `InputError`.
 #[pyfunction]
 pub fn complete_workload(workload: Plain<Workload>) -> PyResult<Plain<Workload>> {
     workload.0.validate().map_err(input_error)?;
     Ok(workload)
 }
 
-/// The drives of DiskSim's parameter files. Raises `InputError`.
+/// Returns the drives of DiskSim parameter files. Raises `InputError`.
 #[pyfunction]
 pub fn import_disksim(path: &str) -> PyResult<Plain<Value>> {
     let imported = headstack_disksim::import(Path::new(path)).map_err(input_error)?;
@@ -352,7 +357,7 @@ pub fn import_disksim(path: &str) -> PyResult<Plain<Value>> {
     Ok(Plain(json!({ "drives": drives, "refused": refused, "warnings": imported.warnings })))
 }
 
-/// `FILE:LINE: BLOCK: PARAMETER = VALUE: reason for omission`.
+/// Formats an omitted parameter as `FILE:LINE: BLOCK: PARAMETER = VALUE: reason for omission`.
 pub fn unmapped_line(unmapped: &headstack_disksim::Unmapped) -> String {
     let headstack_disksim::Unmapped { file, line, block, parameter, value, why } = unmapped;
     format!("{file}:{line}: {block}: {parameter} = {value}: {why}")

@@ -1,4 +1,4 @@
-//! Crash states for Python: recordings, the search through their states, and images.
+//! Crash states for Python: recordings, the search through their states, and images of the states.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,10 +20,10 @@ use crate::error::{RunError, input_error};
 use crate::live::live_error;
 use crate::plain::{Plain, plain};
 
-/// Name of the mount directory within a folder.
+/// Name of the mount directory within its folder.
 const MOUNT: &str = "mount";
 
-/// Maps errors of the kernel to `OSError`, others to bad input.
+/// Maps errors of system calls to `OSError`, other errors to `InputError`.
 fn crash_error(error: CrashError) -> PyErr {
     match error.number {
         None => input_error(error),
@@ -35,7 +35,7 @@ fn base_of(base: Option<&Path>) -> PyResult<Base> {
     base.map_or(Ok(Base::zeros()), |path| Base::open(path).map_err(crash_error))
 }
 
-/// A device's requests and its answers.
+/// The requests to a device and its answers.
 #[pyclass(frozen)]
 pub struct CrashRecording(Arc<Recording>);
 
@@ -76,7 +76,7 @@ struct SentChange {
 
 #[pymethods]
 impl CrashRecording {
-    /// Opens a journal or a log of dm-log-writes, of a device at least as large as its initial image.
+    /// Opens a journal or a log of dm-log-writes; the device is at least as large as its initial image.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, base: Option<PathBuf>) -> PyResult<CrashRecording> {
         let mut recording = py.detach(|| Recording::open(&path)).map_err(crash_error)?;
@@ -84,7 +84,7 @@ impl CrashRecording {
         Ok(CrashRecording(Arc::new(recording)))
     }
 
-    /// Its device, its counts and its ending.
+    /// Returns the device, the counts and the ending of the recording.
     fn described<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let recording = &*self.0;
         let count = |is_it: &dyn Fn(&Event) -> bool| recording.events.iter().filter(|event| is_it(event)).count();
@@ -124,23 +124,23 @@ impl CrashRecording {
         plain(py, &described)
     }
 
-    /// The changes that a crash after so many events may lose.
+    /// Returns the numbers of the changes that a crash after `events` events may lose.
     fn open_after(&self, events: usize) -> Vec<u32> {
         self.0.open_after(events)
     }
 
-    /// The marks before a crash after so many events.
+    /// Returns the marks before a crash after `events` events.
     fn marks_before(&self, events: usize) -> Vec<String> {
         let made = self.0.events.iter().take(events).filter(|event| matches!(event, Event::Mark(_))).count();
         self.0.marks[..made].to_vec()
     }
 
-    /// Time of the last of so many events.
+    /// Returns the time in ns of the last of the first `events` events.
     fn time_of(&self, events: usize) -> u64 {
         self.0.times_ns.get(events.saturating_sub(1)).copied().unwrap_or(0)
     }
 
-    /// The changes with these numbers.
+    /// Returns the changes with these numbers.
     fn changes(&self, numbers: Vec<u32>) -> PyResult<Plain<Vec<SentChange>>> {
         let sent = |number: u32| {
             let change =
@@ -164,28 +164,28 @@ impl CrashRecording {
         numbers.into_iter().map(sent).collect::<PyResult<_>>().map(Plain)
     }
 
-    /// The state of a reproducer; `None` for other recordings.
+    /// Returns the state of a reproducer; `None` for other recordings.
     fn reproduced(&self) -> PyResult<Option<Plain<Reproduced>>> {
         Ok(reproduced(&self.0).map_err(crash_error)?.map(Plain))
     }
 
-    /// A digest of its contents, independent of times: 32 hexadecimal digits.
+    /// Returns a digest of the recording, regardless of times: 32 hexadecimal digits.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("{:032x}", py.detach(|| self.0.digest()).map_err(crash_error)?))
     }
 
-    /// Writes it as a journal.
+    /// Writes the recording as a journal.
     fn write_journal(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| write_journal(&self.0, &path)).map_err(crash_error)
     }
 
-    /// Writes it as a log of dm-log-writes, without failed changes; returns their number.
+    /// Writes the recording as a log of dm-log-writes, without failed changes; returns the number of failed changes.
     fn write_dm_log(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         py.detach(|| dmlog::write(&self.0, &path)).map_err(crash_error)
     }
 }
 
-/// The states that crashes may leave, one after another.
+/// Enumeration of the states that crashes may leave.
 #[pyclass(frozen)]
 pub struct CrashSearch(Mutex<Search>);
 
@@ -197,7 +197,7 @@ impl CrashSearch {
 
 #[pymethods]
 impl CrashSearch {
-    /// Searches the states that a crash of a recording over an image may leave.
+    /// Creates a search for the states that a crash of a recording may leave, over the contents of an image.
     #[new]
     fn new(
         py: Python<'_>,
@@ -210,23 +210,23 @@ impl CrashSearch {
         Ok(CrashSearch(Mutex::new(search)))
     }
 
-    /// The next state; `None` if there is no new one.
+    /// Returns the next state; `None` if there is no new state.
     fn next_state(&self, py: Python<'_>) -> PyResult<Option<Plain<CrashState>>> {
         Ok(py.detach(|| self.search().next_state()).map_err(crash_error)?.map(Plain))
     }
 
-    /// The coverage so far.
+    /// Returns the coverage so far.
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.search().coverage())
     }
 
-    /// The moments at which crashes are tried.
+    /// Returns the moments at which crashes are tried.
     fn moments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.search().moments())
     }
 }
 
-/// The image of a device after a power failure.
+/// The image of a device after a power loss.
 #[pyclass(frozen)]
 pub struct CrashImage(Mutex<Image>);
 
@@ -238,7 +238,7 @@ impl CrashImage {
 
 #[pymethods]
 impl CrashImage {
-    /// Creates it in a folder that no one else uses.
+    /// Creates the image in a folder that no other program uses.
     #[new]
     fn new(
         folder: PathBuf,
@@ -251,34 +251,34 @@ impl CrashImage {
         Ok(CrashImage(Mutex::new(image)))
     }
 
-    /// Path of the image.
+    /// Returns the path of the image.
     #[getter]
     fn path(&self) -> PathBuf {
         self.image().path().to_owned()
     }
 
-    /// Changes to a state.
+    /// Changes to another state.
     fn take(&self, py: Python<'_>, state: Plain<CrashState>) -> PyResult<()> {
         py.detach(|| self.image().take(&state.0)).map_err(crash_error)
     }
 
-    /// Undoes a check's changes; returns false if there are none.
+    /// Undoes a check's changes; returns whether there were any.
     fn restore(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| self.image().restore()).map_err(crash_error)
     }
 
-    /// Writes a journal of one state with everything needed to reproduce it.
+    /// Writes a journal of one state, with everything needed to reproduce the state.
     fn reproduce(&self, py: Python<'_>, found: Plain<Reproduced>, path: PathBuf) -> PyResult<()> {
         py.detach(|| write_reproducer(&mut self.image(), &found.0, &path)).map_err(crash_error)
     }
 }
 
-/// A device after a power failure, exported over NBD or FUSE.
+/// A device after a power loss, exported over NBD or FUSE.
 #[pyclass(frozen)]
 pub struct CrashedDevice {
-    /// `None` after it is closed.
+    /// The exported device; `None` once it is closed.
     shown: Mutex<Option<Shown>>,
-    /// The socket, or the file.
+    /// Path of the socket or of the file.
     #[pyo3(get)]
     place: PathBuf,
 }
@@ -294,7 +294,7 @@ impl CrashedDevice {
 
 #[pymethods]
 impl CrashedDevice {
-    /// Exports it in a folder that no one else uses; `over` is "nbd" or "fuse".
+    /// Exports the device in a folder that no other program uses; `over` is "nbd" or "fuse".
     #[new]
     fn new(
         py: Python<'_>,
@@ -309,19 +309,19 @@ impl CrashedDevice {
         let shown = py.detach(|| match over {
             "nbd" => Shown::over_nbd(overlay, &folder.join("nbd")),
             "fuse" => Shown::over_fuse(overlay, &folder.join(MOUNT)),
-            _ => Err(LiveError::Invalid(format!("over: {over:?} cannot show a device; nbd and fuse are allowed"))),
+            _ => Err(LiveError::Invalid(format!("over: must be nbd or fuse, not {over:?}"))),
         });
         let shown = shown.map_err(live_error)?;
         let place = shown.place().to_owned();
         Ok(CrashedDevice { shown: Mutex::new(Some(shown)), place })
     }
 
-    /// Changes to a state.
+    /// Changes to another state.
     fn take(&self, py: Python<'_>, state: Plain<CrashState>) -> PyResult<()> {
         py.detach(|| self.with(|shown| shown.take(&state.0)))
     }
 
-    /// Discards a check's writes; returns false if there were none.
+    /// Discards a check's writes; returns whether there were any.
     fn restore(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| self.with(Shown::restore))
     }
@@ -331,28 +331,28 @@ impl CrashedDevice {
         py.detach(|| drop(self.shown.lock().expect("the lock is not poisoned").take()));
     }
 
-    /// Unmounts the leftover of a killed process in a folder.
+    /// Unmounts what a killed process left mounted in a folder.
     #[staticmethod]
     fn clear(py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         py.detach(|| headstack_live::fuse::clear(&folder.join(MOUNT))).map_err(live_error)
     }
 }
 
-/// Folder for that many images: in memory if there is room.
+/// Returns the folder for `images` images: in memory if there is room.
 #[pyfunction]
 pub fn crash_folder(recording: &CrashRecording, base: Option<PathBuf>, images: u64) -> PyResult<PathBuf> {
     folder_for(&recording.0, &base_of(base.as_deref())?, images).map_err(crash_error)
 }
 
-/// The contents of files of an ext4 file system. Raises `RunError` if it is damaged, `InputError` for an unsupported
-/// feature.
+/// Returns the contents of files of an ext4 file system. Raises `RunError` if the file system is damaged, and
+/// `InputError` if it has an unsupported feature.
 #[pyfunction]
 pub fn ext4_files(py: Python<'_>, image: PathBuf, paths: Vec<String>) -> PyResult<Vec<Option<Py<PyBytes>>>> {
     let files = ext4_result(py.detach(|| read_files(&image, &paths)))?;
     Ok(files.into_iter().map(|file| file.map(|data| PyBytes::new(py, &data).unbind())).collect())
 }
 
-/// Copies a folder of an ext4 file system; returns false if it does not exist. Raises as for `ext4_files`.
+/// Copies a folder of an ext4 file system; returns whether the folder exists. Raises the errors of `ext4_files`.
 #[pyfunction]
 pub fn ext4_folder(py: Python<'_>, image: PathBuf, folder: &str, to: PathBuf) -> PyResult<bool> {
     ext4_result(py.detach(|| copy_folder(&image, folder, &to)))

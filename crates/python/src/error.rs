@@ -1,4 +1,4 @@
-//! The exceptions that Python sees: `InputError` and `RunError`, whose classes are in `errors.py`.
+//! The exceptions `InputError` and `RunError`, whose classes are in `errors.py`.
 
 use std::ffi::CString;
 use std::fmt::Display;
@@ -24,7 +24,7 @@ import_exception!(headstack._native, RunError);
 /// Adds the exception classes to the module.
 ///
 /// # Errors
-/// Those of compiling them in Python.
+/// Returns the Python exception if the classes cannot be compiled.
 pub fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let names = PyDict::new(module.py());
     names.set_item("__name__", "headstack")?;
@@ -80,7 +80,7 @@ impl From<FileError> for Complaint {
     }
 }
 
-/// Errors that become only a message.
+/// Implements the conversion of errors of which only the message is used.
 macro_rules! as_messages {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Complaint {
@@ -103,23 +103,23 @@ as_messages!(
     TraceError
 );
 
-/// `InputError` for an error of the crates, or for a line.
+/// Creates an `InputError` from an error of the crates or from a message.
 pub fn input_error(error: impl Into<Complaint>) -> PyErr {
     let Complaint { file, line, key, message } = error.into();
     InputError::new_err((message, file, line, key))
 }
 
-/// `InputError` for a JSON value of the wrong form.
+/// Creates an `InputError` for a JSON value of the wrong form.
 pub fn json_error(error: serde_json::Error) -> PyErr {
     input_error(error)
 }
 
-/// `RunError` for work that was ended from outside.
+/// Creates a `RunError` for work that was ended by the user.
 pub fn stopped() -> PyErr {
     RunError::new_err(("stopped", "stopped"))
 }
 
-/// Maps errors of the simulator: bad input, unless it was stopped or failed internally.
+/// Maps errors of the simulator to `InputError`, unless the simulator was stopped or failed internally.
 pub fn sim_error(error: SimError) -> PyErr {
     match error {
         SimError::Stopped => stopped(),
@@ -131,7 +131,7 @@ pub fn sim_error(error: SimError) -> PyErr {
     }
 }
 
-/// Maps errors of traces: bad input; for the output, the kernel's error.
+/// Maps errors of traces to `InputError`, or to `OSError` if the output cannot be written.
 pub fn trace_error(error: TraceError) -> PyErr {
     match error.place {
         Place::Output(number) => PyOSError::new_err((number, error.message, error.file)),
@@ -139,7 +139,7 @@ pub fn trace_error(error: TraceError) -> PyErr {
     }
 }
 
-/// Maps errors of measurements: bad input, or a failed run for an error of the kernel.
+/// Maps errors of measurements to `InputError`, or to `RunError` for errors of system calls.
 pub fn load_error(error: LoadError) -> PyErr {
     match error {
         LoadError::Stopped => stopped(),

@@ -1,21 +1,21 @@
-"""The exceptions of ``headstack._native``, in Python: no compiled class extends an exception before 3.12."""
+"""The exceptions of ``headstack._native``, in Python because compiled classes cannot extend exceptions before 3.12."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Kind = Literal["failed", "stopped", "in use"]
-"""Why a run ended: it failed, somebody stopped it, or another process began to use its target."""
+"""Why a run ended: it failed, the user stopped it, or another process began to use its target."""
 
 
 class InputError(ValueError):
-    """Input that cannot be accepted.
+    """Invalid input.
 
-    Its text is one line, ``FILE:LINE: KEY: MESSAGE``, without the parts that are not known.
+    The text is one line, ``FILE:LINE: KEY: MESSAGE``; unknown parts are omitted.
 
-    >>> error = InputError("0 is not allowed; 1 or more is", file="own.toml", line=3, key="depth")
+    >>> error = InputError("must be 1 or more, not 0", file="own.toml", line=3, key="depth")
     >>> print(error)
-    own.toml:3: depth: 0 is not allowed; 1 or more is
+    own.toml:3: depth: must be 1 or more, not 0
     """
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None, key: str | None = None) -> None:
@@ -24,13 +24,13 @@ class InputError(ValueError):
             place = [f"line {line}"]
         super().__init__(": ".join([*place, *([] if key is None else [key]), message]))
         self.message = message
-        """The fault, and the values that are allowed."""
+        """The error, with the allowed values."""
         self.file = file
-        """The file, as the user named it."""
+        """The file as named by the user."""
         self.line = line
-        """The line in the file, from 1."""
+        """The line number in the file, counted from 1."""
         self.key = key
-        """The key of a file, or the option."""
+        """The key in the file, or the command-line option."""
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str | None, int | None, str | None]]:
         return type(self), (self.message, self.file, self.line, self.key)
@@ -42,7 +42,7 @@ class RunError(RuntimeError):
     def __init__(self, message: str, kind: Kind = "failed") -> None:
         super().__init__(message)
         self.kind: Kind = kind
-        """The reason."""
+        """Why the run ended."""
 
     def __reduce__(self) -> tuple[type[RunError], tuple[str, Kind]]:
         return type(self), (str(self), self.kind)

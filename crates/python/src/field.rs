@@ -1,12 +1,12 @@
-//! [`Field`]: columns of tables, whether created here or in Python.
+//! [`Field`]: descriptions of table columns, created in Rust or Python.
 
 use headstack_result::columns::Kind;
 use pyo3::prelude::*;
 
 use crate::error::input_error;
 
-/// A column of a table: its name, the kind of its cells (`text`, `count`, `figure` or `flag`), their unit, which may be
-/// empty, and their meaning.
+/// A column of a table: its name, the kind of its cells (`text`, `count`, `figure` or `flag`), their unit (which may be
+/// empty), and their meaning.
 #[pyclass(frozen, module = "headstack._native")]
 #[derive(Clone)]
 pub struct Field {

@@ -1,4 +1,4 @@
-//! Measurements from several hosts: the gate of an agent, and the joined results.
+//! Measurements from several hosts: the start barrier of an agent, and the joined results.
 
 use headstack_load::{AllHosts, HostRun, Missing, StartBarrier};
 use headstack_result::tables::RunSettings;
@@ -11,7 +11,7 @@ use crate::error::input_error;
 use crate::plain::Plain;
 use crate::results::Results;
 
-/// Python's callbacks of a gate.
+/// Start barrier that calls Python.
 struct CallbackBarrier {
     ready: Py<PyAny>,
     began: Py<PyAny>,
@@ -20,7 +20,7 @@ struct CallbackBarrier {
 impl StartBarrier for CallbackBarrier {
     fn ready(&self) -> Option<u64> {
         let opens = |py: Python<'_>| -> PyResult<Option<u64>> { self.ready.call0(py)?.extract(py) };
-        // The reason not to start is printed as Python prints exceptions.
+        // Print the exception that prevents the start as Python prints exceptions.
         Python::attach(|py| opens(py).inspect_err(|error| error.print(py)).unwrap_or(None))
     }
 
@@ -33,16 +33,16 @@ impl StartBarrier for CallbackBarrier {
     }
 }
 
-/// Makes each load of this process wait, once it is ready, until the moment that `ready` returns, on the clock of
-/// `clock_ns`; it ends at once for `None`. `began` receives the actual start. Both are called on other threads. Raises
-/// `RuntimeError` the second time.
+/// Makes each load of this process call `ready` once it is ready, and wait until the time that `ready` returns, on the
+/// clock of `clock_ns`; if `ready` returns `None`, the load ends immediately. `began` receives the actual start time.
+/// Both are called on other threads. Raises `RuntimeError` if called twice.
 #[pyfunction]
 pub fn begin_together(ready: Py<PyAny>, began: Py<PyAny>) -> PyResult<()> {
     let is_first = headstack_load::begin_together(Box::new(CallbackBarrier { ready, began }));
     is_first.then_some(()).ok_or_else(|| PyRuntimeError::new_err("this process is already measuring with other hosts"))
 }
 
-/// The time of measurements, in nanoseconds.
+/// Returns the time on the clock of measurements, in ns.
 #[pyfunction]
 pub fn clock_ns() -> u64 {
     headstack_load::clock_ns()
@@ -69,7 +69,7 @@ pub struct HostRequest {
     host: String,
     began_ns: u64,
     facts: Figures,
-    /// A result as JSON.
+    /// Result as JSON.
     result: String,
 }
 
@@ -77,8 +77,8 @@ fn facts(figures: Figures) -> Vec<Fact> {
     figures.into_iter().map(|(name, value)| Fact { name, value }).collect()
 }
 
-/// Joins results that hosts measured at the same time: all of them as one run, then each. Raises `InputError` for an
-/// invalid result.
+/// Joins results that hosts measured at the same time; returns the joined result as one run, then the result of each
+/// host. Raises `InputError` for an invalid result.
 #[pyfunction]
 pub fn join_hosts(settings: Plain<HostsRequest>) -> PyResult<Results> {
     let Plain(settings) = settings;

@@ -1,7 +1,7 @@
-//! Long work with progress for Python, which Ctrl-C can end; the interpreter is free meanwhile.
+//! Runs long work with progress reports and without holding Python's interpreter lock; Ctrl-C can end the work.
 //!
-//! Signals arrive only through Python's handlers. Those of `headstack/signals.py` either raise, as Python's own do, or
-//! call [`ask_to_end`], which ends the work and lets Python continue with its results so far.
+//! Signals arrive only through Python's handlers. The handlers of `headstack/signals.py` either raise, as Python's own
+//! handlers do, or call [`ask_to_end`], which ends the work and lets Python continue with the results so far.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 
 use crate::targets::give_up_all;
 
-/// Interval at which Python checks signals and receives progress.
+/// Interval at which Python checks for signals and receives progress.
 const TICK: Duration = Duration::from_millis(50);
-/// Number of requests to end since the process started.
+/// Number of requests to end the work since the process started.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Completed share of the work, stored by the worker and read by Python.
@@ -29,32 +29,32 @@ impl Share {
         goes_on.load(Ordering::Relaxed)
     }
 
-    /// Completed share, 0 to 1.
+    /// Returns the completed share, 0 to 1.
     pub fn get(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }
 
-    /// Calls `progress`, if given, with the completed share.
+    /// Calls `progress`, if there is one, with the completed share.
     ///
     /// # Errors
-    /// Any exception that `progress` raises.
+    /// Returns any exception that `progress` raises.
     pub fn report(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         progress.map_or(Ok(()), |progress| progress.call1(py, (self.get(),)).map(drop))
     }
 }
 
-/// Ends all current and future work: as an interruption, without an exception for Python's own code.
+/// Ends all current and future work as an interruption does, but without raising an exception in Python's own code.
 #[pyfunction]
 pub fn ask_to_end() {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Number of requests to end.
+/// Returns the number of requests to end the work.
 pub fn end_requests() -> u32 {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Raises the exception of a signal, or an interruption if an end was requested.
+/// Raises the exception of a signal, or an interruption if a request to end was received.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
     match end_requests() {
@@ -63,9 +63,9 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// Runs `work` on another thread, since Python handles signals only on the caller's, and calls `report` there at
-/// intervals. `work` is ended by its flag becoming false; an exception of a signal or of `report` is raised when it has
-/// ended.
+/// Runs `work` on another thread, since Python handles signals only on the caller's thread, and calls `report` on the
+/// caller's thread at intervals. Setting the flag of `work` to false ends it. An exception of a signal or of `report`
+/// is raised after `work` has ended.
 pub fn interruptibly<T: Send>(
     report: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
@@ -74,17 +74,17 @@ pub fn interruptibly<T: Send>(
     interruption.map(|()| result)
 }
 
-/// Like [`interruptibly`] for work with results after an interruption: returns them with the exception.
+/// Like [`interruptibly`], for work that has results after an interruption: returns them along with the exception.
 pub fn attended<T: Send>(
     report: impl Fn(Python<'_>) -> PyResult<()>,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> (T, PyResult<()>) {
-    // An earlier request to end takes effect at once, even if many short works follow.
+    // An earlier request to end takes effect immediately, even for a sequence of many short works.
     let mut interruption = Python::attach(check);
     let goes_on = AtomicBool::new(interruption.is_ok());
     let look = || Python::attach(|py| check(py).and_then(|()| report(py)));
     thread::scope(|scope| {
-        // The sender is dropped with the worker, whether it returns or panics.
+        // The worker drops the sender, whether it returns or panics.
         let (finished, finish) = channel();
         let flag = &goes_on;
         let worker = scope.spawn(move || {
@@ -104,15 +104,16 @@ pub fn attended<T: Send>(
     })
 }
 
-/// A tick after a request to end: progress is still reported, and a second request stops waiting for any target.
+/// Waits for a tick after a request to end: continues to report progress, and stops waiting for any target on a second
+/// request.
 fn wait_impatiently(interruption: &PyResult<()>, report: &impl Fn(Python<'_>) -> PyResult<()>) {
     Python::attach(|py| {
-        // Python's own handler raises every time, those of `signals.py` count.
+        // Python's own handler raises an exception every time; the handlers of `signals.py` count.
         if py.check_signals().is_err() || end_requests() > 1 {
             give_up_all();
         }
         if interruption.as_ref().is_err_and(|error| is_interruption(error, py)) {
-            // An error of the callback cannot end it sooner.
+            // The work is already ending, so ignore an error of the callback.
             let _ = report(py);
         }
     });

@@ -1,4 +1,4 @@
-//! Reads job files of other programs into the model.
+//! Reads job files of other programs.
 
 use std::fs;
 use std::io;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::error::input_error;
 use crate::plain::Plain;
 
-/// Reads a job file of fio; only the named sections, or all if none is named.
+/// Reads a job file of fio, either the named sections or, if none is named, all sections.
 #[pyfunction]
 pub fn read_fio(path: &str, sections: Vec<String>) -> PyResult<Plain<JobFile>> {
     let included = |name: &str| beside(path, name);
     parsed(fio::read(path, &text_of(path)?, &sections, &fio::surroundings, &included))
 }
 
-/// Reads the arguments of fio's command line.
+/// Reads the arguments of an fio command line.
 #[pyfunction]
 pub fn read_fio_arguments(arguments: Vec<String>) -> PyResult<Plain<JobFile>> {
     parsed(fio::from_arguments(&arguments))
@@ -31,21 +31,22 @@ pub fn read_icf(path: &str) -> PyResult<Plain<JobFile>> {
     parsed(icf::read(path, &text_of(path)?))
 }
 
-/// Reads a parameter file of vdbench with the values of its variables.
+/// Reads a parameter file of vdbench, with the values of its variables.
 #[pyfunction]
 pub fn read_vdbench(path: &str, substitutes: Vec<(String, String)>) -> PyResult<Plain<JobFile>> {
     let included = |name: &str| beside(path, name);
     parsed(vdbench::read(path, &text_of(path)?, &substitutes, &included))
 }
 
-/// A phase with its rates, given the observed rate of each job of the phase without a limit, in requests per second.
+/// Returns a phase with fixed rates. `observed_per_s` has the observed rate, in requests per second, of each job of the
+/// phase without a limit.
 #[pyfunction]
 pub fn phase_at_observed(phase: Plain<Phase>, observed_per_s: Vec<f64>) -> Plain<Phase> {
     Plain(phase.0.at_observed(&observed_per_s))
 }
 
-/// The workload or scenario of a phase on a simulated system of that size, with `remarks`, and the names of its streams
-/// in results under `streams`.
+/// Returns the workload or scenario of a phase on a simulated system of `capacity_bytes` bytes, with `remarks`, and the
+/// names of its streams in results under `streams`.
 #[pyfunction]
 pub fn phase_demand(phase: Plain<Phase>, capacity_bytes: u64) -> PyResult<Plain<Value>> {
     let simulation = phase.0.demand(capacity_bytes).map_err(input_error)?;
@@ -58,7 +59,7 @@ pub fn phase_demand(phase: Plain<Phase>, capacity_bytes: u64) -> PyResult<Plain<
     Ok(Plain(demand))
 }
 
-/// Names of the copies of each job of a phase in results.
+/// Returns the names of the copies of each job of a phase in results.
 #[pyfunction]
 pub fn phase_stream_names(phase: Plain<Phase>) -> Vec<Vec<String>> {
     phase.0.stream_names()
@@ -72,7 +73,8 @@ fn text_of(path: &str) -> PyResult<String> {
     read_input(Path::new(path)).map_err(|error| input_error(format!("{path}: {error}")))
 }
 
-/// The text of an included file: relative to the current folder, or else to that of the including file.
+/// Returns the text of an included file. Its path is relative to the current folder or, if there is no such file, to
+/// the folder of the including file.
 fn beside(path: &str, name: &str) -> io::Result<String> {
     read_input(Path::new(name)).or_else(|error| match Path::new(path).parent() {
         Some(folder) if error.kind() == io::ErrorKind::NotFound => read_input(&folder.join(name)),
@@ -80,7 +82,7 @@ fn beside(path: &str, name: &str) -> io::Result<String> {
     })
 }
 
-/// The text of a file, which no output of the command replaces.
+/// Returns the text of a file, and registers the file as an input that no output of the command may replace.
 fn read_input(path: &Path) -> io::Result<String> {
     headstack_files::note_input(path).map_err(|error| io::Error::other(error.message))?;
     fs::read_to_string(path)

@@ -1,6 +1,6 @@
-//! `headstack._native`: the interface of the crates to the Python package. It converts and calls; it decides nothing.
+//! `headstack._native`: the interface of the Rust crates to the Python package. It only converts and calls.
 //!
-//! Descriptions are passed as plain values (`plain.rs`), results as Arrow tables. Errors of the crates become
+//! Descriptions are passed as plain values (`plain.rs`), and results as Arrow tables. Errors of the crates become
 //! `headstack.InputError` or `headstack.RunError` with a one-line message.
 
 mod blueprint;
@@ -116,7 +116,7 @@ mod _native {
     #[pymodule_export]
     use super::volume_type::{VolumeType, volume_types};
 
-    /// Version of the software.
+    /// Returns the version of headstack.
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
@@ -139,7 +139,7 @@ mod _native {
         module.add("WRITING_STOPPED", headstack_load::WRITING_STOPPED)
     }
 
-    /// The names of an enum's values as a tuple.
+    /// Returns the names of an enum's values as a tuple.
     fn tuple<'py, T: Serialize>(
         module: &Bound<'py, PyModule>,
         values: &[T],

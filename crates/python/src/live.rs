@@ -1,4 +1,4 @@
-//! Live exports: a service that Python starts, controls and stops.
+//! Live exports, which Python starts, controls and stops.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -20,22 +20,22 @@ use crate::interruptible::{Share, attended, check};
 use crate::plain::Plain;
 use crate::recording::Recording;
 
-/// Number of requests that may wait for the disk of the recording: seconds for any drive.
+/// Maximum number of requests that wait to be written to the recording, which lasts seconds for any drive.
 const WAITING_MAX: usize = 1 << 20;
-/// Interval at which Python checks signals while it waits.
+/// Interval at which Python checks for signals while it waits.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Options of an export, from Python.
+/// Options of an export, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExportRequest {
     name: String,
-    /// Either this or `constant`.
+    /// Model of the exported system; either this or `constant` must be present.
     system: Option<SystemDescription>,
-    /// Latency in nanoseconds, capacity in bytes.
+    /// Latency in ns and capacity in bytes of a device with a constant latency.
     constant: Option<(u64, u64)>,
     options: ServiceOptions,
-    /// A trace file to record to.
+    /// Path of a trace file for the requests; `None` for no recording.
     record: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl LiveService {
             (None, _) => (None, None),
         };
         let service = started(py, &asked, &model, listener, progress.as_ref())?;
-        // A recording of a service that did not start is dropped, and leaves no file.
+        // The recording of a service that did not start is dropped, and leaves no file.
         let recording = recording.map(|(recording, requests)| record(recording, requests));
         let text = |path: &PathBuf| path.display().to_string();
         Ok(LiveService {
@@ -106,7 +106,7 @@ impl LiveService {
         py.detach(|| self.commander.order(order.0)).map(Plain).map_err(live_error)
     }
 
-    /// Waits until no clients can connect any more, an order requests the end, or a signal arrives.
+    /// Waits until no more clients can connect, an order to stop is received, or a signal arrives.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while !self.service.lock().expect("the lock is not poisoned").as_ref().is_none_or(Service::is_over) {
             py.detach(|| std::thread::sleep(TICK));
@@ -115,12 +115,12 @@ impl LiveService {
         Ok(())
     }
 
-    /// Whether the directory was unmounted from outside.
+    /// Whether another process unmounted the directory.
     fn was_unmounted(&self) -> bool {
         self.service.lock().expect("the lock is not poisoned").as_ref().is_some_and(Service::was_unmounted)
     }
 
-    /// Ends the export; returns its accuracy, once the recording is in its file.
+    /// Ends the export; returns the accuracy of the session once the recording is complete.
     fn stop(&self, py: Python<'_>) -> PyResult<Plain<Value>> {
         let Some(service) = self.service.lock().expect("the lock is not poisoned").take() else {
             return Err(RunError::new_err("the export has been stopped"));
@@ -137,7 +137,7 @@ impl LiveService {
     }
 }
 
-/// Starts the service; a signal ends that, which takes minutes if SSDs are preconditioned.
+/// Starts the service. A signal cancels the start, which takes minutes if SSDs are preconditioned.
 fn started(
     py: Python<'_>,
     asked: &ExportRequest,
@@ -152,7 +152,7 @@ fn started(
     let (service, heard) = py.detach(|| attended(|py| done.report(py, progress), start));
     match (service, heard) {
         (service, Ok(())) => service.map_err(live_error),
-        // The signal arrived when the start could not be ended any more.
+        // The signal arrived when the start could no longer be cancelled.
         (Ok(service), Err(interruption)) => {
             py.detach(|| service.stop()).map_err(live_error)?;
             Err(interruption)
@@ -161,7 +161,7 @@ fn started(
     }
 }
 
-/// Records requests until the session is over.
+/// Records requests until the session ends.
 fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<Result<(), TraceError>> {
     std::thread::spawn(move || {
         requests.iter().for_each(|observed| recording.observe(&observed));
@@ -169,7 +169,8 @@ fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<
     })
 }
 
-/// The clock thread never waits: requests that the disk cannot store in time are dropped, and that is reported.
+/// Returns a listener that never makes the clock thread wait: it drops requests that cannot be recorded in time, and
+/// sets `lost`.
 fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> Listener {
     Box::new(move |observed| {
         if let Err(TrySendError::Full(_)) = sender.try_send(*observed) {
@@ -178,7 +179,7 @@ fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> Listener {
     })
 }
 
-/// Maps errors of live exports: bad input, or a failed run for an error of the machine.
+/// Maps errors of live exports to `InputError`, or to `RunError` for errors of the operating system.
 pub(crate) fn live_error(error: LiveError) -> PyErr {
     match error {
         LiveError::Io { .. } => RunError::new_err(error.to_string()),

@@ -1,4 +1,4 @@
-//! Measurements of real files and devices from Python.
+//! Measures real files and devices, for Python.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::stream::PassRequest;
 use crate::targets::{self, TargetRequest};
 use headstack_result::tables::RunSettings;
 
-/// A measurement, from Python.
+/// A measurement, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunRequest {
@@ -40,13 +40,13 @@ struct RunRequest {
     labels: Vec<(String, String)>,
 }
 
-/// A phase of a job file, from Python.
+/// A phase of a job file, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PhaseRequest {
     system_name: String,
     phase: Phase,
-    /// Indices of the targets of each job.
+    /// Indices of the targets, by job.
     targets: Vec<Vec<usize>>,
     null_service_ns: u64,
     seed: u64,
@@ -64,7 +64,7 @@ struct JobRequest {
     targets: Vec<usize>,
     span: Option<(u64, u64)>,
     workload: Workload,
-    /// Number of threads that share its load.
+    /// Number of threads that share the load of the job.
     threads: u32,
     limits: Limits,
     engine: EngineKind,
@@ -73,15 +73,15 @@ struct JobRequest {
     seed: u64,
     #[serde(default)]
     verify: Verify,
-    /// How zones of its targets are managed.
+    /// How the zones of the targets are managed; `None` for targets without zones.
     zones: Option<Zoning>,
 }
 
-/// Open files and devices, with their permissions.
+/// Open files and devices, with permission to read or write them.
 #[pyclass(frozen)]
 pub struct Targets {
     all: Vec<Arc<Target>>,
-    /// Whether a measurement has started; until then, created files are removed again.
+    /// Whether a measurement has started; before that, created files are removed again.
     is_begun: AtomicBool,
 }
 
@@ -93,23 +93,23 @@ impl Drop for Targets {
 
 #[pymethods]
 impl Targets {
-    /// Opens targets; `progress` receives the completed share of a file's creation.
+    /// Opens targets; `progress` receives the completed share while a file is created.
     #[new]
     #[pyo3(signature = (targets, progress=None))]
     fn new(py: Python<'_>, targets: Vec<Plain<TargetRequest>>, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
         let share = Mutex::new(0.0);
         let report = |py: Python<'_>| match &progress {
-            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            Some(progress) => progress.call1(py, (*share.lock().expect("the lock is not poisoned"),)).map(drop),
             None => Ok(()),
         };
         let (opened, heard) = py.detach(|| {
             attended(report, |goes_on| {
                 let hear = |done: f64| {
-                    *share.lock().expect("no panics with it") = done;
+                    *share.lock().expect("the lock is not poisoned") = done;
                     goes_on.load(Ordering::Relaxed)
                 };
                 let mut opened = Targets { all: Vec::new(), is_begun: AtomicBool::new(false) };
-                // If one is refused, files created before are removed with the others.
+                // If a target is refused, the files created so far are removed with the others.
                 for one in &targets {
                     opened.all.push(Arc::new(one.0.open(&hear)?));
                 }
@@ -122,7 +122,8 @@ impl Targets {
         Ok(opened)
     }
 
-    /// Describes each target: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the whole `description`.
+    /// Returns a description of each target: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the full
+    /// `description`.
     fn described(&self) -> Vec<Plain<Value>> {
         let one = |target: &Arc<Target>| {
             Plain(json!({
@@ -138,9 +139,10 @@ impl Targets {
         self.all.iter().map(one).collect()
     }
 
-    /// Runs measurements, one after another. `progress` receives the state of each at intervals, as a dictionary;
-    /// results up to an interruption are kept. `log` keeps individual requests of all. Jobs that verify share a ledger:
-    /// in memory, in the new file `ledger`, or with `resume` in the one that an earlier run left there.
+    /// Runs measurements one after another. `progress` receives the state of each measurement at intervals, as a
+    /// dictionary; results up to an interruption are kept. `log` collects the individual requests of all measurements.
+    /// Verifying jobs share a ledger: in memory, in the new file `ledger`, or, with `resume`, in the ledger that an
+    /// earlier run left.
     #[pyo3(signature = (runs, progress=None, log=None, ledger=None, resume=false))]
     fn measure(
         &self,
@@ -165,7 +167,7 @@ impl Targets {
         let results = one_by_one(py, asked, specs, progress.as_ref(), self.marked(one), load_error);
         let results = self.kept_if_begun(results);
         if let (LedgerPlace::New(path), true) = (&place, results.is_err() && !self.is_begun.load(Ordering::Relaxed)) {
-            // It was created for these runs, none of which has started.
+            // The file was created for these runs, none of which has started.
             std::fs::remove_file(path)?;
         }
         results
@@ -184,7 +186,7 @@ impl Targets {
             .map(|Plain(asked)| RunSettings { labels: asked.labels.clone(), ..RunSettings::default() })
             .collect();
         let opened = |Plain(asked): Plain<ReplayRequest>| {
-            // The thread that issues requests has no time to decode them.
+            // Decode on other threads, since the thread that issues requests has no time.
             let mut requests = Requests::shared(asked.source.open()?, 1).map_err(input_error)?;
             PyResult::Ok((asked, requests.remove(0)))
         };
@@ -195,7 +197,7 @@ impl Targets {
         self.kept_if_begun(one_by_one(py, asked, replays, progress.as_ref(), self.marked(one), PlayError::raised))
     }
 
-    /// Plays scenarios, with the options of `measure`; the targets are their LUNs.
+    /// Plays scenarios, with the options of `measure`; the targets are the LUNs of the scenario.
     #[pyo3(signature = (plays, progress=None))]
     fn play(
         &self,
@@ -215,7 +217,7 @@ impl Targets {
         self.kept_if_begun(one_by_one(py, asked, plays, progress.as_ref(), self.marked(one), load_error))
     }
 
-    /// Discards everything on the block device with this index; `progress` receives the completed share.
+    /// Discards all data on the block device with index `number`; `progress` receives the completed share.
     #[pyo3(signature = (number, progress=None))]
     fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let no_target = || input_error(format!("target {number} is not open"));
@@ -223,13 +225,13 @@ impl Targets {
         self.is_begun.store(true, Ordering::Relaxed);
         let share = Mutex::new(0.0);
         let report = |py: Python<'_>| match &progress {
-            Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
+            Some(progress) => progress.call1(py, (*share.lock().expect("the lock is not poisoned"),)).map(drop),
             None => Ok(()),
         };
         let (discarded, heard) = py.detach(|| {
             attended(report, |goes_on| {
                 target.discard(&|done| {
-                    *share.lock().expect("no panics with it") = done;
+                    *share.lock().expect("the lock is not poisoned") = done;
                     goes_on.load(Ordering::Relaxed)
                 })
             })
@@ -238,9 +240,9 @@ impl Targets {
         discarded.map_err(load_error)
     }
 
-    /// Writes or reads all targets as one striped stream. `keep` receives each completed interval, and `progress` the
-    /// position in bytes; returns the end of the pass. An interruption ends it, and so does an exception of `keep` or
-    /// `progress`, which is raised when all results have been kept.
+    /// Writes or reads all targets as one striped stream; returns the end of the pass. `keep` receives each completed
+    /// interval, and `progress` the position in bytes. An interruption ends the pass, and so does an exception of
+    /// `keep` or `progress`, which is raised once all results have been kept.
     fn stream(
         &self,
         py: Python<'_>,
@@ -252,8 +254,8 @@ impl Targets {
         asked.0.carry_out(py, self.all.clone(), &keep, &progress)
     }
 
-    /// Reads the data that verifying runs wrote to the only target, and judges them by their ledger, or only by the
-    /// stamps. An interruption ends it and keeps the findings.
+    /// Reads the data that verifying runs wrote to the only target, and verifies it by their ledger or, without a
+    /// ledger, by the stamps in the data. An interruption ends the verification and keeps the findings.
     #[pyo3(signature = (engine, ledger=None, progress=None))]
     fn verify(
         &self,
@@ -262,7 +264,7 @@ impl Targets {
         ledger: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Results> {
-        let [target] = &self.all[..] else { return Err(input_error("verify: one target is needed")) };
+        let [target] = &self.all[..] else { return Err(input_error("verify: needs exactly one target")) };
         let spec = VerifySpec {
             system: self.record(target.name()),
             target: Arc::clone(target),
@@ -275,13 +277,13 @@ impl Targets {
         one_by_one(py, asked, vec![spec], progress.as_ref(), one, load_error)
     }
 
-    /// Refuses an impossible phase, as far as can be checked before the start.
+    /// Raises an error for an impossible phase, as far as that can be checked before the start.
     fn check_phase(&self, phase: Plain<PhaseRequest>) -> PyResult<()> {
         self.kept_if_begun(self.phase_spec(&phase.0).and_then(|spec| spec.check()).map(drop).map_err(load_error))
     }
 
-    /// Runs a phase of a job file; `log` numbers requests by the copy among those of all its jobs. Otherwise as for
-    /// [`measure`](Self::measure).
+    /// Runs a phase of a job file, like [`measure`](Self::measure). `log` numbers requests by job copy, counted over
+    /// all jobs.
     #[pyo3(signature = (phase, progress=None, log=None))]
     fn measure_phase(
         &self,
@@ -299,11 +301,11 @@ impl Targets {
     }
 }
 
-/// Receives the state of a measurement, and returns whether to continue.
+/// Callback that receives the state of a measurement, and returns whether to continue.
 pub(crate) type ProgressCallback<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
-/// Runs measurements one after another; `progress` receives the state of each at intervals. Results up to an
-/// interruption, or up to a measurement that could not start, are kept.
+/// Runs measurements one after another; `progress` receives the state of each measurement at intervals. Results are
+/// kept up to an interruption, or up to a measurement that could not start.
 pub(crate) fn one_by_one<R: Send, E: Display + Send>(
     py: Python<'_>,
     asked: Vec<RunSettings>,
@@ -316,7 +318,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
     let count = runs.len();
     let report = |py: Python<'_>| match progress {
         Some(progress) => {
-            let (index, now) = *present.lock().expect("no panics with it");
+            let (index, now) = *present.lock().expect("the lock is not poisoned");
             progress.call1(py, (progress_dict(py, index, count, &now)?,)).map(drop)
         }
         None => Ok(()),
@@ -325,7 +327,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
         let mut results: Vec<RunResult> = Vec::new();
         for (index, run) in runs.into_iter().enumerate() {
             let outcome = one(run, &mut |now: &Progress| {
-                *present.lock().expect("no panics with it") = (index, *now);
+                *present.lock().expect("the lock is not poisoned") = (index, *now);
                 goes_on.load(Ordering::Relaxed)
             });
             match (outcome, results.last_mut()) {
@@ -333,7 +335,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
                 (Err(error), Some(last)) => last.ended_early = Some(format!("number {}: {error}", index + 1)),
                 (Err(error), None) => return Err(error),
             }
-            // After an interruption, or on a vanished device, the others would yield nothing.
+            // After an interruption, or on a vanished device, further measurements would yield nothing.
             if results.last().is_some_and(|last| last.ended_early.is_some()) {
                 break;
             }
@@ -341,7 +343,7 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
         Ok(results)
     };
     let (results, heard) = py.detach(|| attended(report, work));
-    // An interruption ends the measurement and keeps it; any other exception is an error.
+    // An interruption ends the measurement but keeps its result; any other exception is an error.
     if let Err(error) = heard
         && !is_interruption(&error, py)
     {
@@ -358,7 +360,7 @@ impl Targets {
         }
     }
 
-    /// Returns a result; if a measurement is refused before its start, its files are removed.
+    /// Returns a result; if a measurement was refused before its start, removes the created files.
     fn kept_if_begun<T>(&self, result: PyResult<T>) -> PyResult<T> {
         if result.is_err() {
             self.remove_unused();
@@ -366,7 +368,7 @@ impl Targets {
         result
     }
 
-    /// Notes that a measurement has started, as soon as `one` reports progress or returns a result.
+    /// Wraps `one` so that it marks a measurement as started once it reports progress or returns a result.
     fn marked<R, E>(
         &self,
         mut one: impl FnMut(R, &mut ProgressCallback) -> Result<RunResult, E> + Send,
@@ -383,13 +385,13 @@ impl Targets {
         }
     }
 
-    /// All targets, for a measurement that starts now.
+    /// Returns all targets, and marks that a measurement has started.
     pub fn all(&self) -> &[Arc<Target>] {
         self.is_begun.store(true, Ordering::Relaxed);
         &self.all
     }
 
-    /// The runs, with the common ledger of those that verify.
+    /// Returns the specifications of the runs, with a common ledger for all verifying runs.
     fn specs(&self, runs: &[RunRequest], place: &LedgerPlace) -> Result<Vec<Spec>, LoadError> {
         let mut specs = runs.iter().map(|run| self.spec(run)).collect::<Result<Vec<_>, _>>()?;
         let jobs: Vec<&Job> = specs.iter().flat_map(|spec| &spec.jobs).collect();
@@ -463,13 +465,13 @@ impl Targets {
         })
     }
 
-    /// Description of the targets for results.
+    /// Returns the description of the targets for results.
     pub fn record(&self, name: &str) -> SystemRecord {
         record_of(name, &self.all.iter().collect::<Vec<_>>())
     }
 }
 
-/// Description of targets for results.
+/// Returns the description of `targets` for results.
 fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
     match targets {
         [only] => SystemRecord::new(name, only.kind().name(), only.description().clone()),

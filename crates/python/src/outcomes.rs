@@ -1,4 +1,4 @@
-//! [`Outcomes`]: many runs, each of which may fail independently, in chunks.
+//! [`Outcomes`]: the outcomes of many runs in chunks; each run may fail independently.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,9 +22,9 @@ use crate::run::Spec;
 use crate::table::{Table, fields_of, kept_columns};
 use headstack_result::tables::{RUN_COLUMNS, Row, RunSettings};
 
-/// A chunk of a sweep or a study, as Python stores and hashes it; Python also compares the build that is to run it.
+/// A chunk of a sweep or a study, as Python stores and hashes it. Python also compares the build that runs the chunk.
 enum Chunk {
-    /// Specified runs whose complete results are needed.
+    /// Specified runs, of which the complete results are needed.
     Runs(Vec<Value>),
     /// Points of a sweep.
     Points(Box<Points>),
@@ -78,11 +78,11 @@ enum Task<'c> {
 
 /// Outcome of a run.
 enum Outcome {
-    /// Finished: the cells of its row, and the complete result as JSON if needed.
+    /// The run finished: its settings, the cells of its row, and its complete result as JSON if needed.
     Done(RunSettings, Vec<OwnedCell>, Option<String>),
-    /// Impossible, with the reason.
+    /// The run is impossible, with the reason.
     Impossible(RunSettings, String),
-    /// Failed in the simulator, or in the checks of its result.
+    /// The simulator failed, or the self-check of the result did; with the reason.
     Failed(RunSettings, String),
 }
 
@@ -125,7 +125,7 @@ impl Outcome {
         }
     }
 
-    /// Keeps only the requested parts of a result: its histograms take most of a megabyte.
+    /// Keeps only the requested parts of a result, since its histograms take most of a megabyte.
     fn from_result(asked: RunSettings, result: RunResult, whole: bool) -> PyResult<Outcome> {
         let json = whole.then(|| result.to_json()).transpose().map_err(input_error)?;
         let row = Row::new(asked, result);
@@ -180,16 +180,16 @@ pub struct Outcomes {
     whole: bool,
 }
 
-/// Executes the runs of chunks, given as JSON, on all cores: failures are reported in their rows. Results are kept as
-/// rows, and those of chunks of whole runs also in the form that `results_of_kept` reads. `progress` receives the
-/// completed share. Raises `InputError` for an invalid chunk.
+/// Executes the runs of chunks, given as JSON, on all cores. A failure is reported in the row of its run. Results are
+/// kept as rows; results of chunks that need complete runs are also kept in the form that `results_of_kept` reads.
+/// `progress` receives the completed share. Raises `InputError` for an invalid chunk.
 #[pyfunction]
 #[pyo3(signature = (chunks, progress=None))]
 pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Outcomes> {
     let chunks: Vec<Chunk> = chunks.iter().map(|content| Chunk::read(content)).collect::<PyResult<_>>()?;
     let whole = chunks.iter().any(|chunk| matches!(chunk, Chunk::Runs(_)));
     let runs: usize = chunks.iter().map(Chunk::len).sum();
-    // Per run: one that preconditions an SSD takes minutes.
+    // One share per run, since a run that preconditions an SSD takes minutes.
     let shares: Vec<Share> = (0..runs).map(|_| Share::default()).collect();
     let report = |py: Python<'_>| match &progress {
         Some(progress) => {
@@ -214,8 +214,8 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
     Ok(Outcomes { outcomes, whole })
 }
 
-/// The runs of a chunk's points: the specification of each, or `impossible` or `failed` with the reason. Raises
-/// `InputError` for an invalid chunk of points.
+/// Returns the runs of a chunk's points: the specification of each run, or `impossible` or `failed` with the reason.
+/// Raises `InputError` for an invalid chunk of points.
 #[pyfunction]
 pub fn specifications(chunk: Plain<Points>) -> PyResult<Vec<Plain<Value>>> {
     let Plain(points) = chunk;
@@ -233,8 +233,8 @@ pub fn specifications(chunk: Plain<Points>) -> PyResult<Vec<Plain<Value>>> {
 
 #[pymethods]
 impl Outcomes {
-    /// `count` outcomes from number `first`, one row each: the table of results, the labels, and the reason why a run
-    /// was `impossible` or `failed`; for whole results, also the form that `results_of_kept` reads.
+    /// Returns `count` outcomes, starting with outcome `first`, one per row: the table of results, the labels, and the
+    /// reason if a run was `impossible` or `failed`; for complete results also the form that `results_of_kept` reads.
     fn table(&self, first: usize, count: usize) -> PyResult<Table> {
         let outcomes = self.outcomes.get(first..first + count).ok_or_else(|| input_error("no such outcomes"))?;
         let asked: Vec<&RunSettings> = outcomes.iter().map(Outcome::settings).collect();
@@ -256,7 +256,7 @@ fn text_column(name: &str, texts: StringArray) -> (Field, ArrayRef) {
     (Field::new(name, DataType::Utf8, true), Arc::new(texts))
 }
 
-/// Results from the columns `asked` and `whole` of a table of outcomes. Raises `InputError`.
+/// Returns the results stored in the columns `asked` and `whole` of a table of outcomes. Raises `InputError`.
 #[pyfunction]
 pub fn results_of_kept(asked: Vec<String>, whole: Vec<String>) -> PyResult<Results> {
     let read = |(asked, whole): (&String, &String)| {

@@ -1,6 +1,6 @@
-//! [`Plain`]: values of serde as values of Python.
+//! [`Plain`]: converts between serde values and Python values.
 //!
-//! Descriptions and reports are passed as dictionaries, lists, texts and numbers; JSON text is only used for storage.
+//! Descriptions and reports are passed as dictionaries, lists, strings and numbers; JSON text is only used for storage.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -9,10 +9,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{input_error, json_error};
 
-/// A value that Python represents by dictionaries, lists, texts and numbers.
+/// A value that Python represents by dictionaries, lists, strings and numbers.
 ///
-/// As an argument it is deserialised by serde, and `InputError` describes a mismatch; as a result it is serialised by
-/// serde.
+/// Arguments are deserialised with serde, and a mismatch raises `InputError`; return values are serialised with serde.
 pub struct Plain<T>(pub T);
 
 impl<'py, T: Serialize> IntoPyObject<'py> for Plain<T> {
@@ -25,13 +24,13 @@ impl<'py, T: Serialize> IntoPyObject<'py> for Plain<T> {
     }
 }
 
-/// A borrowed value, converted as by [`Plain`].
+/// Converts a borrowed value to Python, as [`Plain`] does.
 pub fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let value = pythonize::pythonize(py, value)?;
     Ok(listed(&value)?.unwrap_or(value))
 }
 
-/// Replaces tuples by lists, as stored values have them; `None` if there is no tuple in it.
+/// Replaces tuples by lists, as in stored values; returns `None` if the value contains no tuple.
 fn listed<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Ok(tuple) = value.cast::<PyTuple>() {
         let list = PyList::new(value.py(), tuple)?.into_any();
@@ -57,7 +56,7 @@ impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Plain<T> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Plain<T>> {
-        // Via a JSON value: enums and keys are read as from JSON, with the same errors.
+        // Converts via a JSON value, so that enums and keys are read as from JSON, with the same errors.
         let value: serde_json::Value = pythonize::depythonize(&value).map_err(input_error)?;
         serde_json::from_value(value).map(Plain).map_err(json_error)
     }

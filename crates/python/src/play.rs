@@ -1,4 +1,4 @@
-//! Replays and scenarios on real files and devices, from Python.
+//! Replays traces and plays scenarios on real files and devices, for Python.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +23,10 @@ use crate::recording::{Recording, record_of};
 use crate::replay::uses_times;
 use crate::trace::TraceSource;
 
-/// Number of observed requests that are passed to the writing thread together.
+/// Number of observed requests that are passed to the writing thread at a time.
 const HANDED_OVER: usize = 256;
 
-/// A replay, from Python.
+/// A replay, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayRequest {
@@ -41,11 +41,11 @@ pub struct ReplayRequest {
     realtime: bool,
     interval_ns: Option<u64>,
     pub labels: Vec<(String, String)>,
-    /// A trace file for the observed requests.
+    /// Path of a trace file for the observed requests; `None` for no recording.
     record: Option<String>,
 }
 
-/// A play of a scenario, from Python.
+/// A play of a scenario, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioRequest {
@@ -53,7 +53,7 @@ pub struct ScenarioRequest {
     /// Name of each LUN, in the order of the targets.
     luns: Vec<String>,
     pub scenario: Scenario,
-    /// Requested number of clients: the depth in the table of results.
+    /// Requested number of clients, which is the depth in the table of results.
     pub clients: Option<u64>,
     engine: EngineKind,
     slots: u32,
@@ -62,7 +62,7 @@ pub struct ScenarioRequest {
     pub labels: Vec<(String, String)>,
 }
 
-/// Why a replay cannot start, or ended.
+/// Reason why a replay or a play could not start, or ended early.
 pub enum PlayError {
     Load(LoadError),
     Replay(String, ReplayError),
@@ -101,7 +101,7 @@ impl fmt::Display for PlayError {
 }
 
 impl PlayError {
-    /// The corresponding Python exception.
+    /// Returns the corresponding Python exception.
     pub fn raised(self) -> PyErr {
         match self {
             PlayError::Load(error) => load_error(error),
@@ -112,7 +112,7 @@ impl PlayError {
 }
 
 impl ReplayRequest {
-    /// Replays `requests` on its target of `targets`, while `goes_on` returns true.
+    /// Replays the trace on its target among `targets`, while `goes_on` returns true.
     pub fn carry_out(
         &self,
         targets: &[Arc<Target>],
@@ -155,7 +155,7 @@ impl ReplayRequest {
         Ok(result)
     }
 
-    /// The device of the recording.
+    /// Returns the metadata of the device for the recording.
     fn device(&self, targets: &[Arc<Target>]) -> DeviceMeta {
         let block_bytes = Target::common_block_bytes(targets);
         DeviceMeta {
@@ -167,7 +167,8 @@ impl ReplayRequest {
     }
 }
 
-/// Replays, and records the observed requests. If writing fails, the replay ends and its result is kept.
+/// Replays a trace and records the observed requests. If writing the recording fails, the replay ends and its result is
+/// kept.
 fn recorded(
     spec: &ReplaySpec,
     source: &mut (dyn FnMut(&mut Vec<Recorded>) -> Result<bool, PlayError> + Send),
@@ -199,7 +200,8 @@ fn recorded(
     })
 }
 
-/// Writes requests in order of issue that arrive in order of completion: slow work must not run on the issuing thread.
+/// Receives requests in order of completion and writes them in order of issue. This runs on its own thread, since slow
+/// work must not run on the issuing thread.
 fn write(observed: Receiver<Vec<Observed>>, mut recording: Recording, has_failed: &AtomicBool) -> Recording {
     let mut next = 0;
     let mut early: BTreeMap<u64, Observed> = BTreeMap::new();
@@ -218,13 +220,13 @@ fn write(observed: Receiver<Vec<Observed>>, mut recording: Recording, has_failed
             next += 1;
         }
     }
-    // Requests under way at the end leave gaps.
+    // Requests in flight at the end leave gaps; write the requests after the gaps.
     early.values().for_each(take);
     recording
 }
 
 impl ScenarioRequest {
-    /// Plays the scenario on `targets`, described as `system` in results, while `goes_on` returns true.
+    /// Plays the scenario on `targets`, which are named `system` in results, while `goes_on` returns true.
     pub fn carry_out(
         &self,
         targets: &[Arc<Target>],

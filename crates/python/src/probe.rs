@@ -1,4 +1,4 @@
-//! Probes from Python: predetermined requests to a simulated system or a real target.
+//! Probes for Python: predetermined requests to a simulated system or a real target.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +15,12 @@ use crate::interruptible::interruptibly;
 use crate::measure::Targets;
 use crate::plain::Plain;
 
-/// Columns of a probe's answers: issued and completed in nanoseconds as 64-bit words, and the number of failures.
+/// Answers of a probe as columns: issue times and completion times in ns as 64-bit words, and the number of failures.
 pub type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize);
 
-/// Builds a probe from columns of native words: kinds (8 bits, in the order of read, write, trim, flush), offsets (64)
-/// and lengths (32); and queue depth `depth` with think times `times_ns` (64 bits), or, with a depth of 0, arrival
-/// times.
+/// Builds a probe from columns of native words: kinds (8 bits, in the order read, write, trim, flush), offsets (64
+/// bits), lengths (32 bits) and times in ns (64 bits). `times_ns` are think times at queue depth `depth`, or arrival
+/// times if `depth` is 0.
 fn probe_of(kinds: &[u8], offsets: &[u8], lengths: &[u8], depth: u32, times_ns: &[u8]) -> PyResult<Probe> {
     let (offsets, lengths, times) = (words(offsets), shorts(lengths), words(times_ns));
     if offsets.len() != kinds.len() || lengths.len() != kinds.len() {
@@ -57,13 +57,13 @@ fn columns<'py>(py: Python<'py>, answers: &[Answer]) -> Columns<'py> {
     (column(|answer| answer.issued_ns), column(|answer| answer.completed_ns), failed)
 }
 
-/// A simulated system for probes, in virtual time: state and clock persist between probes.
+/// A simulated system for probes, in virtual time. Its state and clock persist between probes.
 #[pyclass(frozen)]
 pub struct SimulatedBench(Mutex<Bench>);
 
 #[pymethods]
 impl SimulatedBench {
-    /// Creates an idle system with this description and a seed for its random processes. A signal ends the
+    /// Creates an idle system with this description, and a seed for its random processes. A signal cancels the
     /// preconditioning of SSDs.
     #[new]
     fn new(py: Python<'_>, system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
@@ -77,7 +77,7 @@ impl SimulatedBench {
         Ok(SimulatedBench(Mutex::new(bench.map_err(sim_error)?)))
     }
 
-    /// Exported bytes.
+    /// Exported capacity in bytes.
     #[getter]
     fn capacity_bytes(&self) -> u64 {
         self.bench().capacity_bytes()
@@ -89,18 +89,18 @@ impl SimulatedBench {
         self.bench().block_bytes()
     }
 
-    /// Current time.
+    /// Current time in ns.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.bench().now_ns()
     }
 
-    /// Lets time pass without requests.
+    /// Lets `ns` nanoseconds pass without requests.
     fn rest(&self, ns: u64) {
         self.bench().rest(ns);
     }
 
-    /// Runs a probe: returns (issued, completed, failed) in the order of its requests.
+    /// Runs a probe; returns (issued, completed, failed) in the order of its requests.
     fn carry_out<'py>(
         &self,
         py: Python<'py>,
@@ -123,8 +123,8 @@ impl SimulatedBench {
     }
 }
 
-/// Runs a probe on the only target of `targets`: as for `SimulatedBench.carry_out`, on the machine's monotonic clock.
-/// Requests not answered when it was stopped are missing. `progress` receives the completed share.
+/// Runs a probe on the only target of `targets`, like `SimulatedBench.carry_out`, on the machine's monotonic clock. If
+/// it is stopped, unanswered requests are missing. `progress` receives the completed share.
 #[pyfunction]
 #[pyo3(signature = (targets, kinds, offsets, lengths, depth, times_ns, realtime=false, progress=None))]
 #[allow(clippy::too_many_arguments)] // Columns of one probe.

@@ -8,7 +8,7 @@ use headstack_trace::{
 };
 use headstack_workload::Recorded;
 
-/// Number of requests that are written together.
+/// Number of requests that are written at a time.
 const BATCH: usize = 1 << 14;
 
 /// A trace that records the requests to a system.
@@ -16,14 +16,15 @@ pub struct Recording {
     writer: StoreWriter,
     meta: Meta,
     batch: Vec<Record>,
-    /// The first error, which is reported at the end.
+    /// First error, which is reported at the end.
     failure: Option<TraceError>,
-    /// The streams of a scenario, whose clients are processes.
+    /// Names of the streams of a scenario, whose clients are recorded as processes.
     streams: Vec<String>,
 }
 
 impl Recording {
-    /// Creates `path` for the requests of `demand`, the name of a workload, scenario or trace, to a simulated system.
+    /// Creates the trace `path` for requests to a simulated system; `demand` is the name of a workload, scenario or
+    /// trace.
     pub fn simulated(
         path: &str,
         demand: &str,
@@ -41,7 +42,7 @@ impl Recording {
         Ok(Recording { streams, ..recording })
     }
 
-    /// Like [`simulated`](Self::simulated) for real targets. Response times are as seen by the host.
+    /// Like [`simulated`](Self::simulated), for real targets. Response times are those seen by the host.
     pub fn measured(path: &str, demand: &str, device: DeviceMeta) -> Result<Recording, TraceError> {
         Recording::create(path, demand, "measured", ResponseSpan::AtTheHost, device)
     }
@@ -75,7 +76,7 @@ impl Recording {
         self.take(record);
     }
 
-    /// Adds a request, which arrived no earlier than the previous one.
+    /// Adds a request, which must not have arrived before the previous one.
     pub fn take(&mut self, record: Record) {
         self.batch.push(record);
         if self.batch.len() == BATCH {
@@ -83,12 +84,12 @@ impl Recording {
         }
     }
 
-    /// Whether an error makes further requests useless.
+    /// Whether an error has occurred, so that further requests are useless.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// The process of a client. Clients are numbered across all streams.
+    /// Returns the process number of a client. Clients are numbered across all streams.
     fn process(&mut self, client: u32, stream: usize) -> u32 {
         let index = client as usize;
         while self.meta.processes.len() <= index {
@@ -109,7 +110,7 @@ impl Recording {
         self.batch.clear();
     }
 
-    /// Writes the rest and gives the file its name.
+    /// Writes the remaining requests and gives the file its name.
     pub fn finish(mut self) -> Result<(), TraceError> {
         self.write();
         match self.failure {
@@ -119,7 +120,7 @@ impl Recording {
     }
 }
 
-/// Converts a request to the form of traces.
+/// Converts a recorded request to the form of traces.
 pub fn record_of(recorded: &Recorded) -> Record {
     let request = &recorded.request;
     let mut record = Record::new(recorded.arrival_ns, request.kind.into(), request.offset_bytes, request.length_bytes);

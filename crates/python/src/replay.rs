@@ -25,7 +25,7 @@ use crate::results::Results;
 use crate::trace::TraceSource;
 use headstack_result::tables::RunSettings;
 
-/// A replay, from Python.
+/// A replay, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -33,21 +33,21 @@ pub struct Spec {
     system: SystemDescription,
     source: TraceSource,
     replay: Replay,
-    /// Placement of the volumes of a trace, which may then have several.
+    /// Placement of the volumes of a trace; with a placement, the trace may have several volumes.
     #[serde(default)]
     map: Vec<Extent>,
     seed: u64,
     interval_ns: Option<u64>,
-    /// Schedule of faults, from `load_faults`.
+    /// Fault schedule, as returned by `load_faults`.
     #[serde(default)]
     faults: Option<Schedule>,
-    /// Labels: columns of the table of results that distinguish it from others.
+    /// Labels, which become columns of the table of results.
     labels: Vec<(String, String)>,
-    /// A trace file for the observed requests.
+    /// Path of a trace file for the observed requests; `None` for no recording.
     record: Option<String>,
 }
 
-/// Why a replay ended.
+/// Reason why a replay ended early.
 enum Failure {
     Sim(SimError),
     Trace(TraceError),
@@ -71,14 +71,14 @@ impl From<TraceError> for Failure {
     }
 }
 
-/// Number of replays that share one reading of their trace: each has its system in memory and a thread.
+/// Maximum number of replays that share one reading of their trace. Each replay has its system in memory and a thread.
 const TOGETHER: usize = 8;
 
-/// Result of a replay: of the whole, and of each separately placed volume.
+/// Result of a replay, and of each separately placed volume.
 type Replayed = Result<(RunResult, Vec<VolumeResult>), Failure>;
 
-/// Runs replays on all cores, and returns their results in order, and those of the volumes of each. `progress` receives
-/// the number of requests read by all of them.
+/// Runs replays on all cores; returns the results in order, and the results of the volumes of each replay. `progress`
+/// receives the number of requests that all replays have read.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None))]
 pub fn replay(
@@ -112,7 +112,7 @@ pub fn replay(
     Ok((Results::new(settings.zip(results).collect()), Plain(volumes)))
 }
 
-/// Indices of the replays that share a reading of their trace.
+/// Groups replays that share a reading of their trace; returns the indices of each group.
 fn readings(specs: &[Spec]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, spec) in specs.iter().enumerate() {
@@ -125,8 +125,8 @@ fn readings(specs: &[Spec]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Runs the readings in turn, as many at a time as there are cores; the replays of one have a thread each, since the
-/// slowest limits the others. Decoding uses rayon's threads.
+/// Runs the readings in turn, as many at a time as there are cores. Each replay of a reading has its own thread, since
+/// the slowest replay delays the others. Decoding uses rayon's threads.
 fn carry_out_all(
     specs: &[Spec],
     readers: Vec<(TraceReader, Vec<usize>)>,
@@ -139,7 +139,7 @@ fn carry_out_all(
     thread::scope(|scope| {
         for _ in 0..at_a_time {
             scope.spawn(|| {
-                let next = || waiting.lock().expect("no one panics with it").next();
+                let next = || waiting.lock().expect("the lock is not poisoned").next();
                 while let Some((reader, group)) = next() {
                     let played = carry_out_together(specs, reader, &group, goes_on, read);
                     for (index, result) in group.into_iter().zip(played) {
@@ -174,7 +174,7 @@ fn carry_out_together(
     })
 }
 
-/// Whether requests arrive at recorded times, or after recorded delays.
+/// Whether requests are issued at recorded times or after recorded delays.
 pub fn uses_times(mode: &ReplayMode) -> bool {
     match mode {
         ReplayMode::Timed { .. } | ReplayMode::Closed | ReplayMode::Dependent { .. } => true,
@@ -189,8 +189,8 @@ fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &A
         requests.check_times()?;
     }
     if let Some(first_ns) = requests.start_of_recording_ns() {
-        // Such a clock began with the recording, and so does that of the simulation: a recorded simulation is
-        // reproduced exactly, down to the rotational position.
+        // The clock of such a trace began with the recording, and the simulation's clock begins at the same time.
+        // Therefore, a recorded simulation is reproduced exactly, down to the rotational position.
         settings.start_ns = first_ns;
     }
     let settings = ReplaySpec {

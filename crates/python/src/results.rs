@@ -29,7 +29,7 @@ pub struct Results {
     table: OnceLock<Py<Table>>,
 }
 
-/// The labels of runs as columns, in order of first occurrence.
+/// Returns the labels of runs as columns, in order of first occurrence.
 pub fn labelled(settings: &[&RunSettings]) -> Vec<(ArrowField, ArrayRef)> {
     let mut names: Vec<&String> = Vec::new();
     for (name, _) in settings.iter().flat_map(|settings| &settings.labels) {
@@ -48,13 +48,13 @@ pub fn labelled(settings: &[&RunSettings]) -> Vec<(ArrowField, ArrayRef)> {
 }
 
 impl Results {
-    /// Results with their requests.
+    /// Creates results from pairs of settings and result.
     pub fn new(results: Vec<(RunSettings, RunResult)>) -> Self {
         let rows = results.into_iter().map(|(settings, result)| Row::new(settings, result)).collect();
         Self { rows, table: OnceLock::new() }
     }
 
-    /// Index of a run; negative ones count from the end.
+    /// Returns the index of a run; negative indices count from the end.
     fn place(&self, index: isize) -> PyResult<usize> {
         let length = self.rows.len() as isize;
         let at = if index < 0 { index + length } else { index };
@@ -66,7 +66,7 @@ impl Results {
         Ok(&self.rows[self.place(index)?])
     }
 
-    /// All streams, each with the index of its run and that run's result.
+    /// Returns all streams, each with the index and the result of its run.
     fn streams_by_run(&self) -> impl Iterator<Item = (usize, &RunResult, &StreamResult)> {
         let runs = self.rows.iter().enumerate();
         runs.flat_map(|(run, Row { result, .. })| result.streams.iter().map(move |stream| (run, result, stream)))
@@ -111,7 +111,7 @@ impl Results {
         Ok(Results::new(rows.collect::<PyResult<_>>()?))
     }
 
-    /// Returns the same results, each with the error of its model relative to its device, if known.
+    /// Returns these results with the error of each run's model relative to its device, if known.
     fn with_model_errors(&self, errors: Vec<Option<Plain<ModelError>>>) -> Results {
         let with = |(row, error): (&Row, Option<Plain<ModelError>>)| {
             let (settings, mut result) = row.into_parts();
@@ -125,7 +125,7 @@ impl Results {
         self.rows.len()
     }
 
-    /// The row of one run in the table of results, as a dict.
+    /// Returns the row of one run in the table of results, as a dict.
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyDict>> {
         let row = self.row(index)?;
         let cells = dict(py, RUN_COLUMNS, row)?;
@@ -135,17 +135,17 @@ impl Results {
         Ok(cells)
     }
 
-    /// The whole result of one run as one line of JSON, in the schema of the project.
+    /// Returns the complete result of one run as one line of JSON, in headstack's schema.
     fn to_json(&self, index: isize) -> PyResult<String> {
         self.row(index)?.result.to_json().map_err(input_error)
     }
 
-    /// The whole result of one run, in the form of [`to_json`](Self::to_json).
+    /// Returns the complete result of one run as a dict with the keys of [`to_json`](Self::to_json).
     fn whole<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.row(index)?.result)
     }
 
-    /// The table of results: one row per run.
+    /// Returns the table of results: one row per run.
     fn table(&self, py: Python<'_>) -> PyResult<Py<Table>> {
         if let Some(table) = self.table.get() {
             return Ok(table.clone_ref(py));
@@ -154,7 +154,7 @@ impl Results {
         Ok(self.table.get_or_init(|| table).clone_ref(py))
     }
 
-    /// Histograms of response and service times: one row per run, kind, figure and non-empty bin.
+    /// Returns histograms of response and service times: one row per run, kind, figure and non-empty bin.
     fn histograms(&self) -> Table {
         let mut bins = Vec::new();
         for (run, row) in self.rows.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Results {
         Table::new(columns(BIN_COLUMNS, &bins))
     }
 
-    /// Time series of the runs: one row per run and interval.
+    /// Returns the time series of the runs: one row per run and interval.
     fn intervals(&self) -> Table {
         let mut rows = Vec::new();
         for (run, row) in self.rows.iter().enumerate() {
@@ -183,14 +183,14 @@ impl Results {
         Table::new(columns(INTERVAL_COLUMNS, &rows))
     }
 
-    /// Streams of scenarios: one row per run and stream.
+    /// Returns the streams of scenarios: one row per run and stream.
     fn streams(&self) -> Table {
         let rows: Vec<StreamRow> =
             self.streams_by_run().map(|(run, result, stream)| StreamRow::new(run, result, stream)).collect();
         Table::new(columns(STREAM_COLUMNS, &rows))
     }
 
-    /// Operations on files and folders: one row per run and kind.
+    /// Returns operations on files and folders: one row per run and kind.
     fn operations(&self) -> Table {
         let mut rows = Vec::new();
         for (run, Row { result, .. }) in self.rows.iter().enumerate() {
@@ -199,7 +199,7 @@ impl Results {
         Table::new(columns(OPERATION_COLUMNS, &rows))
     }
 
-    /// Operations of one run as dicts.
+    /// Returns the operations of one run as dicts.
     fn operations_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let run = self.place(index)?;
         let result = &self.rows[run].result;
@@ -207,7 +207,7 @@ impl Results {
         result.operations.iter().map(cells).collect()
     }
 
-    /// Stream-specific figures, such as dropped frames: one row per run, stream and figure.
+    /// Returns the stream-specific figures, such as dropped frames: one row per run, stream and figure.
     fn facts(&self) -> Table {
         let mut rows = Vec::new();
         for (run, result, stream) in self.streams_by_run() {
@@ -221,7 +221,7 @@ impl Results {
         Table::new(columns(FACT_COLUMNS, &rows))
     }
 
-    /// Streams of one run as dicts, with their specific figures by name under `facts`.
+    /// Returns the streams of one run as dicts, with stream-specific figures by name under `facts`.
     fn streams_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let run = self.place(index)?;
         let result = &self.rows[run].result;
@@ -237,7 +237,7 @@ impl Results {
         result.streams.iter().map(cells).collect()
     }
 
-    /// Time series of one run, as dicts.
+    /// Returns the time series of one run, as dicts.
     fn intervals_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let run = self.place(index)?;
         let result = &self.rows[run].result;
@@ -245,19 +245,20 @@ impl Results {
         result.intervals.iter().map(cells).collect()
     }
 
-    /// The demerit figure of the response times of one run, as a prediction of those of another, in ms: the root mean
-    /// square horizontal distance of their distributions. `None` if one has none.
+    /// Returns the demerit figure in ms of the response times of one run, as a prediction of the response times of
+    /// another run: the root mean square horizontal distance of their distributions. `None` if a run has no response
+    /// times.
     fn demerit_ms(&self, index: isize, measured: &Results, measured_index: isize) -> PyResult<Option<f64>> {
         Ok(demerit_of_histograms_ms(&self.row(index)?.response, &measured.row(measured_index)?.response))
     }
 
-    /// The quantile `q` (0 to 1) of the response times of one run in ms; `None` without requests and above the
-    /// histogram's range.
+    /// Returns the quantile `q` (0 to 1) of the response times of one run in ms; `None` if there are no requests or the
+    /// quantile exceeds the histogram's range.
     fn quantile_ms(&self, index: isize, q: f64) -> PyResult<Option<f64>> {
         Ok(self.row(index)?.quantile_ms(q))
     }
 
-    /// The knee of the saturation curve through the given runs, or `None` if it was not reached.
+    /// Returns the knee of the saturation curve through the given runs; `None` if the curve did not reach it.
     fn knee<'py>(&self, py: Python<'py>, runs: Vec<isize>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(knee) = knee(&self.points(&runs)?) else {
             return Ok(None);
@@ -270,9 +271,9 @@ impl Results {
         Ok(Some(figures))
     }
 
-    /// The largest throughput of the saturation curve through the given runs, in requests per second, at a response
-    /// time of at most `limit_ns`, in the mean or at a quantile (0 to 1); and whether the heaviest load also satisfies
-    /// the limit.
+    /// Returns the maximum throughput of the saturation curve through the given runs, in requests per second, at a
+    /// response time of at most `limit_ns`, in the mean or at a quantile (0 to 1); and whether even the heaviest load
+    /// meets the limit.
     #[pyo3(signature = (runs, limit_ns, quantile=None))]
     fn iops_at_response(
         &self,
@@ -292,7 +293,7 @@ impl Results {
         Ok(within.map(|within| (within.throughput_per_s, within.is_at_least)))
     }
 
-    /// Notes of the runs, each once.
+    /// Returns the distinct notes of the runs.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         for note in self.rows.iter().flat_map(|row| &row.result.notes) {
@@ -303,7 +304,7 @@ impl Results {
         notes
     }
 
-    /// Failed checks of one run, one line each.
+    /// Returns the failed checks of one run, one line each.
     fn failed_checks(&self, index: isize) -> PyResult<Vec<String>> {
         let checks = self.row(index)?.result.checks.iter();
         Ok(checks.filter(|check| !check.passed).map(|check| format!("{}: {}", check.name, check.detail)).collect())
@@ -320,8 +321,8 @@ impl Results {
     }
 }
 
-/// Columns of the tables of results by table name: those of runs, without the labels, and those of bins, intervals,
-/// streams and stream-specific figures.
+/// Returns the columns of the tables of results by table name: runs (without labels), bins, intervals, streams and
+/// stream-specific figures.
 #[pyfunction]
 pub fn result_fields() -> Vec<(&'static str, Vec<Field>)> {
     vec![

@@ -1,4 +1,4 @@
-//! Executes specifications from Python: the interpreter is free meanwhile, and Ctrl-C stops the runs.
+//! Executes runs that Python specifies, without holding the interpreter lock; Ctrl-C stops them.
 
 use headstack_catalogue::options::Draft;
 use headstack_result::RunResult;
@@ -13,19 +13,19 @@ use crate::recording::Recording;
 use crate::results::Results;
 use headstack_result::tables::RunSettings;
 
-/// A run, from Python or a point of a sweep.
+/// A run, as specified by Python or by a point of a sweep.
 pub struct Spec {
     draft: Draft,
-    /// Name of each stream of the scenario in results, if different from its own.
+    /// Names of the scenario's streams in results, if they differ from the names in the scenario.
     pub stream_names: Vec<String>,
-    /// Labels of a run within a sweep: columns of the table of results.
+    /// Labels of a run within a sweep, which become columns of the table of results.
     labels: Vec<(String, String)>,
 }
 
-/// Executes the runs of a list of specifications on all cores, and returns their results in order.
+/// Executes the runs of a list of specifications on all cores; returns their results in order.
 ///
-/// `progress` is called at intervals, on the caller's thread, with the completed share (0 to 1). A single run is
-/// recorded as a trace at `record`.
+/// `progress` is called at intervals, on the caller's thread, with the completed share (0 to 1). With `record`, the
+/// requests of a single run are recorded as a trace at this path.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None, record=None))]
 pub fn run(
@@ -40,7 +40,7 @@ pub fn run(
     let results = match (record, &specs[..]) {
         (None, _) => py.detach(|| run_interruptibly(&specs, progress.as_ref()))?,
         (Some(path), [spec]) => vec![py.detach(|| record_interruptibly(spec, path, progress.as_ref()))?],
-        (Some(_), _) => return Err(input_error(format!("record: {} runs; one run is allowed", specs.len()))),
+        (Some(_), _) => return Err(input_error(format!("record: {} runs; must be one run", specs.len()))),
     };
     let results: Result<Vec<RunResult>, SimError> = results.into_iter().collect();
     let mut results = results.map_err(sim_error)?;
@@ -51,10 +51,10 @@ pub fn run(
 }
 
 impl Spec {
-    /// Parses a run from Python with its labels.
+    /// Parses a run with its labels, as specified by Python.
     ///
     /// # Errors
-    /// `InputError` for an invalid run.
+    /// Returns an `InputError` if the run is invalid.
     pub fn from_json(mut value: Value) -> PyResult<Spec> {
         let mut taken = |key: &str| value.as_object_mut().and_then(|spec| spec.remove(key));
         let labels = taken("labels").map_or(Ok(Vec::new()), serde_json::from_value).map_err(json_error)?;
@@ -62,12 +62,12 @@ impl Spec {
         Ok(Spec { draft: serde_json::from_value(value).map_err(json_error)?, stream_names, labels })
     }
 
-    /// The run of a point of a sweep.
+    /// Returns the run of a point of a sweep.
     pub fn for_point(draft: Draft, labels: Vec<(String, String)>) -> Spec {
         Spec { draft, stream_names: Vec::new(), labels }
     }
 
-    /// Its labels.
+    /// Returns the labels of the run.
     pub fn labels(self) -> Vec<(String, String)> {
         self.labels
     }
@@ -81,13 +81,13 @@ impl Spec {
     /// Checks whether the run is possible.
     ///
     /// # Errors
-    /// The impossible key, and permitted values.
+    /// Returns the key that makes the run impossible, and its allowed values.
     pub fn fault(&self) -> Result<(), headstack_workload::InputError> {
         self.draft.fault()
     }
 
-    /// Splits it into the request data that the result lacks, and the run. Only for a run without a
-    /// [`fault`](Self::fault).
+    /// Splits the specification into the settings that the result lacks, and the run. Call this only for a run without
+    /// a [`fault`](Self::fault).
     pub fn split(self) -> (RunSettings, RunSpec) {
         self.draft.split(self.labels)
     }
@@ -105,8 +105,8 @@ fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResul
     interruptibly(report, |goes_on| run_all(specs, &|index, share| shares[index].note(share, goes_on)))
 }
 
-/// Executes one run, and records its requests as a trace: including those of the warm-up, and those under way at the
-/// end.
+/// Executes one run, and records all of its requests as a trace, including requests of the warm-up and requests in
+/// flight at the end.
 fn record_interruptibly(
     spec: &RunSpec,
     path: &str,

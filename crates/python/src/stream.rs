@@ -1,4 +1,4 @@
-//! Files and devices as one striped stream.
+//! Writes or reads files and devices as one striped stream, for Python.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::error::load_error;
 use crate::interruptible::{attended, is_interruption};
 use crate::plain::Plain;
 
-/// A pass over all targets, from Python.
+/// A pass over all targets, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassRequest {
@@ -27,11 +27,11 @@ pub struct PassRequest {
 }
 
 impl PassRequest {
-    /// Writes or reads the targets; `keep` receives each completed interval, and `progress` the position in bytes;
-    /// returns the end of the pass.
+    /// Writes or reads the targets; returns the end of the pass. `keep` receives each completed interval, and
+    /// `progress` the position in bytes.
     ///
     /// # Errors
-    /// Those of the stream and of the callbacks.
+    /// Returns the errors of the stream and the exceptions of the callbacks.
     pub fn carry_out(
         self,
         py: Python<'_>,
@@ -45,7 +45,7 @@ impl PassRequest {
         let pass = Pass { targets, engines, kind, block_bytes, ahead, device_bytes, start_bytes, interval_ns };
         let (position_bytes, kept) = (AtomicU64::new(start_bytes), Mutex::new(Vec::new()));
         let hand_over = |py: Python<'_>| {
-            let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
+            let stretches = std::mem::take(&mut *kept.lock().expect("the lock is not poisoned"));
             stretches.into_iter().try_for_each(|stretch: Stretch| keep.call1(py, (Plain(stretch),)).map(drop))
         };
         let report = |py: Python<'_>| {
@@ -54,7 +54,7 @@ impl PassRequest {
         };
         let (passed, heard) = py.detach(|| {
             attended(report, |goes_on| {
-                let mut keep = |stretch| kept.lock().expect("no panics with it").push(stretch);
+                let mut keep = |stretch| kept.lock().expect("the lock is not poisoned").push(stretch);
                 stream(&pass, &mut keep, &mut |at_bytes| {
                     position_bytes.store(at_bytes, Ordering::Relaxed);
                     goes_on.load(Ordering::Relaxed)

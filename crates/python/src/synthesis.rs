@@ -1,4 +1,4 @@
-//! Synthetic traces for Python.
+//! Synthesizes traces, for Python.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::interruptible::interruptibly;
 use crate::plain::Plain;
 use crate::trace::{Counter, TraceSource};
 
-/// Options of a synthetic trace, from Python.
+/// Options of a synthetic trace, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SynthesisRequest {
@@ -30,8 +30,8 @@ pub enum LengthRequest {
     Ns(u64),
 }
 
-/// Writes a synthetic trace to `output`, in the stored form; returns what was learnt and written. `progress` receives
-/// the requests read and written.
+/// Writes a synthetic trace to `output`, in the stored form; returns the learnt model and the counts. `progress`
+/// receives the number of requests read and written.
 #[pyfunction]
 #[pyo3(signature = (source, output, options, progress=None))]
 pub fn trace_synthesize(
@@ -53,7 +53,7 @@ pub fn trace_synthesize(
     let inputs = headstack_files::Outputs::for_reader();
     for path in &paths {
         inputs.measure(path, &[]).map_err(input_error)?;
-        // The reader reports a missing file.
+        // A missing file is reported by the reader.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let message = "must be a file, since the trace is read several times";
             return Err(input_error(format!("{}: {message}", path.display())));

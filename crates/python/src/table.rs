@@ -1,6 +1,6 @@
-//! [`Table`]: Arrow tables of results, passed to Python through the PyCapsule interface.
+//! [`Table`]: Arrow tables of results, passed to Python through the Arrow PyCapsule interface.
 //!
-//! The columns, and their cells by row, are defined in `headstack_result::tables`.
+//! The columns, and the cells of each row, are defined in `headstack_result::tables`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn arrow_field(name: &str, kind: Kind) -> ArrowField {
     ArrowField::new(name, of, true)
 }
 
-/// The fields of columns.
+/// Returns the fields of columns.
 pub fn fields_of<R>(columns: &[Column<R>]) -> Vec<Field> {
     let field = |column: &Column<R>| Field {
         name: column.name.to_owned(),
@@ -34,7 +34,7 @@ pub fn fields_of<R>(columns: &[Column<R>]) -> Vec<Field> {
     columns.iter().map(field).collect()
 }
 
-/// The columns of `rows` as fields and arrays.
+/// Returns the columns of `rows` as fields and arrays.
 pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(ArrowField, ArrayRef)> {
     let array = |column: &Column<R>| -> ArrayRef {
         match column.cell {
@@ -57,9 +57,9 @@ fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<OwnedCell> {
     })
 }
 
-/// Columns of rows whose cells were kept; missing rows have null cells.
+/// Returns the columns of rows whose cells were kept; missing rows have null cells.
 pub fn kept_columns(fields: &[Field], rows: &[Option<&[OwnedCell]>]) -> Vec<(ArrowField, ArrayRef)> {
-    /// Cells of a column, which all have the same kind.
+    /// Converts the cells of a column, which all have the same kind, to an array.
     macro_rules! array {
         ($array:ty, $kind:path, $at:expr) => {
             Arc::new(
@@ -84,7 +84,7 @@ pub fn kept_columns(fields: &[Field], rows: &[Option<&[OwnedCell]>]) -> Vec<(Arr
     fields.iter().enumerate().map(column).collect()
 }
 
-/// One row as a Python dict, by column name.
+/// Returns one row as a Python dict, by column name.
 pub fn dict<'py, R>(py: Python<'py>, columns: &[Column<R>], row: &R) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for Column { name, cell, .. } in columns {
@@ -98,7 +98,7 @@ pub fn dict<'py, R>(py: Python<'py>, columns: &[Column<R>], row: &R) -> PyResult
     Ok(dict)
 }
 
-/// A table that any Arrow consumer (duckdb, polars, pyarrow, pandas) reads without a copy.
+/// A table that any Arrow consumer (duckdb, polars, pyarrow, pandas) can read without copying.
 #[pyclass(frozen, module = "headstack._native")]
 pub struct Table {
     batch: RecordBatch,
@@ -108,15 +108,15 @@ impl Table {
     pub fn new(columns: Vec<(ArrowField, ArrayRef)>) -> Self {
         let (fields, arrays): (Vec<ArrowField>, Vec<ArrayRef>) = columns.into_iter().unzip();
         let batch =
-            RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns are made from the same rows");
+            RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("all columns have the same length");
         Self { batch }
     }
 }
 
 #[pymethods]
 impl Table {
-    /// A table of Python rows, which map the names of all fields to values or `None`. Raises `TypeError` or
-    /// `OverflowError` for a value of the wrong kind.
+    /// Creates a table from Python rows, which are mappings from all field names to values or `None`. Raises
+    /// `TypeError` or `OverflowError` for a value of the wrong kind.
     #[new]
     fn of_rows(fields: Vec<PyRef<'_, Field>>, rows: &Bound<'_, PyAny>) -> PyResult<Table> {
         let fields: Vec<Field> = fields.iter().map(|field| Field::clone(field)).collect();
@@ -143,14 +143,14 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// Names of the columns.
+    /// Returns the names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         let schema = self.batch.schema();
         schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }

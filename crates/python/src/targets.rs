@@ -1,5 +1,5 @@
-//! Opens files, devices and exports for Python, and keeps track of all open ones, so that a second request to end stops
-//! waiting for them.
+//! Opens files, devices and exports for Python. All open targets are registered, so that a second request to end can
+//! stop waiting for them.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -7,7 +7,7 @@ use headstack_jobfiles::Sync;
 use headstack_load::{LoadError, Permission, Target};
 use serde::Deserialize;
 
-/// A file or device to open, from Python.
+/// A file or device to open, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetRequest {
@@ -23,9 +23,9 @@ pub struct TargetRequest {
     create_bytes: Option<u64>,
     #[serde(default)]
     overwrite: bool,
-    /// Size of a null target; `path` is its name in results.
+    /// Size of a null target in bytes; `path` is then its name in results.
     null_bytes: Option<u64>,
-    /// Connections per thread to an export.
+    /// Number of connections per thread to an export.
     #[serde(default = "default_one")]
     connections: u32,
 }
@@ -35,10 +35,11 @@ fn default_one() -> u32 {
 }
 
 impl TargetRequest {
-    /// Opens it; `progress` receives the completed share of its creation, and returns whether to continue.
+    /// Opens the target; `progress` receives the completed share while a file is created, and returns whether to
+    /// continue.
     ///
     /// # Errors
-    /// Those of the target.
+    /// Returns the error of the target.
     pub fn open(&self, progress: &dyn Fn(f64) -> bool) -> Result<Target, LoadError> {
         if let Some(bytes) = self.null_bytes {
             return Ok(Target::null(bytes));
@@ -68,12 +69,12 @@ static OPEN: Mutex<Vec<Weak<Target>>> = Mutex::new(Vec::new());
 
 /// Registers open targets.
 pub fn keep(opened: &[Arc<Target>]) {
-    let mut open = OPEN.lock().expect("no panics with it");
+    let mut open = OPEN.lock().expect("the lock is not poisoned");
     open.retain(|target| target.strong_count() > 0);
     open.extend(opened.iter().map(Arc::downgrade));
 }
 
-/// Stops waiting for requests under way on any target.
+/// Stops waiting for requests in flight on all targets.
 pub fn give_up_all() {
-    OPEN.lock().expect("no panics with it").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
+    OPEN.lock().expect("the lock is not poisoned").iter().filter_map(Weak::upgrade).for_each(|target| target.give_up());
 }

@@ -1,4 +1,4 @@
-//! Traces for Python: reads files, returns files or reports.
+//! Traces for Python: reads, converts and analyses trace files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::error::{input_error, stopped, trace_error};
 use crate::interruptible::interruptibly;
 use crate::plain::{Plain, plain};
 
-/// A trace to read, from Python.
+/// A trace to read, as specified by Python.
 #[derive(PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
@@ -29,7 +29,7 @@ pub struct TraceSource {
     skip_bad: bool,
     #[serde(default)]
     steps: Vec<String>,
-    /// Only these devices, before all steps.
+    /// Devices whose requests are kept, before all steps are applied; all devices if absent.
     devices: Option<Vec<String>>,
     columns: Option<String>,
     sector_bytes: Option<u32>,
@@ -38,7 +38,7 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// The read options; unknown names are refused.
+    /// Returns the read options. Raises `InputError` for unknown names.
     pub fn options(&self) -> PyResult<ReadOptions> {
         let known = || Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
         let format = |name: &String| {
@@ -81,7 +81,7 @@ impl TraceSource {
         })
     }
 
-    /// Paths of its files.
+    /// Returns the paths of the trace's files.
     pub fn paths(&self) -> Vec<&Path> {
         self.paths.iter().map(Path::new).collect()
     }
@@ -92,7 +92,7 @@ impl TraceSource {
     }
 }
 
-/// Options of an analysis, from Python.
+/// Options of an analysis, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnalysisOptions {
@@ -121,7 +121,7 @@ impl AnalysisOptions {
 
     fn begin(self) -> PyResult<Analysis> {
         Analysis::new(self.options()?).map_err(|error| {
-            // In the terms of users.
+            // Uses the names of the command-line options.
             let name = match error.field {
                 "block_bytes" => "block",
                 "rate" => "sample",
@@ -132,7 +132,7 @@ impl AnalysisOptions {
     }
 }
 
-/// A part of a trace, from Python.
+/// A part of a trace, as specified by Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartRequest {
@@ -141,7 +141,7 @@ pub struct PartRequest {
     to_ns: u64,
 }
 
-/// The analysis: in the order of the report, without a copy of its maps.
+/// An analysis in the order of the report, which borrows its maps.
 #[derive(Serialize)]
 struct Analyzed<'a> {
     meta: &'a Meta,
@@ -153,13 +153,13 @@ struct Analyzed<'a> {
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Stores the number; returns whether to continue.
+    /// Stores the number of requests; returns whether to continue.
     pub fn count(&self, requests: u64, goes_on: &AtomicBool) -> bool {
         self.0.store(requests, Ordering::Relaxed);
         goes_on.load(Ordering::Relaxed)
     }
 
-    /// Reports the number to Python.
+    /// Reports the number of requests to Python.
     pub fn report(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         match progress {
             Some(progress) => progress.call1(py, (self.0.load(Ordering::Relaxed),)).map(drop),
@@ -168,7 +168,7 @@ impl Counter {
     }
 }
 
-/// Reports the number of requests read so far to Python, if it has a callback.
+/// Returns a function that reports the number of requests read so far to Python, if there is a callback.
 pub fn counted<'a>(read: &'a AtomicU64, progress: Option<&'a Py<PyAny>>) -> impl Fn(Python<'_>) -> PyResult<()> + 'a {
     move |py| match progress {
         Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
@@ -176,26 +176,26 @@ pub fn counted<'a>(read: &'a AtomicU64, progress: Option<&'a Py<PyAny>>) -> impl
     }
 }
 
-/// All input formats: names and titles.
+/// Returns the name and title of every input format.
 #[pyfunction]
 pub fn trace_formats() -> Vec<(&'static str, &'static str)> {
     Format::ALL.iter().map(|format| (format.name(), format.title())).collect()
 }
 
-/// A sample line of every input format: names and lines.
+/// Returns the name of every input format, with a sample line.
 #[pyfunction]
 pub fn trace_format_lines() -> Vec<(&'static str, &'static str)> {
     Format::ALL.iter().map(|format| (format.name(), format.sample())).collect()
 }
 
-/// All output formats except the stored form: names and titles.
+/// Returns the name and title of every output format except the stored form.
 #[pyfunction]
 pub fn trace_export_formats() -> Vec<(&'static str, &'static str)> {
     ExportFormat::ALL.iter().map(|format| (format.name(), format.title())).collect()
 }
 
-/// Writes a trace in the stored form to `output`; returns its metadata. `progress` receives the number of requests
-/// read.
+/// Writes a trace to `output` in the stored form; returns its metadata and its number of requests. `progress` receives
+/// the number of requests read.
 #[pyfunction]
 #[pyo3(signature = (source, output, progress=None))]
 pub fn trace_import(
@@ -215,8 +215,8 @@ pub fn trace_import(
     Ok(Plain(json!({ "meta": meta.map_err(trace_error)?, "requests": counter.0.into_inner() })))
 }
 
-/// Writes the requests to each device of a trace to a separate file in `folder`; returns devices, paths and numbers of
-/// requests, with the metadata. `progress` receives the number of requests read.
+/// Writes the requests to each device of a trace to a separate file in `folder`; returns the metadata, and the device,
+/// path and number of requests of each file. `progress` receives the number of requests read.
 #[pyfunction]
 #[pyo3(signature = (source, folder, progress=None))]
 pub fn trace_split(
@@ -238,7 +238,7 @@ pub fn trace_split(
     Ok(Plain(json!({ "meta": meta, "pieces": pieces.into_iter().map(piece).collect::<Vec<_>>() })))
 }
 
-/// The metadata of a trace, and its summary.
+/// Returns the metadata of a trace and its summary.
 #[pyfunction]
 #[pyo3(signature = (source, progress=None))]
 pub fn trace_info(py: Python<'_>, source: Plain<TraceSource>, progress: Option<Py<PyAny>>) -> PyResult<Plain<Value>> {
@@ -248,7 +248,7 @@ pub fn trace_info(py: Python<'_>, source: Plain<TraceSource>, progress: Option<P
     Ok(Plain(json!({ "meta": reader.meta(), "summary": summary })))
 }
 
-/// The metadata of a trace, and its analysis; `options` define how re-use is counted.
+/// Returns the metadata of a trace and its analysis; `options` defines how re-use is counted.
 #[pyfunction]
 #[pyo3(signature = (source, options, progress=None))]
 pub fn trace_analyze<'py>(
@@ -264,7 +264,7 @@ pub fn trace_analyze<'py>(
     plain(py, &Analyzed { meta, report })
 }
 
-/// Figures of each device of a trace.
+/// Returns figures of each device of a trace.
 #[pyfunction]
 #[pyo3(signature = (source, progress=None))]
 pub fn trace_volumes(
@@ -278,7 +278,7 @@ pub fn trace_volumes(
     Ok(Plain(json!(volumes.finish(reader.meta()))))
 }
 
-/// Cuts of a stored trace into parts of at least that many requests.
+/// Returns where to cut a stored trace into parts of at least `requests` requests.
 #[pyfunction]
 pub fn trace_parts(py: Python<'_>, source: Plain<TraceSource>, requests: u64) -> PyResult<Plain<Value>> {
     let Plain(source) = source;
@@ -290,7 +290,7 @@ pub fn trace_parts(py: Python<'_>, source: Plain<TraceSource>, requests: u64) ->
     Ok(Plain(json!({ "requests": parts.requests, "parts": windows })))
 }
 
-/// Analyses one of these parts; `progress` receives the number of its requests read.
+/// Analyses one part of a trace, as returned by `trace_parts`; `progress` receives the number of requests read.
 #[pyfunction]
 #[pyo3(signature = (source, options, part, progress=None))]
 pub fn trace_analyze_part(
@@ -315,8 +315,8 @@ pub fn trace_analyze_part(
     Ok(PyBytes::new(py, &bytes).unbind())
 }
 
-/// Merges the parts of a trace, in order, into one analysis, as returned by [`trace_analyze`]. `next` returns the bytes
-/// of the next part, or `None`.
+/// Merges the analyses of a trace's parts, in order, into one analysis, as returned by [`trace_analyze`]. `next`
+/// returns the bytes of the next part's analysis, or `None` at the end.
 #[pyfunction]
 pub fn trace_merge_parts<'py>(
     py: Python<'py>,
@@ -330,14 +330,15 @@ pub fn trace_merge_parts<'py>(
         merged.map_err(input_error)?;
         crate::interruptible::check(py)?;
     }
-    // The names of all files are known once each has been read in part.
+    // The names of all devices are known once part of each file has been read.
     let mut reader = source.0.open()?;
     py.detach(|| reader.next_batch(&mut Vec::new())).map_err(input_error)?;
     let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
     plain(py, &Analyzed { meta, report })
 }
 
-/// The requests of a trace that transfer data, the first `length` of every `stride`, in the form of [`Course::finish`].
+/// Returns the first `length` of every `stride` requests of a trace that transfer data, in the form of
+/// [`Course::finish`].
 #[pyfunction]
 #[pyo3(signature = (source, stride, length, progress=None))]
 pub fn trace_course<'py>(
@@ -353,7 +354,7 @@ pub fn trace_course<'py>(
     Ok(PyBytes::new(py, &course.finish()))
 }
 
-/// Writes a trace in another program's format; returns the losses.
+/// Writes a trace in another program's format; returns what was lost in the conversion.
 #[pyfunction]
 #[pyo3(signature = (source, output, format, progress=None))]
 pub fn trace_export(
@@ -381,7 +382,7 @@ pub fn trace_export(
     Ok(Plain(json!({ "meta": reader.meta(), "requests": counter.0.into_inner(), "losses": losses })))
 }
 
-/// Passes every batch of a trace to `take`, interruptibly.
+/// Calls `take` with every batch of a trace; the work can be interrupted.
 pub fn each_batch(
     py: Python<'_>,
     reader: &mut TraceReader,

@@ -1,4 +1,4 @@
-//! Loads on files in folders, from Python.
+//! Loads on files and folders, for Python.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::measure::{ProgressCallback, one_by_one};
 use crate::plain::Plain;
 use crate::results::Results;
 
-/// Runs phases of a job file, one after another; `ledger` records writes, and `progress` receives the state of each at
-/// intervals. Otherwise as for `Targets.measure`.
+/// Runs phases of a job file one after another, like `Targets.measure`. `ledger` records the writes, and `progress`
+/// receives the state of each phase at intervals.
 #[pyfunction]
 #[pyo3(signature = (phases, seed, ledger=None, progress=None))]
 pub fn measure_trees(
@@ -33,8 +33,8 @@ pub fn measure_trees(
     one_by_one(py, settings, specs, progress.as_ref(), |spec, goes_on| play_trees(&spec, goes_on), load_error)
 }
 
-/// Verifies the data that a run left on the tree in a folder, by its ledger; with `power_loss` only flushed data have
-/// to be there.
+/// Verifies the data that a run left in the folder tree at `anchor`, using the ledger of the run. With `power_loss`,
+/// only flushed data has to be present.
 #[pyfunction]
 #[pyo3(signature = (anchor, ledger, power_loss=false, progress=None))]
 pub fn verify_tree(

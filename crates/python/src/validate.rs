@@ -12,8 +12,8 @@ use crate::error::{InputError, input_error};
 
 const NS_PER_MS: f64 = 1e6;
 
-/// Replays the measured trace at `trace` on the drive of DiskSim's parameter file at `parameters`, with queue depth 1,
-/// and scores the simulated response times. Raises `InputError`.
+/// Replays the measured trace at `trace` on the drive of the DiskSim parameter file at `parameters`, with queue depth
+/// 1, and scores the simulated response times. Raises `InputError`.
 #[pyfunction]
 pub fn validate<'py>(py: Python<'py>, trace: &str, parameters: &str) -> PyResult<Bound<'py, PyDict>> {
     let (score, simulated_ms, unmapped) = py.detach(|| {

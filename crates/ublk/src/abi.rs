@@ -1,15 +1,15 @@
 //! Numbers and structures of `linux/ublk_cmd.h`, as bytes in native order.
 
-/// An ioctl number of the control device or a disk's character device: direction, size, 'u', number.
+/// Returns an ioctl number of the control device or a disk's character device from its direction, size and number.
 const fn command(direction: u32, size: u32, number: u32) -> u32 {
     direction << 30 | size << 16 | (b'u' as u32) << 8 | number
 }
 
 const READ: u32 = 2;
 const READ_WRITE: u32 = 3;
-/// Bytes of `struct ublksrv_ctrl_cmd`.
+/// Size of `struct ublksrv_ctrl_cmd` in bytes.
 pub const CONTROL_BYTES: usize = 32;
-/// Bytes of `struct ublksrv_io_cmd`.
+/// Size of `struct ublksrv_io_cmd` in bytes.
 const IO_BYTES: u32 = 16;
 
 pub const ADD_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x04);
@@ -27,19 +27,19 @@ pub const COMMIT_AND_FETCH: u32 = command(READ_WRITE, IO_BYTES, 0x21);
 pub const IOCTL_ENCODE: u64 = 1 << 6;
 pub const USER_COPY: u64 = 1 << 7;
 
-/// Any number that is free, for a device that is added.
+/// Requests any free device number for a new device.
 pub const ANY_DEVICE: u32 = u32::MAX;
-/// Size of `struct ublksrv_ctrl_dev_info`, and the offset of the device's number in it.
+/// Size of `struct ublksrv_ctrl_dev_info` in bytes, and the offset of the device's number in it.
 pub const INFO_BYTES: usize = 64;
 pub const INFO_ID: usize = 12;
-/// Bytes of `struct ublk_params` up to its `discard`.
+/// Size of `struct ublk_params` up to and including `discard`, in bytes.
 pub const PARAMS_BYTES: usize = 60;
-/// Bytes of `struct ublksrv_io_desc`.
+/// Size of `struct ublksrv_io_desc` in bytes.
 pub const DESCRIPTION_BYTES: usize = 24;
-/// Unit of addresses and lengths, independent of a device's block size.
+/// Unit of addresses and lengths in bytes, independent of a device's block size.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// Offset of a request's data in the character device.
+/// Returns the offset of a request's data in the character device.
 pub const fn data_offset(tag: u16) -> u64 {
     const START: u64 = 0x8000_0000;
     const TAG_SHIFT: u32 = 25;
@@ -53,7 +53,7 @@ mod attribute {
     pub const FUA: u32 = 1 << 3;
 }
 
-/// Bytes, field after field.
+/// Builder of a structure, field by field.
 struct Bytes(Vec<u8>);
 
 impl Bytes {
@@ -78,11 +78,11 @@ impl Bytes {
     }
 
     fn whole<const N: usize>(self) -> [u8; N] {
-        self.0.try_into().expect("every field")
+        self.0.try_into().expect("all fields were added")
     }
 }
 
-/// `struct ublksrv_ctrl_cmd`, padded as a ring's long entry has it.
+/// Returns a `struct ublksrv_ctrl_cmd`, padded to the length of a large ring entry.
 pub fn control(device: u32, buffer: (u64, u16), data: u64) -> [u8; 80] {
     const NO_QUEUE: u16 = u16::MAX;
     let (address, length) = buffer;
@@ -93,14 +93,14 @@ pub fn control(device: u32, buffer: (u64, u16), data: u64) -> [u8; 80] {
     padded
 }
 
-/// `struct ublksrv_ctrl_dev_info` of a device with one queue.
+/// Returns the `struct ublksrv_ctrl_dev_info` of a device with one queue.
 pub fn info(depth: u16, longest_bytes: u32) -> [u8; INFO_BYTES] {
     let queues = Bytes(Vec::new()).u16(1).u16(depth).u16(0).u16(0);
     let ours = queues.u32(longest_bytes).u32(ANY_DEVICE).u32(0).u32(0).u64(IOCTL_ENCODE | USER_COPY);
     ours.u64(0).u32(0).u32(0).u64(0).u64(0).whole()
 }
 
-/// `struct ublk_params`: the properties of the disk.
+/// Returns the `struct ublk_params` with the properties of the disk.
 pub fn params(shape: &crate::shape::Shape) -> [u8; PARAMS_BYTES] {
     const BASIC_AND_DISCARD: u32 = 1 | 1 << 1;
     let when = |is: bool, attribute: u32| if is { attribute } else { 0 };
@@ -114,11 +114,11 @@ pub fn params(shape: &crate::shape::Shape) -> [u8; PARAMS_BYTES] {
     let basic = basic.u8(block_shift).u8(block_shift).u8(block_shift).u8(block_shift);
     let basic = basic.u32(sectors(shape.longest_bytes)).u32(0).u64(shape.capacity_bytes / SECTOR_BYTES).u64(0);
     let longest = sectors(shape.longest_cleared_bytes);
-    // Alignment, granularity, the longest discard and write of zeros, and ranges of a discard.
+    // Alignment, granularity, maximum lengths of a discard and of a write of zeros, and number of ranges per discard.
     basic.u32(0).u32(shape.block_bytes).u32(longest).u32(longest).u16(1).u16(0).whole()
 }
 
-/// `struct ublksrv_io_cmd`: the result of a request, with which the next one of its tag is fetched.
+/// Returns the `struct ublksrv_io_cmd` that reports the result of a request and fetches the next request with its tag.
 pub fn io(tag: u16, result: i32) -> [u8; 16] {
     Bytes(Vec::new()).u16(0).u16(tag).u32(result as u32).u64(0).whole()
 }
@@ -126,23 +126,23 @@ pub fn io(tag: u16, result: i32) -> [u8; 16] {
 /// An operation that the kernel requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Data from the device.
+    /// Reads data from the device.
     Read,
-    /// Data to the device.
+    /// Writes data to the device.
     Write,
     /// Makes completed writes durable.
     Flush,
-    /// Discards data that are no longer needed.
+    /// Discards data that is no longer needed.
     Discard,
-    /// Zeros; they stay allocated if the flag is set.
+    /// Writes zeros.
     WriteZeroes {
-        /// They keep their place.
+        /// Whether the zeroed range remains allocated.
         keeps_place: bool,
     },
 }
 
-/// Decodes the kernel's description of a request: operation, whether it is forced to the media, first byte and length.
-/// `None` for an operation that was never offered.
+/// Decodes the kernel's description of a request; returns the operation, whether the request is forced to the media,
+/// its first byte and its length in bytes. Returns `None` for an operation that was not advertised.
 pub fn described(bytes: &[u8; DESCRIPTION_BYTES]) -> Option<(Operation, bool, u64, u64)> {
     const FUA: u32 = 1 << 13;
     const KEEPS_PLACE: u32 = 1 << 15;
@@ -214,6 +214,6 @@ mod tests {
         assert_eq!(of(5 | 1 << 15, 1, 0), Some((Operation::WriteZeroes { keeps_place: true }, false, 0, 512)));
         assert_eq!(of(5, u32::MAX, 0).unwrap().3, u64::from(u32::MAX) * 512);
         assert_eq!(of(2, 0, u64::MAX), Some((Operation::Flush, false, 0, 0)));
-        assert_eq!(of(4, 8, 0), None, "write same was never offered");
+        assert_eq!(of(4, 8, 0), None, "write same is not advertised");
     }
 }

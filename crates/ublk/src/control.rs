@@ -1,4 +1,4 @@
-//! Creates, starts and removes a device, by commands to /dev/ublk-control.
+//! Creates, starts and removes a device, using commands to /dev/ublk-control.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,23 +16,24 @@ use crate::shape::Shape;
 
 const CONTROL: &str = "/dev/ublk-control";
 
-/// A block device whose requests a [`Queue`] has.
+/// A block device whose requests a [`Queue`] receives.
 #[derive(Debug)]
 pub struct Disk {
     control: Control,
     id: u32,
     way: Completer,
     is_started: bool,
-    /// [`stop`](Self::stop) has taken it away.
+    /// Whether [`stop`](Self::stop) has removed the device.
     is_gone: bool,
 }
 
 impl Disk {
-    /// Creates a device with a free number. It appears when it is started, which waits until its queue is served.
+    /// Creates a device with a free number. The block device appears only in [`start`](Self::start), once its queue is
+    /// served.
     ///
     /// # Errors
-    /// If the machine has no ublk, or its Linux is older than 6.5; if the right to use it is missing; if the kernel
-    /// refuses the shape.
+    /// Returns an error if the machine has no ublk or its Linux is older than 6.5, if permission is missing, or if the
+    /// kernel refuses the shape.
     pub fn add(shape: &Shape) -> Result<(Disk, Queue), UblkError> {
         let mut control = Control::open()?;
         let mut info = abi::info(shape.depth, shape.longest_bytes);
@@ -54,16 +55,16 @@ impl Disk {
         }
     }
 
-    /// The block device.
+    /// Returns the path of the block device.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/dev/ublkb{}", self.id))
     }
 
-    /// Makes the block device appear. Its queue must already be served, from another thread: the kernel reads a
-    /// partition table.
+    /// Makes the block device appear. Another thread must already serve its queue, since the kernel reads the partition
+    /// table.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// Returns an error if the kernel refuses.
     pub fn start(&mut self) -> Result<(), UblkError> {
         self.control.order("starting", abi::START_DEV, self.id, &mut [], u64::from(std::process::id()))?;
         self.is_started = true;
@@ -76,10 +77,10 @@ impl Disk {
         exclusively.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
     }
 
-    /// Removes the device, even if it is in use, after cached data have been written. This ends the queue.
+    /// Removes the device, even if it is in use, after its cached data has been written. This ends the queue.
     ///
     /// # Errors
-    /// If the kernel refuses.
+    /// Returns an error if the kernel refuses.
     pub fn stop(mut self) -> Result<(), UblkError> {
         self.take_away()
     }
@@ -87,10 +88,10 @@ impl Disk {
     fn take_away(&mut self) -> Result<(), UblkError> {
         self.is_gone = true;
         self.way.close();
-        // A device that was never started has a queue all the same; this ends it.
+        // Stop the device even if it was never started, to end its queue.
         let stopped = self.control.order("stopping", abi::STOP_DEV, self.id, &mut [], 0);
         let mut end = |command: u32| self.control.order("the end", command, self.id, &mut [], 0);
-        // Before Linux 6.9 this waits until the device is unmounted.
+        // Before Linux 6.9, this waits until the device is unmounted.
         stopped.and(end(abi::DEL_DEV_ASYNC).or_else(|_| end(abi::DEL_DEV)))
     }
 }
@@ -138,19 +139,20 @@ impl Control {
         }
     }
 
-    /// Gives one order about a device, and waits for its end.
+    /// Executes one command for a device, and waits for its completion.
     fn order(&mut self, what: &str, command: u32, device: u32, buffer: &mut [u8], data: u64) -> Result<(), UblkError> {
         let named = || format!("{CONTROL}: {what}");
         let bytes = abi::control(device, (buffer.as_mut_ptr() as u64, buffer.len() as u16), data);
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), command).cmd(bytes).build();
-        // SAFETY: the buffer, which the command names, and the file outlive it: its end is waited for below.
-        unsafe { self.ring.submission().push(&entry) }.expect("one command at a time");
+        // SAFETY: the buffer and the file that the command refers to outlive the command, since its completion is
+        // awaited below.
+        unsafe { self.ring.submission().push(&entry) }.expect("the ring has room for one command");
         loop {
             match self.ring.submit_and_wait(1) {
                 Ok(_) => {}
-                // A signal is none of its business.
+                // Retry after a signal.
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // The ring itself is unusable: memory that the kernel might still write to must not go.
+                // The ring itself is unusable. Memory that the kernel might still write to must not be freed, so panic.
                 Err(error) => panic!("io_uring: {error}"),
             }
             if let Some(end) = self.ring.completion().next() {

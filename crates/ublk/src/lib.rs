@@ -1,12 +1,13 @@
-//! Linux block devices served by this process: ublk, whose requests are passed over io_uring.
+//! Linux block devices served by this process with ublk, which passes requests over io_uring.
 //!
-//! [`Disk`] creates, starts and removes the device; [`Queue`] receives its requests, on a thread of its own, and with
-//! [`Completer`] any other thread moves their data and completes them. Data are copied by reads and writes of the device's
-//! character file (`UBLK_F_USER_COPY`, Linux 6.5), so that no memory is shared with the kernel except its descriptions
+//! [`Disk`] creates, starts and removes the device. [`Queue`] receives its requests on a thread of its own, and with a
+//! [`Completer`] any other thread moves their data and completes them. Reads and writes of the device's character file
+//! copy the data (`UBLK_F_USER_COPY`, Linux 6.5), so that no memory is shared with the kernel except its descriptions
 //! of requests.
 //!
 //! The protocol is defined by `linux/ublk_cmd.h` and Documentation/block/ublk.rst. The library `libublk` implements it
-//! too, but brings an asynchronous runtime, bindgen and about fifty crates; this crate has one queue and what it needs.
+//! too, but depends on an asynchronous runtime, bindgen and about fifty crates; this crate implements only one queue
+//! per device.
 
 mod abi;
 mod control;
@@ -23,13 +24,13 @@ use std::io;
 /// An error of a ublk device.
 #[derive(Debug, thiserror::Error)]
 pub enum UblkError {
-    /// The machine has no ublk, or lacks something that it needs.
+    /// The machine has no ublk, or lacks something that ublk needs.
     #[error("{0}")]
     Lacking(String),
-    /// A system call failed: what was tried, and the error.
+    /// A system call failed.
     #[error("{what}: {error}")]
     Io {
-        /// The action that failed, and its object.
+        /// The action that failed, with its object.
         what: String,
         /// The error of the system call.
         error: io::Error,

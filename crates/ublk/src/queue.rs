@@ -1,4 +1,4 @@
-//! Requests of a device: one queue, whose commands one thread issues, and which any thread completes.
+//! The queue of a device: one thread issues its commands, and any thread completes its requests.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,49 +16,51 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::UblkError;
 use crate::abi::{self, DESCRIPTION_BYTES, Operation};
 
-/// Event value: requests have been completed, or the queue closes.
+/// Event value that means: requests have been completed, or the queue is closing.
 const WAKE: u64 = 1 << 32;
-/// How long the removal of a device waits for requests in flight: a request that hangs would block it for ever.
+/// Maximum wait for requests in flight when a device is removed. Without a limit, a hanging request would block the
+/// removal.
 const CLOSING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A request.
+/// A request of the kernel.
 #[derive(Debug)]
 pub struct KernelRequest {
-    /// Completes it.
+    /// Ticket that completes the request.
     pub ticket: Ticket,
-    /// When it was received.
+    /// Time at which the request was received.
     pub at: Instant,
     /// The requested operation.
     pub operation: Operation,
-    /// The request has to be durable when it completes.
+    /// Whether the request has to be durable when it completes.
     pub is_forced: bool,
-    /// First byte.
+    /// First byte of the range.
     pub offset_bytes: u64,
-    /// Length.
+    /// Length of the range in bytes.
     pub length_bytes: u64,
 }
 
-/// The right to complete a request, once.
+/// The right to complete a request once.
 #[derive(Debug)]
 pub struct Ticket {
     tag: u16,
-    /// Counts the requests that have used this tag.
+    /// Number of requests that have used this tag.
     turn: u32,
 }
 
-/// Completes requests and moves their data, from any thread. Clones refer to the same queue. It stops working with its
-/// queue: the kernel releases a device only when its file is closed, and a request that hangs would keep it open.
+/// Completes requests and moves their data, from any thread. Clones refer to the same queue. A completer stops working
+/// with its queue: the kernel releases a device only when its file is closed, and a hanging request would keep the file
+/// open.
 #[derive(Clone, Debug)]
 pub struct Completer(Weak<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     file: File,
-    /// For each tag, the request that has it.
+    /// For each tag, the number of the request that currently has the tag.
     turns: Box<[AtomicU32]>,
     state: Mutex<State>,
-    /// The queue's thread looks at the state.
+    /// Wakes the queue's thread, which then checks the state.
     wake: OwnedFd,
 }
 
@@ -74,11 +76,12 @@ impl Shared {
     }
 
     fn wake(&self) {
-        // A counter that is far from full has room for 1.
+        // The write cannot block, since the counter is far from full.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// A request that was given up must not have another one's data.
+    /// Whether the ticket is still valid: a request that was given up must not get the data of a later request with its
+    /// tag.
     fn has(&self, ticket: &Ticket) -> bool {
         self.turns[usize::from(ticket.tag)].load(Ordering::Acquire) == ticket.turn
     }
@@ -87,7 +90,7 @@ impl Shared {
         let result = result.map_or_else(|errno| -errno, |bytes| bytes as i32);
         let mut state = self.state();
         state.done.push((ticket, result));
-        // The first of a batch wakes the thread; the others find it awake.
+        // Only the first completion of a batch wakes the thread.
         let is_first = state.done.len() == 1;
         drop(state);
         if is_first {
@@ -97,18 +100,18 @@ impl Shared {
 }
 
 impl Completer {
-    /// Fills `into` with the data to be written.
+    /// Fills `into` with the data of a write.
     ///
     /// # Errors
-    /// If the kernel has given up the request.
+    /// Returns an error if the kernel has given up the request.
     pub fn take(&self, ticket: &Ticket, into: &mut [u8]) -> io::Result<()> {
         self.of(ticket)?.file.read_exact_at(into, abi::data_offset(ticket.tag))
     }
 
-    /// Has a read bring `data`.
+    /// Passes `data` to the kernel as the result of a read.
     ///
     /// # Errors
-    /// As above.
+    /// Returns an error if the kernel has given up the request.
     pub fn bring(&self, ticket: &Ticket, data: &[u8]) -> io::Result<()> {
         self.of(ticket)?.file.write_all_at(data, abi::data_offset(ticket.tag))
     }
@@ -120,7 +123,7 @@ impl Completer {
         }
     }
 
-    /// Closes the queue: requests under way may take ten more seconds.
+    /// Closes the queue. Requests in flight may take up to ten more seconds.
     pub(crate) fn close(&self) {
         if let Some(shared) = self.0.upgrade() {
             shared.state().closing.get_or_insert_with(Instant::now);
@@ -134,7 +137,7 @@ impl Completer {
     }
 }
 
-/// The kernel's descriptions of requests, one a tag.
+/// The kernel's descriptions of requests, one per tag.
 #[derive(Debug)]
 struct Descriptions {
     memory: NonNull<libc::c_void>,
@@ -148,7 +151,7 @@ impl Descriptions {
     fn map(file: &File, depth: u16) -> io::Result<Descriptions> {
         let page = rustix::param::page_size();
         let bytes = (usize::from(depth) * DESCRIPTION_BYTES).next_multiple_of(page);
-        // SAFETY: a new mapping at an address of the kernel's choice, which nothing else knows.
+        // SAFETY: creates a new mapping at an address that the kernel chooses, so no other memory is affected.
         let memory =
             unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         if memory == libc::MAP_FAILED {
@@ -157,26 +160,27 @@ impl Descriptions {
         Ok(Descriptions { memory: NonNull::new(memory).expect("a mapping is never at address 0"), bytes })
     }
 
-    /// The kernel's description of the request with a tag. The request has arrived and is not complete, so the kernel does
-    /// not write there.
+    /// Returns the kernel's description of the request with a tag. The request must have arrived and must not be
+    /// complete, so that the kernel does not write to its description.
     fn of(&self, tag: u16) -> [u8; DESCRIPTION_BYTES] {
         let start = usize::from(tag) * DESCRIPTION_BYTES;
-        assert!(start + DESCRIPTION_BYTES <= self.bytes, "a tag of this queue");
-        // SAFETY: within the mapping, as was just asserted; the kernel wrote it before it said that the request has come.
+        assert!(start + DESCRIPTION_BYTES <= self.bytes, "the tag belongs to this queue");
+        // SAFETY: the address is within the mapping, as asserted above; the kernel wrote the description before it
+        // reported the request.
         unsafe { self.memory.cast::<u8>().add(start).cast::<[u8; DESCRIPTION_BYTES]>().read_volatile() }
     }
 }
 
 impl Drop for Descriptions {
     fn drop(&mut self) {
-        // SAFETY: mapped with this length, and no reference into it exists.
+        // SAFETY: the memory was mapped with this length, and no reference to it exists.
         unsafe { libc::munmap(self.memory.as_ptr(), self.bytes) };
     }
 }
 
 /// A device's queue.
 pub struct Queue {
-    // The ring goes first: with it go the commands that name the memory and the file.
+    // The ring is dropped first, together with the commands that refer to the memory and the file.
     ring: IoUring,
     descriptions: Descriptions,
     shared: Arc<Shared>,
@@ -199,7 +203,7 @@ impl Queue {
         let failed = || UblkError::io(name.clone());
         let file = OpenOptions::new().read(true).write(true).open(&name).map_err(failed())?;
         let descriptions = Descriptions::map(&file, depth).map_err(failed())?;
-        // One command per tag and one read of the wake event: what one round submits.
+        // One round submits at most one command per tag, and one read of the wake event.
         let ring = IoUring::new(u32::from(depth) + 1).map_err(UblkError::io("io_uring, which ublk needs"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let wake = wake.map_err(|error| UblkError::io("an eventfd")(error.into()))?;
@@ -208,16 +212,16 @@ impl Queue {
         Ok(Queue { ring, descriptions, shared, depth })
     }
 
-    /// How its requests are completed.
+    /// Returns the handle that completes requests.
     pub fn way(&self) -> Completer {
         Completer(Arc::downgrade(&self.shared))
     }
 
     /// Passes each request to `each`, which must not block, until the device is removed. `ready` is called once the
-    /// device can be started. Everything is called from the calling thread, by which the kernel knows the queue.
+    /// device can be started. All calls are made on the calling thread, since the kernel binds the queue to it.
     ///
     /// # Errors
-    /// Errors of the ring.
+    /// Returns the errors of the ring.
     pub fn serve(mut self, ready: impl FnOnce(), mut each: impl FnMut(KernelRequest)) -> io::Result<()> {
         (0..self.depth).for_each(|tag| self.push(tag, abi::FETCH, 0));
         self.await_wake();
@@ -234,11 +238,11 @@ impl Queue {
             events.extend(self.ring.completion().map(|event| (event.user_data(), event.result())));
             for &(what, result) in &events {
                 if what == WAKE {
-                    // The value does not matter; the requests are examined anyway.
+                    // Ignore the value, since all completed requests are examined anyway.
                     let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
                     self.await_wake();
                 } else if result < 0 {
-                    // The device goes.
+                    // The device is being removed.
                     open -= 1;
                 } else {
                     let tag = what as u16;
@@ -261,15 +265,15 @@ impl Queue {
         }
     }
 
-    /// Reports completed requests to the kernel, and fetches the next one for each tag; returns whether the device is
-    /// being removed.
+    /// Reports completed requests to the kernel, and fetches the next request for each free tag; returns whether the
+    /// device is being removed.
     fn commit(&mut self, under_way: &mut [bool]) -> bool {
         let (done, closing) = {
             let mut state = self.shared.state();
             (std::mem::take(&mut state.done), state.closing)
         };
         for (ticket, result) in done {
-            // Unless it was given up.
+            // Skip requests that were given up.
             if self.shared.has(&ticket) && under_way[usize::from(ticket.tag)] {
                 under_way[usize::from(ticket.tag)] = false;
                 self.push(ticket.tag, abi::COMMIT_AND_FETCH, result);
@@ -296,7 +300,7 @@ impl Queue {
         match waited {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // A signal, and nothing in time.
+                // A signal arrived, or nothing happened in time.
                 Some(libc::EINTR | libc::ETIME) => Ok(()),
                 _ => Err(error),
             },
@@ -314,7 +318,7 @@ impl Queue {
     }
 
     fn hand_over(&mut self, entry: &squeue::Entry) {
-        // SAFETY: the entry names no memory, and its file is open for as long as the ring.
-        unsafe { self.ring.submission().push(entry) }.expect("one entry per tag, and one more");
+        // SAFETY: the entry refers to no memory, and its file is open as long as the ring.
+        unsafe { self.ring.submission().push(entry) }.expect("the ring has room for one entry per tag and one more");
     }
 }

@@ -3,18 +3,18 @@
 /// Size and limits of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its size, a multiple of its blocks.
+    /// Size in bytes, a multiple of the block size.
     pub capacity_bytes: u64,
-    /// Its block: a power of two from 512 up to a page.
+    /// Block size in bytes: a power of two from 512 up to a page.
     pub block_bytes: u32,
-    /// It has spindles.
+    /// Whether the disk is rotational.
     pub is_rotational: bool,
-    /// The device cannot be written to.
+    /// Whether the disk is read-only.
     pub is_read_only: bool,
-    /// Requests that it has under way at the most.
+    /// Maximum number of requests in flight.
     pub depth: u16,
-    /// The longest read or write.
+    /// Maximum length of a read or write, in bytes.
     pub longest_bytes: u32,
-    /// The longest discard or write of zeros.
+    /// Maximum length of a discard or a write of zeros, in bytes.
     pub longest_cleared_bytes: u32,
 }

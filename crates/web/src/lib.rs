@@ -1,7 +1,8 @@
-//! The simulator in a web page: questions and answers are JSON, passed as bytes through memory.
+//! The simulator for a web page: questions and answers are JSON, passed as bytes through memory.
 //!
-//! The caller calls `room` with the length of its question, writes it there, calls `answer`, and reads `length` bytes
-//! at `place`. Answers are the same as the program's: no clock, no file, no thread is used.
+//! The caller calls `room` with the length of its question, writes the question to the returned address, calls
+//! `answer`, and reads `length` bytes at `place`. Answers are those of the command-line program, since no clock, file
+//! or thread is involved.
 
 mod machine;
 mod questions;
@@ -15,9 +16,9 @@ thread_local! {
     static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Allocates room for a question of `bytes` bytes.
+/// Allocates room for a question of `bytes` bytes, and returns its address.
 #[unsafe(no_mangle)]
-#[allow(unsafe_code)] // The name is the only one of its kind: nothing else is linked into the module.
+#[allow(unsafe_code)] // The name is unique, since nothing else is linked into the module.
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
     QUESTION.with_borrow_mut(|question| {
         question.clear();
@@ -26,9 +27,9 @@ pub extern "C" fn room(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the question. If this ends in a trap, the answer is the reason; the module cannot be used any more then.
+/// Answers the question. If this ends in a trap, the answer is the reason, and the module must not be used again.
 #[unsafe(no_mangle)]
-#[allow(unsafe_code)] // As of `room`.
+#[allow(unsafe_code)] // As for `room`.
 pub extern "C" fn answer() {
     std::panic::set_hook(Box::new(|panic| {
         let words = serde_json::json!({ "failed": panic.to_string() }).to_string();
@@ -39,16 +40,16 @@ pub extern "C" fn answer() {
     ANSWER.replace(words);
 }
 
-/// Address of the answer.
+/// Returns the address of the answer.
 #[unsafe(no_mangle)]
-#[allow(unsafe_code)] // As of `room`.
+#[allow(unsafe_code)] // As for `room`.
 pub extern "C" fn place() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// Bytes of the answer.
+/// Returns the length of the answer in bytes.
 #[unsafe(no_mangle)]
-#[allow(unsafe_code)] // As of `room`.
+#[allow(unsafe_code)] // As for `room`.
 pub extern "C" fn length() -> usize {
     ANSWER.with_borrow(String::len)
 }

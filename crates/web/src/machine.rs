@@ -1,4 +1,4 @@
-//! A system with its parts and events, as drawn by the view into the machine.
+//! A system with its parts and events, for the machine view of the page.
 
 use headstack_catalogue::{Points, Refused};
 use headstack_sim::array::description::{Incident, IncidentKind, Level};
@@ -9,7 +9,7 @@ use headstack_sim::{Demand, SystemDescription, run_contained};
 use headstack_workload::WarmUp;
 use serde::Serialize;
 
-/// Events in a system, and the parts in which they happen.
+/// Events in a system, and the parts in which they occur.
 #[derive(Serialize)]
 pub struct Watched {
     machine: Machine,
@@ -21,10 +21,10 @@ pub struct Watched {
 #[derive(Serialize)]
 struct Machine {
     devices: Vec<Device>,
-    /// The members of an array; for a single drive, that drive.
+    /// Members of an array; for a single drive, only that drive.
     members: Vec<Member>,
     groups: Vec<Group>,
-    /// Most pages that may be dirty in the cache of an array; 0 if it has none.
+    /// Maximum number of dirty pages in the cache of an array; 0 if the array has no cache.
     dirty_pages_max: u64,
 }
 
@@ -49,7 +49,7 @@ enum Device {
     Disk {
         name: String,
         cylinders: u32,
-        /// First cylinder of each zone, and the sectors of its tracks.
+        /// First cylinder of each zone, with its number of sectors per track.
         zones: Vec<(u32, u32)>,
         turn_ns: f64,
         actuators: u32,
@@ -57,7 +57,7 @@ enum Device {
         sector_bytes: u32,
         segments: u32,
         segment_sectors: u32,
-        /// Most sectors that the write cache holds.
+        /// Maximum number of sectors in the write cache.
         dirty_sectors_max: u32,
     },
     Ssd {
@@ -73,11 +73,11 @@ enum Device {
     },
 }
 
-/// Runs the only point, from rest and without a warm-up, so that every request is seen from its arrival on.
+/// Runs the only point from an idle start and without a warm-up, so that every request is seen from its arrival on.
 pub fn chronicled(points: &Points, events_max: usize, spare: bool) -> Result<Watched, String> {
     let described = points.describe().map_err(|error| error.to_string())?;
     if points.len() != 1 {
-        return Err(format!("{} points; one is allowed", points.len()));
+        return Err(format!("{} points; must be one", points.len()));
     }
     let point = described.point(0);
     let draft = point.draft.map_err(|refused| match refused {

@@ -1,4 +1,4 @@
-//! Questions, and how they are answered.
+//! Questions of the page, and how they are answered.
 
 use std::path::Path;
 
@@ -14,38 +14,38 @@ use crate::machine;
 use crate::replays::{Replays, Text};
 use crate::run_outcome::{RunOutcome, done};
 
-/// A question.
+/// A question of the page.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 enum Question {
-    /// Contents of the catalogue by folder: the id and the name of each entry.
+    /// Returns the catalogue by folder: the id and the name of each entry.
     Catalogue,
-    /// The blueprint of a catalogue entry, and the figures that it states.
+    /// Returns the blueprint of a catalogue entry, and the figures that the entry states.
     Blueprint { name: String },
-    /// The same for a file's text.
+    /// Returns the blueprint of a file's text, and the figures that the file states.
     Text { file: String, text: String },
-    /// Description of a blueprint with some of its values changed: the size of a system, and the reasons for the load
-    /// of a scenario.
+    /// Describes a blueprint with some values changed: the size of a system, or whether the load of a scenario is
+    /// fixed, and why.
     Describe { blueprint: Blueprint, values: Vec<(String, String)> },
-    /// A sentence that names the stated figures of the system that the values drop.
+    /// Returns a sentence that names the stated figures of the system that these values invalidate.
     Dropped { name: String, blueprint: Blueprint, values: Vec<(String, String)> },
-    /// The TOML of that.
+    /// Returns a blueprint with some values changed, as TOML.
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },
-    /// The runs of points of a sweep, in the form of its chunks.
+    /// Returns the runs of points of a sweep, in the form of its chunks.
     Run { points: Box<Points> },
-    /// Events inside a point, from rest on; with a spare, one replaces the member that fails.
+    /// Returns the events inside a point, from an idle start; with `spare`, a spare replaces the member that fails.
     Chronicle { points: Box<Points>, events_max: usize, spare: bool },
-    /// Faults to inject, as described in a file's text.
+    /// Returns the faults to inject, as described in a file's text.
     Faults { file: String, text: String },
-    /// Contents of a recording.
+    /// Returns a summary of a trace.
     Trace(Text),
-    /// Its replays on a system.
+    /// Returns the outcomes of replays of a trace on a system.
     Replay(Box<Replays>),
-    /// Results that were written as JSON: one, or a list.
+    /// Parses results that were written as JSON: one result, or a list.
     Results { text: String },
 }
 
-/// The answer to a question in JSON: `{"answer": ...}`, or `{"refused": why}` for what cannot be answered.
+/// Returns the answer to a question in JSON: `{"answer": ...}`, or `{"refused": reason}` if it cannot be answered.
 pub fn answered(question: &[u8]) -> String {
     let question = serde_json::from_slice(question).map_err(|error| error.to_string());
     match question.and_then(answer) {
@@ -120,7 +120,7 @@ fn size(system: &SystemDescription) -> Value {
     json!({ "capacity_bytes": system.capacity_bytes(), "drives": system.drives() })
 }
 
-/// Why the number of outstanding requests is fixed, if it is.
+/// Returns the reason why the queue depth is fixed; `None` if it is not.
 fn fixed(demand: &Demand) -> Option<String> {
     match demand {
         Demand::Workload(_) => None,

@@ -1,4 +1,4 @@
-//! Replays of recordings that were dropped on a page, on its systems.
+//! Replays traces that were dropped on a page, on the systems of the page.
 
 use headstack_catalogue::options::Draft;
 use headstack_catalogue::{Blueprint, Described, Drafter};
@@ -14,17 +14,17 @@ use serde_json::{Value, json};
 
 use crate::run_outcome::{RunOutcome, done};
 
-/// A recording as text: a file whose format is detected from its content.
+/// A trace as text; its format is detected from its content.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
     file: String,
     text: String,
-    /// The device whose requests are read, if a trace has several.
+    /// The device whose requests are read, if the trace has several.
     device: Option<String>,
 }
 
-/// Replays of a recording on a system, one a mode.
+/// Replays of a trace on a system, one per mode.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replays {
@@ -32,19 +32,19 @@ pub struct Replays {
     /// Name of the system in results.
     name: String,
     blueprint: Blueprint,
-    /// Values changed in its file.
+    /// Changed values of the system's file.
     values: Vec<(String, String)>,
-    /// Options, as `headstack trace replay` has them.
+    /// Options as in `headstack trace replay`.
     options: Vec<(String, String)>,
     #[serde(default)]
     faults: Option<Schedule>,
     modes: Vec<ReplayMode>,
     outside: Outside,
-    /// Only the first requests.
+    /// Number of requests to replay, from the start of the trace.
     requests: u64,
 }
 
-/// Why a replay ended early.
+/// Reason why a replay ended early.
 enum Failure {
     Sim(SimError),
     Trace(TraceError),
@@ -75,10 +75,10 @@ impl Text {
         TraceReader::from_inputs(vec![input], &ReadOptions { steps, ..ReadOptions::default() })
     }
 
-    /// Summary of the recording.
+    /// Returns the summary of the trace.
     ///
     /// # Errors
-    /// If the recording is not accepted.
+    /// Returns an error if the trace is invalid.
     pub fn summary(&self) -> Result<Value, TraceError> {
         let mut reader = self.open()?;
         let (mut summary, mut batch) = (Summary::default(), Vec::new());
@@ -96,10 +96,10 @@ impl Text {
 }
 
 impl Replays {
-    /// Results of all replays.
+    /// Returns the outcomes of all replays.
     ///
     /// # Errors
-    /// If a blueprint is invalid.
+    /// Returns an error if the blueprint is invalid.
     pub fn carry_out(&self) -> Result<Vec<RunOutcome>, String> {
         let drafter = Drafter::new(self.blueprint.clone()).map_err(|error| error.to_string())?;
         let draft = match contained(|| self.draft(&drafter)) {
@@ -124,7 +124,7 @@ impl Replays {
     }
 
     fn run_outcome(&self, draft: Draft, mode: ReplayMode) -> RunOutcome {
-        let system = draft.system.expect("it was given one");
+        let system = draft.system.expect("the draft has a system");
         if let Err(fault) = system.check() {
             return RunOutcome::Impossible(fault.to_string());
         }

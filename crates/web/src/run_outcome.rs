@@ -1,23 +1,23 @@
-//! Results of runs and replays.
+//! Outcomes of runs and replays.
 
 use headstack_result::RunResult;
 use headstack_result::tables::{RUN_COLUMNS, Row, RunSettings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The result of a run.
+/// Outcome of a run.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunOutcome {
-    /// The cells of its row, and how busy each component was.
+    /// Cells of the row of results, and the utilization of each component.
     Done { row: Map<String, Value>, components: Vec<(String, f64)> },
-    /// The run is impossible, for this reason.
+    /// The run is impossible, with the reason.
     Impossible(String),
-    /// The simulator failed, or found its own result to be wrong.
+    /// The simulator failed, or its self-check found the result invalid.
     Failed(String),
 }
 
-/// The result of a run that was carried out.
+/// Returns the outcome of a run that was executed.
 pub fn from_result(settings: RunSettings, result: RunResult) -> RunOutcome {
     if let Some(check) = result.checks.iter().find(|check| !check.passed) {
         return RunOutcome::Failed(format!("a self-check failed: {}: {}", check.name, check.detail));

@@ -1,37 +1,37 @@
-//! The journal of a live export: a file to which records are only ever added.
+//! The journal of a live export: an append-only file.
 //!
-//! All numbers are little-endian. The file begins with what the device is:
+//! All numbers are little-endian. The file begins with a description of the device:
 //!
 //! | at | bytes | |
 //! | --- | --- | --- |
 //! | 0 | 8 | `hs-crash` |
 //! | 8 | 4 | version, 1 |
-//! | 12 | 4 | length of all this, with the name and the checksum |
+//! | 12 | 4 | length of the whole description, including the name and the checksum |
 //! | 16 | 8 | capacity in bytes |
-//! | 24 | 4 | bytes of a logical block |
-//! | 28 | 4 | bytes that are written as a whole or not at all, 0 for a block |
-//! | 32 | 1 | 1: the cache is volatile |
-//! | 33 | 1 | the device began with 0: zeros, 1: an image |
+//! | 24 | 4 | bytes per logical block |
+//! | 28 | 4 | bytes that are written atomically; 0 for one block |
+//! | 32 | 1 | 1 if the cache is volatile |
+//! | 33 | 1 | initial contents: 0 for zeros, 1 for an image |
 //! | 34 | 2 | length of the image's name |
-//! | 36 | | its name |
-//! | | 8 | XXH3 of all before |
+//! | 36 | | name of the image |
+//! | | 8 | XXH3 of all bytes before |
 //!
-//! Then come records, each of a head of 40 bytes, what it carries, and a checksum:
+//! Records follow. Each has a header of 40 bytes, a payload, and a checksum:
 //!
 //! | at | bytes | |
 //! | --- | --- | --- |
 //! | 0 | 1 | 1 write, 2 zeros, 3 trim, 4 flush, 5 answer, 6 mark, 7 power off, 8 power on, 9 end |
-//! | 1 | 1 | of changes: 1 FUA, 2 metadata; of an answer: 1 failed |
-//! | 2 | 2 | of an answer that failed: the number of the error |
-//! | 4 | 4 | bytes that it carries: data of a write, text of a mark |
-//! | 8 | 8 | number of the change or flush, counted from 0 in the order of the file; of the end: how many there were |
-//! | 16 | 8 | of changes: offset in bytes |
-//! | 24 | 8 | of changes: length in bytes |
-//! | 32 | 8 | nanoseconds of the session's clock |
-//! | 40 | | what it carries |
-//! | | 8 | XXH3 of all this |
+//! | 1 | 1 | flags: 1 FUA and 2 metadata for changes; 1 failed for answers |
+//! | 2 | 2 | for an answer that failed: the error number |
+//! | 4 | 4 | length of the payload in bytes: the data of a write or the text of a mark |
+//! | 8 | 8 | number of the change or flush, counted from 0 in the order of the file; for the end record, their count |
+//! | 16 | 8 | for changes: offset in bytes |
+//! | 24 | 8 | for changes: length in bytes |
+//! | 32 | 8 | time on the session's clock, in ns |
+//! | 40 | | payload |
+//! | | 8 | XXH3 of the header and the payload |
 //!
-//! The order of the records is the order of events. A file that was cut off anywhere is read up to its last whole record.
+//! Records are in the order of events. A file that was truncated anywhere is read up to its last complete record.
 
 mod reader;
 mod writer;
@@ -46,7 +46,7 @@ use crate::{Device, Start};
 /// Magic number of a journal.
 pub const MAGIC: [u8; 8] = *b"hs-crash";
 const VERSION: u32 = 1;
-/// Length of the device's description without the name of its image.
+/// Length in bytes of the device's description without the name of the image.
 const HEADER_BYTES: usize = 44;
 const HEAD_BYTES: usize = 40;
 const SUM_BYTES: usize = 8;
@@ -111,7 +111,7 @@ impl Head {
         bytes
     }
 
-    /// `None` if the type is unknown.
+    /// Parses a header; returns `None` if the type is unknown.
     fn from_bytes(bytes: &[u8; HEAD_BYTES]) -> Option<Head> {
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         Some(Head {
@@ -131,7 +131,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM_BYTES] {
     XxHash3_64::oneshot(bytes).to_le_bytes()
 }
 
-/// Returns the header of a file; `None` if the name of the image is too long.
+/// Returns the description of a device at the start of a file; `None` if the name of the image is too long.
 fn header(device: &Device) -> Option<Vec<u8>> {
     let (start, name) = match &device.start {
         Start::Zeros => (0, ""),

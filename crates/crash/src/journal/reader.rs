@@ -1,4 +1,4 @@
-//! Reads a journal, to its end or as far as its records are complete.
+//! Reads a journal up to its last complete record.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -8,7 +8,7 @@ use super::{FAILED, FORCED, HEAD_BYTES, HEADER_BYTES, Head, Kind, METADATA, SUM_
 use crate::CrashError;
 use crate::recording::{Change, Device, Ending, Event, Fate, Recording, Start, Stored};
 
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Reads the events of a journal.
@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     let size_bytes = file.metadata().map_err(&failed)?.len();
     let (device, mut at_bytes) = device(path, &mut from)?;
     let mut recording = Recording::new(path, file, device);
-    // Recording numbers of the journal's numbers.
+    // The journal's numbers, mapped to changes and flushes of the recording.
     let mut numbered = Vec::new();
     let mut record = Vec::new();
     recording.ending = Ending::Unfinished;
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path, file: File) -> Result<Recording, CrashError> {
     Ok(recording)
 }
 
-/// A change or a flush, to which an answer refers by its number.
+/// A change or flush with a number, to which an answer refers.
 #[derive(Clone, Copy)]
 enum Numbered {
     Change(u32),
@@ -50,7 +50,7 @@ enum Next {
     End,
 }
 
-/// Reads a record with its payload into `record`, if it is complete.
+/// Reads a complete record with its payload into `record`.
 fn next(from: &mut impl Read, left_bytes: u64, record: &mut Vec<u8>) -> io::Result<Next> {
     if left_bytes == 0 {
         return Ok(Next::End);
@@ -61,7 +61,7 @@ fn next(from: &mut impl Read, left_bytes: u64, record: &mut Vec<u8>) -> io::Resu
     let mut head = [0; HEAD_BYTES];
     from.read_exact(&mut head)?;
     let Some(parsed) = Head::from_bytes(&head) else { return Ok(Next::Torn) };
-    // Unwritten space may have any length field.
+    // The length field of unwritten space may have any value.
     if parsed.record_bytes() as u64 > left_bytes {
         return Ok(Next::Torn);
     }
@@ -84,7 +84,7 @@ fn add(
     if matches!(kind, Kind::Write | Kind::Zeros | Kind::Trim | Kind::Flush | Kind::End)
         && number != numbered.len() as u64
     {
-        return Err(format!("has number {number}; {} is next", numbered.len()));
+        return Err(format!("has number {number}; must be {}", numbered.len()));
     }
     let stored = match kind {
         Kind::Write => Stored::Data { at_bytes: at_bytes + HEAD_BYTES as u64 },
@@ -119,7 +119,7 @@ fn add(
     if !is_inside || (offset_bytes | length_bytes) % block_bytes != 0 || carried_bytes != u64::from(head.carried_bytes)
     {
         return Err(format!(
-            "changes {length_bytes} bytes at {offset_bytes}; whole blocks of {block_bytes} bytes within the device are allowed"
+            "changes {length_bytes} bytes at {offset_bytes}; must be whole blocks of {block_bytes} bytes within the device"
         ));
     }
     let change = recording.sent(Change {
@@ -147,7 +147,7 @@ fn answered(recording: &mut Recording, numbered: &mut [Numbered], head: Head) ->
     Ok(())
 }
 
-/// Reads the device, and returns where its description ends.
+/// Reads the description of the device; returns the device and the end of the description in the file.
 fn device(path: &Path, from: &mut impl Read) -> Result<(Device, u64), CrashError> {
     let short = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => CrashError::of(path, "ends within the description of the device"),
@@ -158,7 +158,7 @@ fn device(path: &Path, from: &mut impl Read) -> Result<(Device, u64), CrashError
     let u32_at = |bytes: &[u8], at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
     let (version, length) = (u32_at(&bytes, 8), u32_at(&bytes, 12) as usize);
     if version != VERSION {
-        return Err(CrashError::of(path, format!("is a journal of version {version}; version {VERSION} is allowed")));
+        return Err(CrashError::of(path, format!("is a journal of version {version}; must be version {VERSION}")));
     }
     let damaged = || CrashError::of(path, "the description of the device is damaged");
     if !(HEADER_BYTES..=HEADER_BYTES + usize::from(u16::MAX)).contains(&length) {

@@ -1,7 +1,7 @@
 //! [`JournalWriter`]: writes a journal during a session.
 //!
-//! Callers copy each record once into a buffer in memory; the writer's thread takes the buffer when it is free, adds
-//! the checksums and writes it. The buffer is bounded: a caller waits while it is full.
+//! Callers copy each record once into a buffer in memory. The writer's thread takes the buffer when it has written the
+//! previous one, adds the checksums and writes the buffer. The buffer is bounded: callers wait while it is full.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,16 +17,16 @@ use super::{FAILED, FORCED, HEAD_BYTES, Head, Kind, MAGIC, METADATA, SUM_BYTES, 
 use crate::error::refused;
 use crate::{Change, CrashError, Device, Fate, Stored};
 
-/// Limit of the buffer; a larger record has the buffer to itself. There are two such buffers.
+/// Maximum size of a buffer, of which there are two; a larger record has a buffer to itself.
 pub const QUEUE_BYTES: usize = 8 << 20;
 
-/// Longest mark, which is a line of text.
+/// Maximum length in bytes of a mark, which is a line of text.
 const MARK_BYTES_MAX: usize = 1 << 20;
 
-/// A journal that is being written by any number of threads.
+/// A journal that any number of threads write.
 ///
-/// The order of the calls is the order of events: record a change before it can be read back, an answer before it is
-/// given, and a request after it was received. After a write error, the next call and all later ones fail.
+/// The order of the calls is the order of events: record a change before its data can be read back, an answer before it
+/// is reported, and a request after it was received. After a write error, all further calls fail.
 #[derive(Debug)]
 pub struct JournalWriter {
     shared: Arc<Shared>,
@@ -44,11 +44,11 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Whole records without their checksums.
+    /// Complete records without their checksums.
     bytes: Vec<u8>,
-    /// Number of assigned numbers.
+    /// Next number to assign, which is the count of numbered records.
     numbers: u64,
-    /// Bytes added, and bytes written.
+    /// Total bytes added, and total bytes written.
     added_bytes: u64,
     written_bytes: u64,
     is_closed: bool,
@@ -66,17 +66,17 @@ impl Queue {
 }
 
 impl JournalWriter {
-    /// Starts a journal at `path`, replacing an earlier one: it grows in place, so that it can be read however this
-    /// process ends.
+    /// Starts a journal at `path`, replacing an earlier journal. The file is written in place, so it can be read even
+    /// if this process is killed.
     ///
     /// # Errors
-    /// When the path cannot be a regular file or this user may not write it, the existing file is no journal, or the
-    /// device is impossible.
+    /// Returns an error if the path cannot be a regular file or is not writable for this user, if the existing file is
+    /// not a journal, or if the device is impossible.
     pub fn create(path: &Path, device: &Device) -> Result<JournalWriter, CrashError> {
         let place = match Place::of(path).map_err(refused)? {
             Place::File { folder, name, .. } => folder.join(name),
             Place::Special(_) | Place::Descriptor(_) => {
-                return Err(CrashError::of(path, "is not a regular file; a journal must be one"));
+                return Err(CrashError::of(path, "is not a regular file; a journal needs a regular file"));
             }
         };
         check(path, device)?;
@@ -96,41 +96,41 @@ impl JournalWriter {
         Ok(JournalWriter { shared, thread: Some(thread.map_err(CrashError::io(path))?) })
     }
 
-    /// Upper limit of its memory, as long as no record is larger than [`QUEUE_BYTES`].
+    /// Upper limit of the memory in bytes, unless a record is larger than [`QUEUE_BYTES`].
     pub const MEMORY_BYTES: usize = 2 * QUEUE_BYTES;
 
-    /// Records that `data` are written at an offset; returns the number of the change, for its answer.
+    /// Records a write of `data` at an offset; returns the number of the change, to which its answer refers.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn write(&self, at_ns: u64, offset_bytes: u64, data: &[u8], is_forced: bool) -> io::Result<u64> {
         let flags = if is_forced { FORCED } else { 0 };
         let length_bytes = data.len() as u64;
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(Kind::Write, at_ns) }, data)
     }
 
-    /// Records that zeros are written.
+    /// Records a write of zeros; returns the number of the change.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn zeros(&self, at_ns: u64, offset_bytes: u64, length_bytes: u64, is_forced: bool) -> io::Result<u64> {
         let flags = if is_forced { FORCED } else { 0 };
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(Kind::Zeros, at_ns) }, &[])
     }
 
-    /// Records that a range is trimmed, and reads as zeros afterwards.
+    /// Records a trim, after which the range reads as zeros; returns the number of the change.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn trim(&self, at_ns: u64, offset_bytes: u64, length_bytes: u64, is_forced: bool) -> io::Result<u64> {
         let flags = if is_forced { FORCED } else { 0 };
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(Kind::Trim, at_ns) }, &[])
     }
 
-    /// Records a change of another recording, with its data if it has any.
+    /// Records a change of another recording, with its data if it has any; returns the number of the change.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn copied(&self, change: &Change, data: &[u8]) -> io::Result<u64> {
         let &Change { offset_bytes, length_bytes, is_forced, is_metadata, submitted_ns, .. } = change;
         let kind = match change.stored {
@@ -142,18 +142,18 @@ impl JournalWriter {
         self.numbered(Head { offset_bytes, length_bytes, flags, ..Head::new(kind, submitted_ns) }, data)
     }
 
-    /// Records the start of a flush.
+    /// Records the start of a flush; returns the number of the flush.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn flush(&self, at_ns: u64) -> io::Result<u64> {
         self.numbered(Head::new(Kind::Flush, at_ns), &[])
     }
 
-    /// Records the outcome of a change or a flush; call it just before the outcome is reported.
+    /// Records the outcome of a change or a flush. Call this just before the outcome is reported.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn answered(&self, at_ns: u64, number: u64, fate: Fate) -> io::Result<()> {
         let (flags, errno) = match fate {
             Fate::Acknowledged => (0, 0),
@@ -162,13 +162,14 @@ impl JournalWriter {
         self.add(Head { number, flags, errno, ..Head::new(Kind::Answer, at_ns) }, &[]).map(drop)
     }
 
-    /// Records a line of text, and returns when it is in the file.
+    /// Records a line of text, and returns once the line is in the file.
     ///
     /// # Errors
-    /// When it is empty, longer than 1 MiB, or not a single line, or the journal cannot be written.
+    /// Returns an error if the text is empty, longer than 1 MiB or not a single line, or if the journal cannot be
+    /// written.
     pub fn mark(&self, at_ns: u64, text: &str) -> io::Result<()> {
         if text.is_empty() || text.len() > MARK_BYTES_MAX || text.contains(['\n', '\0']) {
-            let message = format!("a mark is one line of 1 to {MARK_BYTES_MAX} bytes");
+            let message = format!("a mark must be one line of 1 to {MARK_BYTES_MAX} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let end_bytes = self.add(Head::new(Kind::Mark, at_ns), text.as_bytes())?;
@@ -180,10 +181,10 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Records a power failure: the changes that follow are data that the device takes back.
+    /// Records a power loss. Changes until power returns are data that the device restored to its previous state.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn power_off(&self, at_ns: u64) -> io::Result<()> {
         self.add(Head::new(Kind::PowerOff, at_ns), &[]).map(drop)
     }
@@ -191,7 +192,7 @@ impl JournalWriter {
     /// Records that power is back.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn power_on(&self, at_ns: u64) -> io::Result<()> {
         self.add(Head::new(Kind::PowerOn, at_ns), &[]).map(drop)
     }
@@ -199,7 +200,7 @@ impl JournalWriter {
     /// Writes the remaining records and the end record.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
         let number = self.queue().numbers;
         self.add(Head { number, ..Head::new(Kind::End, 0) }, &[])?;
@@ -223,14 +224,15 @@ impl JournalWriter {
         self.append(head, data, true).map(|(number, _)| number)
     }
 
-    /// Adds a record; returns where it ends, in bytes of all records.
+    /// Adds a record; returns the end of the record, counted in bytes of all records.
     fn add(&self, head: Head, carried: &[u8]) -> io::Result<u64> {
         self.append(head, carried, false).map(|(_, end_bytes)| end_bytes)
     }
 
     fn append(&self, mut head: Head, carried: &[u8], takes_number: bool) -> io::Result<(u64, u64)> {
-        head.carried_bytes = u32::try_from(carried.len())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a record carries less than 4 GiB"))?;
+        head.carried_bytes = u32::try_from(carried.len()).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidInput, "the payload of a record must be less than 4 GiB")
+        })?;
         let mut queue = self.queue();
         while !queue.bytes.is_empty() && queue.bytes.len() + head.record_bytes() > QUEUE_BYTES {
             queue.check()?;
@@ -258,11 +260,11 @@ impl Drop for JournalWriter {
     }
 }
 
-/// Checks that a device is possible.
+/// Checks whether a device is possible.
 fn check(path: &Path, device: &Device) -> Result<(), CrashError> {
     if !device.block_bytes.is_power_of_two() || !device.capacity_bytes.is_multiple_of(u64::from(device.block_bytes)) {
         let message = format!(
-            "a device of {} bytes in blocks of {}: blocks are a power of two, and a device is a multiple of them",
+            "a device of {} bytes with blocks of {}: blocks must be a power of two, and the size a multiple of the block",
             device.capacity_bytes, device.block_bytes
         );
         return Err(CrashError::of(path, message));
@@ -270,7 +272,7 @@ fn check(path: &Path, device: &Device) -> Result<(), CrashError> {
     Ok(())
 }
 
-/// Fails if there is a file that is not a journal.
+/// Returns an error if `path` is a file other than a journal.
 fn check_own(path: &Path, place: &Path) -> Result<(), CrashError> {
     let mut begin = [0; MAGIC.len()];
     let read = match File::open(place) {
@@ -286,7 +288,7 @@ fn check_own(path: &Path, place: &Path) -> Result<(), CrashError> {
     }
 }
 
-/// The writer's thread: runs until the last record is written.
+/// Runs the writer's thread until the last record is written.
 fn drain(shared: &Shared, mut file: File) {
     let mut bytes = Vec::with_capacity(QUEUE_BYTES);
     let mut queue = shared.queue.lock().expect("the lock is not poisoned");
@@ -313,7 +315,7 @@ fn drain(shared: &Shared, mut file: File) {
         }
         shared.emptied.notify_all();
         bytes.clear();
-        // Memory of a large record is freed.
+        // Free the memory of a large record.
         if bytes.capacity() > QUEUE_BYTES {
             bytes = Vec::with_capacity(QUEUE_BYTES);
         }
@@ -339,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    /// A writer whose thread has not started yet.
+    /// Creates a writer whose thread has not started yet.
     fn idle() -> JournalWriter {
         let queue = Mutex::new(Queue::default());
         let shared = Shared { queue, filled: Condvar::new(), emptied: Condvar::new() };
@@ -355,13 +357,16 @@ mod tests {
         let (done, heard) = channel();
         std::thread::scope(|scope| {
             scope.spawn(|| done.send(journal.write(0, 0, &data, false).unwrap()).unwrap());
-            assert!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "a fourth does not fit with its heads");
+            assert!(
+                heard.recv_timeout(Duration::from_millis(50)).is_err(),
+                "the fourth record does not fit, because of the headers"
+            );
             assert!(journal.queue().bytes.len() <= QUEUE_BYTES);
             journal.queue().bytes.clear();
             journal.shared.emptied.notify_all();
             assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(3));
         });
-        // A record larger than the queue has it to itself.
+        // A record larger than the queue has the queue to itself.
         journal.queue().bytes.clear();
         assert_eq!(journal.write(0, 0, &vec![1; QUEUE_BYTES + 512], false).unwrap(), 4);
     }
@@ -380,7 +385,7 @@ mod tests {
     #[test]
     fn a_mark_is_a_line() {
         for text in ["", "two\nlines", &"x".repeat(MARK_BYTES_MAX + 1)] {
-            assert!(idle().mark(0, text).unwrap_err().to_string().starts_with("a mark is one line"));
+            assert!(idle().mark(0, text).unwrap_err().to_string().starts_with("a mark must be one line"));
         }
     }
 }

@@ -5,19 +5,19 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::state::{ChangeOutcome, CrashState, Member, Tear, runs};
 
-/// Methods of choosing states. One or two missing or surviving writes find nearly all faults, so these come first; each
-/// window gets a few of all kinds before any window gets all of one kind.
+/// Methods of choosing states. States with one or two missing or surviving writes reveal nearly all faults, so these
+/// come first. Each window gets a few states of every kind before any window gets all states of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    /// All changes, and none; all states of small windows.
+    /// No change, and all changes; all states of small windows.
     Ends,
-    /// The first changes survive, the others do not.
+    /// The first changes survive, and the later changes do not.
     Prefixes(Share),
     /// One change is missing.
     Missing(Share),
     /// One change survives.
     Surviving(Share),
-    /// One change is torn; later ones survive, or do not.
+    /// One change is torn; later changes survive, or do not.
     Torn(Share),
     /// Two changes are missing.
     Pairs,
@@ -27,7 +27,7 @@ pub(crate) enum Stage {
     Drawn,
 }
 
-/// How many states of a kind.
+/// Number of states to try of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Share {
     Few,
@@ -35,7 +35,7 @@ pub(crate) enum Share {
 }
 
 impl Stage {
-    /// A few of each kind. Tears are included if writes may tear.
+    /// Stages of the first round: a few states of each kind, including torn writes if writes may tear.
     pub(crate) const FIRST: [Stage; 5] = [
         Stage::Ends,
         Stage::Torn(Share::Few),
@@ -44,7 +44,7 @@ impl Stage {
         Stage::Surviving(Share::Few),
     ];
 
-    /// The following stages.
+    /// Stages of the following rounds.
     pub(crate) const THEN: [Stage; 7] = [
         Stage::Missing(Share::Every),
         Stage::Prefixes(Share::Every),
@@ -56,13 +56,13 @@ impl Stage {
     ];
 }
 
-/// Number of states up to which a window is exhausted at once.
+/// Number of states up to which a window is searched exhaustively in the first stage.
 pub(crate) const SMALL: f64 = 16.0;
 /// Number of changes up to which all pairs of a window are tried.
 const PAIRED_MAX: usize = 16;
-/// Number of states for [`Share::Few`].
+/// Number of states that [`Share::Few`] selects.
 const FEW: usize = 4;
-/// Number of tears of one write.
+/// Maximum number of tears that are tried per write.
 const TEARS: u64 = 8;
 
 /// Returns the states of a stage in a window.
@@ -105,7 +105,7 @@ pub(crate) fn candidates(
     }
 }
 
-/// Some of `count` indices, or all.
+/// Chooses some of `count` indices, or all.
 fn chosen(count: usize, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<usize> {
     if share == Share::Every || count <= FEW {
         return (0..count).collect();
@@ -113,7 +113,7 @@ fn chosen(count: usize, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<us
     (0..FEW).map(|_| below(count as u64, random) as usize).collect()
 }
 
-/// Every state: the outcomes of the members as digits.
+/// Returns every state, enumerated by taking the outcomes of the members as digits of a number.
 fn all(events: usize, members: &[Member]) -> Vec<CrashState> {
     let outcomes: Vec<u64> = members.iter().map(|member| member.outcomes() as u64).collect();
     let count: u64 = outcomes.iter().product();
@@ -133,7 +133,7 @@ fn all(events: usize, members: &[Member]) -> Vec<CrashState> {
         .collect()
 }
 
-/// States with one torn write; later ones survive, or do not.
+/// Returns states with one torn write; later writes survive, or do not.
 fn torn(events: usize, members: &[Member], share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<CrashState> {
     let torn: Vec<usize> = (0..members.len()).filter(|&place| members[place].tear != Tear::None).collect();
     let few = chosen(torn.len(), share, random);
@@ -153,7 +153,7 @@ fn torn(events: usize, members: &[Member], share: Share, random: &mut Xoshiro256
     states
 }
 
-/// Ways in which a write may be torn: halves first.
+/// Returns ways in which a write may be torn, halves first.
 fn tears(member: &Member, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<ChangeOutcome> {
     let half = member.atoms / 2;
     let mut tears = vec![ChangeOutcome::Atoms(vec![(0, half)])];
@@ -193,7 +193,7 @@ fn drawn_tear(member: &Member, random: &mut Xoshiro256PlusPlus) -> ChangeOutcome
     }
 }
 
-/// Random states: few, half or most changes are missing; some are torn.
+/// Returns a random state: few, half or most changes are missing, and some are torn.
 fn drawn(events: usize, members: &[Member], random: &mut Xoshiro256PlusPlus) -> CrashState {
     let missing_of_8 = [1, 4, 7][below(3, random) as usize];
     CrashState::of(events, members, |place| match below(8, random) {
@@ -203,7 +203,7 @@ fn drawn(events: usize, members: &[Member], random: &mut Xoshiro256PlusPlus) -> 
     })
 }
 
-/// A random number below another. The bias of 2^-60 does not matter here.
+/// Returns a random number below `end`. The bias of 2^-60 does not matter here.
 fn below(end: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
     random.next_u64() % end.max(1)
 }

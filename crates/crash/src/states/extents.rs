@@ -1,14 +1,14 @@
-//! [`Extents`]: the last change of each range.
+//! [`Extents`]: the last change of each range of a device.
 
 use std::collections::BTreeMap;
 
-/// Contents of a range: the number of a change, or `None` for the initial contents.
+/// Version of a range: the number of its last change, or `None` for the initial contents.
 pub(crate) type Version = Option<u32>;
 
-/// A range of bytes: the first, and the one after the last.
+/// A range of bytes: its first byte, and the byte after its last.
 pub(crate) type Range = (u64, u64);
 
-/// The last change of each range, by its start; gaps were not changed.
+/// The last change of each range, by the start of the range; gaps have the initial contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extents(BTreeMap<u64, (u64, u32)>);
 
@@ -29,12 +29,12 @@ impl Extents {
         }
     }
 
-    /// Resets everything to the initial contents.
+    /// Resets the whole device to the initial contents.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The parts of a range with the contents of each, in order and without gaps.
+    /// Returns the parts of a range with the version of each, in order and without gaps.
     pub(crate) fn parts(&self, (start, end): Range) -> Vec<(Range, Version)> {
         let mut parts = Vec::new();
         let mut at = start;
@@ -55,7 +55,7 @@ impl Extents {
         parts
     }
 
-    /// All changed ranges in order.
+    /// Returns all changed ranges in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Range, u32)> + '_ {
         self.0.iter().map(|(&start, &(end, change))| ((start, end), change))
     }
@@ -70,7 +70,7 @@ impl Extents {
     }
 }
 
-/// Subtracts a range from others.
+/// Subtracts a range from each of `ranges`.
 pub(crate) fn without(ranges: &mut Vec<Range>, (start, end): Range) {
     if ranges.iter().all(|&(from, to)| to <= start || from >= end) {
         return;

@@ -1,6 +1,6 @@
-//! [`Hashes`]: compares contents at a cost proportional to their differences, by the sum of a hash of each block with
-//! its offset. Blocks of zeros count 0, so that unwritten and trimmed blocks are equal. Among 2^32 states, a collision
-//! is possible.
+//! [`Hashes`]: compares contents at a cost proportional to their differences. The hash of the contents is the sum of
+//! the hashes of each block with its offset. All-zero blocks count 0, so that unwritten and trimmed blocks are equal.
+//! Among 2^32 states, a collision is possible.
 
 use std::collections::hash_map::Entry;
 
@@ -12,13 +12,13 @@ use crate::CrashError;
 use crate::base::Base;
 use crate::recording::{Recording, Stored};
 
-/// Bytes of the base that are read at a time.
+/// Number of bytes of the base that are read at a time.
 const PART_BYTES: u64 = 1 << 20;
 
-/// Cached hashes of the data of changes, and of a base.
+/// Cached hashes of the data of changes and of the initial contents.
 #[derive(Debug, Default)]
 pub(crate) struct Hashes {
-    /// For each change the sums of its first blocks: of none, one, two and so on.
+    /// For each change, the sums of the hashes of its first n blocks, for n from 0.
     sums: FxHashMap<u32, Vec<u64>>,
     base: Base,
 }
@@ -28,7 +28,7 @@ impl Hashes {
         Hashes { sums: FxHashMap::default(), base }
     }
 
-    /// The hash of a range with one version.
+    /// Returns the hash of a range with the version `held`.
     pub(crate) fn of(&mut self, recording: &Recording, range: Range, held: Version) -> Result<u64, CrashError> {
         let block_bytes = u64::from(recording.device.block_bytes);
         let Some(number) = held else { return self.of_base(range, block_bytes) };
@@ -63,7 +63,7 @@ impl Hashes {
     }
 }
 
-/// Sums of the hashes of the first blocks.
+/// Returns the sums of the hashes of the first n blocks, for n from 0.
 fn sums(data: &[u8], offset_bytes: u64, block_bytes: u64) -> Vec<u64> {
     let mut sum = 0_u64;
     let blocks = data.chunks(block_bytes as usize).enumerate().map(|(place, block)| {

@@ -1,8 +1,8 @@
-//! The possible contents after a crash.
+//! Enumerates the possible contents after a crash.
 //!
-//! A crash after an event leaves all durable changes ([`walk`]) and any subset of the open ones: each whole, missing or
-//! torn ([`state`]), if the device keeps no order among them. [`Search`] goes through these states, most productive
-//! first, and skips contents that it has already visited.
+//! A crash after an event leaves all durable changes ([`walk`]) and any subset of the open changes, each of which is
+//! complete, missing or torn ([`state`]), unless the device keeps an order among them. [`Search`] enumerates these
+//! states, most productive first, and skips contents that it has already visited.
 
 mod candidates;
 pub(crate) mod extents;

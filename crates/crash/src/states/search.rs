@@ -1,4 +1,4 @@
-//! [`Search`]: goes through the states that crashes may leave.
+//! [`Search`]: enumerates the states that crashes may leave.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -26,7 +26,7 @@ pub struct SearchOptions {
     /// The device's guarantees.
     #[serde(default)]
     pub rules: Rules,
-    /// The first state to try.
+    /// Event from which on crashes are tried.
     #[serde(default)]
     pub from: From,
     /// Seed of all random choices.
@@ -34,11 +34,11 @@ pub struct SearchOptions {
     pub seed: u64,
 }
 
-/// The start of a search.
+/// Start of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
-    /// At the first mark; at the beginning if there is none.
+    /// At the first mark, or at the beginning if there is no mark.
     #[default]
     FirstMark,
     /// From the beginning.
@@ -47,43 +47,43 @@ pub enum From {
     Mark(String),
 }
 
-/// Windows with at most this many states are exhausted.
+/// Number of states up to which a window is searched exhaustively.
 const EXHAUST_MAX: f64 = 1024.0;
-/// Number of windows that are visited in order of time, so that contents are carried forward; batches are ordered by
-/// how likely faults are.
+/// Number of windows that are visited in order of time, so that contents are carried forward. Batches of windows are
+/// ordered by the likelihood of faults.
 const BATCH: usize = 64;
-/// Number of random rounds without a new state after which a search ends.
+/// Number of consecutive random rounds without a new state after which a search ends.
 const VAIN_ROUNDS_MAX: u32 = 16;
 
-/// Coverage of the possible states.
+/// Coverage of the possible states by a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Coverage {
-    /// States returned: no two have the same contents and the same marks.
+    /// Number of returned states, which all differ in contents or marks.
     pub states: u64,
-    /// States skipped because their contents were already visited.
+    /// Number of states skipped because their contents were already visited.
     pub duplicates: u64,
-    /// Subsets of open changes that were tried, including torn ones, each once.
+    /// Number of distinct subsets of open changes that were tried, including torn changes.
     pub subsets: u64,
     /// Number of possible subsets.
     pub possible: f64,
-    /// Moments at which crashes were tried.
+    /// Number of moments at which crashes were tried.
     pub windows: u64,
-    /// Moments of which all subsets were tried.
+    /// Number of moments at which all subsets were tried.
     pub whole_windows: u64,
     /// Largest number of simultaneously open changes.
     pub largest_window: u64,
 }
 
-/// The states that crashes may leave, in an order that depends on a seed.
+/// Enumeration of the states that crashes may leave, in an order that depends on a seed.
 #[derive(Debug)]
 pub struct Search {
     recording: Arc<Recording>,
     options: SearchOptions,
     windows: Vec<Window>,
-    /// Indices into `windows`, the most interesting in the first batch.
+    /// Indices into `windows`, most interesting batch first.
     order: Vec<usize>,
     is_whole: Vec<bool>,
-    /// Stages and windows of a round.
+    /// Stages and windows that remain in the current round.
     visits: Vec<(Stage, usize)>,
     place: usize,
     round: usize,
@@ -100,15 +100,15 @@ pub struct Search {
 /// A window: a moment at which crashes are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CrashWindow {
-    /// Number of events before it.
+    /// Number of events before the crash.
     pub events: usize,
-    /// Time of the moment.
+    /// Time of the crash in ns.
     pub at_ns: u64,
-    /// Number of marks before it.
+    /// Number of marks before the crash.
     pub marks: usize,
     /// Number of open changes.
     pub open: usize,
-    /// Number of subsets of these, including torn ones.
+    /// Number of subsets of the open changes, including torn changes.
     pub possible: f64,
 }
 
@@ -122,17 +122,17 @@ struct DurableMoment {
 }
 
 impl Search {
-    /// Creates a search over the initial contents.
+    /// Creates a search over the given initial contents.
     ///
     /// # Errors
-    /// When there is no such mark, or an atom is no multiple of a block.
+    /// Returns an error if the recording has no mark with the given text, or the atom is not a multiple of the block
+    /// size.
     pub fn new(recording: Arc<Recording>, base: &Base, options: SearchOptions) -> Result<Search, CrashError> {
         let atom_bytes = options.rules.atom(&recording);
         let block_bytes = u64::from(recording.device.block_bytes);
         if !atom_bytes.is_multiple_of(block_bytes) {
-            let message = format!(
-                "{atom_bytes} bytes for an atom; a multiple of its block size, {block_bytes} bytes, is allowed"
-            );
+            let message =
+                format!("an atom of {atom_bytes} bytes; must be a multiple of the block size, {block_bytes} bytes");
             return Err(CrashError::of(recording.path(), message));
         }
         let keeps_order = !options.rules.regions.is_empty();
@@ -160,15 +160,15 @@ impl Search {
         Ok(search)
     }
 
-    /// Coverage so far.
+    /// Returns the coverage so far.
     pub fn coverage(&self) -> Coverage {
         self.coverage
     }
 
-    /// Returns the next state; `None` if all were tried, or random choices have found nothing new for a while.
+    /// Returns the next state; `None` if all states were tried, or random choices have found no new state for a while.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn next_state(&mut self) -> Result<Option<CrashState>, CrashError> {
         loop {
             while let Some(state) = self.waiting.pop_front() {
@@ -187,8 +187,8 @@ impl Search {
         }
     }
 
-    /// Starts the next round: the next stage in all windows, finally random choices. Returns false if nothing more is
-    /// expected.
+    /// Starts the next round: the next stage in all windows, or random states once all stages are done. Returns false
+    /// if no new states are expected.
     fn next_round(&mut self) -> bool {
         self.place = 0;
         if let Some(&stage) = Stage::THEN.get(self.round) {
@@ -202,7 +202,7 @@ impl Search {
         self.vain_rounds <= VAIN_ROUNDS_MAX && !self.is_whole.iter().all(|&is_whole| is_whole)
     }
 
-    /// Moves to the next window; returns false if there is none.
+    /// Moves to the next window of the round; returns false if there is none.
     fn go_on(&mut self) -> Result<bool, CrashError> {
         if self.place == self.visits.len() && !self.next_round() {
             return Ok(false);
@@ -237,7 +237,7 @@ impl Search {
         Ok(true)
     }
 
-    /// The windows, in order.
+    /// Returns the windows in order of time.
     pub fn moments(&self) -> &[CrashWindow] {
         &self.moments
     }
@@ -290,7 +290,7 @@ impl DurableMoment {
         Ok(())
     }
 
-    /// Hash of the contents and of the number of marks that they have to satisfy.
+    /// Returns the hash of a state's contents and of the number of marks that these contents have to satisfy.
     fn hash(&mut self, recording: &Recording, rules: &Rules, state: &CrashState) -> Result<u64, CrashError> {
         let mut sum = self.sum;
         for (range, change) in state.overlay(recording, rules.atom(recording), &self.walk.open).iter() {
@@ -303,7 +303,7 @@ impl DurableMoment {
     }
 }
 
-/// The event after which crashes are tried.
+/// Returns the number of events before the first crash.
 fn first_event(recording: &Recording, from: &From) -> Result<usize, CrashError> {
     let mark = |is_it: &dyn Fn(&str) -> bool| {
         let is_it = |event: &Event| matches!(event, Event::Mark(mark) if is_it(&recording.marks[*mark as usize]));
@@ -318,8 +318,8 @@ fn first_event(recording: &Recording, from: &From) -> Result<usize, CrashError> 
     }
 }
 
-/// A few of each kind, batch by batch: if states are expensive, the most interesting windows have had some of all kinds
-/// before time runs out.
+/// Returns the stages and windows of the first round: a few states of each kind, batch by batch. If states are
+/// expensive, the most interesting windows have then had states of all kinds before time runs out.
 fn first_visits(order: &[usize]) -> Vec<(Stage, usize)> {
     let in_batch = |batch: &[usize]| -> Vec<(Stage, usize)> {
         Stage::FIRST.iter().flat_map(|&stage| batch.iter().map(move |&number| (stage, number))).collect()
@@ -327,7 +327,7 @@ fn first_visits(order: &[usize]) -> Vec<(Stage, usize)> {
     order.chunks(BATCH).flat_map(in_batch).collect()
 }
 
-/// Orders windows by interest, but within a batch by time.
+/// Returns the windows ordered by interest, and by time within a batch.
 fn order(windows: &[Window], seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..windows.len()).collect();
     order.sort_by_key(|&place| (u32::MAX - windows[place].interest, hash_of(&(seed, place))));

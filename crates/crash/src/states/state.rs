@@ -1,4 +1,4 @@
-//! [`CrashState`]: a state that a crash may leave, and the [`Rules`] that a device follows.
+//! [`CrashState`]: a state that a crash may leave, and [`Rules`]: the guarantees of a device.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,33 @@ use super::extents::{Extents, Range};
 use super::walk::Open;
 use crate::recording::{Recording, Stored};
 
-/// The places at which a write may be torn.
+/// Positions at which a write may be torn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
     /// Nowhere: writes are atomic.
     #[default]
     None,
-    /// After any atom: the first ones survive.
+    /// After any atom: the atoms before it survive.
     Prefix,
-    /// Anywhere: any of its atoms survive.
+    /// Anywhere: any subset of the atoms survives.
     Any,
 }
 
-/// Longer trims are atomic: those of a whole device have millions of atoms.
+/// Maximum number of atoms of a trim that may be torn. Longer trims count as atomic, since those of a whole device have
+/// millions of atoms.
 const TORN_TRIM_ATOMS_MAX: u64 = 4096;
 
-/// The device's guarantees in addition to its flushes.
+/// Guarantees of the device in addition to flushes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// The places at which writes may be torn.
+    /// Positions at which writes may be torn.
     pub tear: Tear,
-    /// Atomic unit, aligned to multiples of itself; 0 for a block of the device.
+    /// Size of an atom in bytes; atoms are aligned to multiples of their size. 0 for the block size of the device.
     pub atom_bytes: u64,
-    /// Starts of regions within each of which changes survive in the order in which they were sent; empty if the device
-    /// keeps no order.
+    /// First bytes of regions. Within each region, changes survive in the order in which they were sent. Empty if the
+    /// device keeps no order.
     pub regions: Vec<u64>,
 }
 
@@ -47,28 +48,28 @@ impl Default for Rules {
 pub struct Torn {
     /// Number of the change.
     pub change: u32,
-    /// Surviving atoms, counted from its first: from the first number up to but excluding the second.
+    /// Ranges of surviving atoms, counted from the first atom of the change; the end of each range is exclusive.
     pub kept: Vec<(u32, u32)>,
 }
 
-/// A state after a crash: all durable changes, and all open ones except those listed.
+/// A state after a crash, with all durable changes and all open changes except those listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrashState {
     /// Number of events before the crash.
     pub events: usize,
-    /// Open changes that are missing, by number in order.
+    /// Numbers of the open changes that are missing, in order.
     pub missing: Vec<u32>,
-    /// Open changes of which a part survives, in order.
+    /// Open changes that survive in part, in order.
     pub torn: Vec<Torn>,
 }
 
-/// Possible outcomes of an open change.
+/// An open change with its possible outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) change: u32,
     pub(crate) tear: Tear,
-    /// Number of atoms that it touches; 1 if it cannot be torn.
+    /// Number of atoms that the change touches; 1 if it cannot be torn.
     pub(crate) atoms: u32,
     region: usize,
 }
@@ -82,7 +83,7 @@ pub(crate) enum ChangeOutcome {
 }
 
 impl Rules {
-    /// Bytes of an atom.
+    /// Returns the size of an atom in bytes.
     pub(crate) fn atom(&self, recording: &Recording) -> u64 {
         self.atom_bytes.max(u64::from(recording.device.block_bytes))
     }
@@ -97,7 +98,7 @@ impl Rules {
         let (start, end) = (change.offset_bytes, change.offset_bytes + change.length_bytes);
         let unit = |bytes: u64| end.div_ceil(bytes) - start / bytes;
         let is_atomic = recording.device.atomic_bytes > 0 && unit(u64::from(recording.device.atomic_bytes)) == 1;
-        // A failed change may survive in any mixture; guarantees of the device cover only successful ones.
+        // A failed change may survive in any mixture; a device's guarantees cover only successful changes.
         let tear = if open.has_failed { Tear::Any } else { self.tear };
         // No device guarantees that a trim is atomic.
         let is_trim = change.stored == Stored::Trim;
@@ -108,7 +109,7 @@ impl Rules {
         Member { change: open.change, tear: if atoms == 1 { Tear::None } else { tear }, atoms, region }
     }
 
-    /// Makes a state possible for the device: nothing in the same region survives after a missing or torn change.
+    /// Makes a state possible for the device: in each region, no change survives after a missing or torn change.
     pub(crate) fn lawful(&self, members: &[Member], mut state: CrashState) -> CrashState {
         if self.regions.is_empty() {
             return state;
@@ -129,8 +130,8 @@ impl Rules {
         state
     }
 
-    /// Number of subsets of the open changes, including torn ones; capped at the largest number, since JSON has no
-    /// infinity.
+    /// Returns the number of subsets of the open changes, including torn changes. The number is capped at the largest
+    /// finite value, since JSON has no infinity.
     pub(crate) fn possible(&self, members: &[Member]) -> f64 {
         if self.regions.is_empty() {
             return members.iter().map(Member::outcomes).product::<f64>().min(f64::MAX);
@@ -144,7 +145,7 @@ impl Rules {
 }
 
 impl Member {
-    /// Number of possible outcomes.
+    /// Returns the number of possible outcomes of the change.
     pub(crate) fn outcomes(&self) -> f64 {
         match self.tear {
             Tear::None => 2.0,
@@ -153,7 +154,7 @@ impl Member {
         }
     }
 
-    /// One of the outcomes; in the first, nothing survives, in the last, everything.
+    /// Returns the outcome with this number: in the first outcome nothing survives, and in the last everything does.
     pub(crate) fn outcome(&self, number: u64) -> ChangeOutcome {
         let atoms = u64::from(self.atoms);
         match self.tear {
@@ -167,7 +168,7 @@ impl Member {
     }
 }
 
-/// Runs of the atoms for which `is_kept` is true.
+/// Returns the runs of atoms for which `is_kept` returns true.
 pub(crate) fn runs(atoms: u32, mut is_kept: impl FnMut(u32) -> bool) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for atom in 0..atoms {
@@ -182,7 +183,7 @@ pub(crate) fn runs(atoms: u32, mut is_kept: impl FnMut(u32) -> bool) -> Vec<(u32
 }
 
 impl CrashState {
-    /// The state in which each member has the outcome that `kept` returns.
+    /// Returns the state in which each member has the outcome that `kept` returns for it.
     pub(crate) fn of(events: usize, members: &[Member], mut kept: impl FnMut(usize) -> ChangeOutcome) -> CrashState {
         let mut state = CrashState { events, ..CrashState::default() };
         for (place, member) in members.iter().enumerate() {
@@ -195,7 +196,7 @@ impl CrashState {
         state
     }
 
-    /// Outcome of a range of an open change, in atoms of that range.
+    /// Returns the outcome of a range of an open change, in atoms of that range.
     pub(crate) fn kept_of(&self, recording: &Recording, atom_bytes: u64, change: u32, range: Range) -> ChangeOutcome {
         if self.missing.binary_search(&change).is_ok() {
             return ChangeOutcome::Nothing;
@@ -214,7 +215,7 @@ impl CrashState {
         }
     }
 
-    /// The surviving part of the open changes above the durable ones: the last change of each range.
+    /// Returns the surviving open changes above the durable ones, as the last change of each range.
     pub(crate) fn overlay(&self, recording: &Recording, atom_bytes: u64, open: &[Open]) -> Extents {
         let mut over = Extents::default();
         for open in open {

@@ -1,8 +1,9 @@
 //! [`Walk`]: which changes are durable and which are open after each event of a recording.
 //!
-//! A change becomes durable when a flush that was sent after its acknowledgement is acknowledged; on its own
-//! acknowledgement, if it was forced or there is no volatile cache; and when power is back, since the present data have
-//! survived. A failed change is never covered: it may be there or not until something durable is written over it.
+//! A change becomes durable when a flush that was sent after the change was acknowledged is itself acknowledged; when
+//! the change is acknowledged, if it was forced or the device has no volatile cache; and when power returns, since the
+//! present data has survived. A failed change never becomes durable this way: its data may or may not be present until
+//! a durable change overwrites it.
 
 use rustc_hash::FxHashSet;
 
@@ -14,11 +15,11 @@ use crate::recording::{Event, Fate, Recording, Stored};
 pub(crate) struct Open {
     /// Number of the change.
     pub(crate) change: u32,
-    /// Ranges of it that no durable change covers.
+    /// Ranges of the change that no durable change covers.
     pub(crate) left: Vec<Range>,
-    /// The event of its acknowledgement.
+    /// Index of the event that acknowledged the change; `None` before.
     acknowledged_at: Option<usize>,
-    /// Whether it failed: then the device guarantees nothing about it.
+    /// Whether the change failed, so that the device guarantees nothing about its data.
     pub(crate) has_failed: bool,
 }
 
@@ -31,14 +32,14 @@ pub(crate) struct Walk {
     pub(crate) marks: usize,
     /// Changes that are not durable, in the order in which they were sent.
     pub(crate) open: Vec<Open>,
-    /// The event at which each flush was sent.
+    /// Index of the event at which each flush was sent.
     flushes: Vec<usize>,
     /// Whether power is off.
     is_off: bool,
 }
 
 impl Walk {
-    /// Processes the next event. Changes that become durable are passed to `durable`, in the order in which they were
+    /// Processes the next event. Calls `durable` with the changes that become durable, in the order in which they were
     /// sent.
     pub(crate) fn step(&mut self, recording: &Recording, mut durable: impl FnMut(u32, &[Range])) {
         let at = self.events;
@@ -79,7 +80,7 @@ impl Walk {
         }
     }
 
-    /// Makes some open changes durable; parts of earlier changes below them do not matter any more.
+    /// Makes some open changes durable, and drops the parts of earlier changes that they cover.
     fn settle(&mut self, is_durable: impl Fn(&Open) -> bool, durable: &mut impl FnMut(u32, &[Range])) {
         let (settled, mut open): (Vec<Open>, Vec<Open>) =
             std::mem::take(&mut self.open).into_iter().partition(is_durable);
@@ -98,7 +99,7 @@ impl Walk {
 }
 
 impl Recording {
-    /// The changes that a crash after so many events may lose, by number in order.
+    /// Returns the numbers of the changes that a crash after `events` events may lose, in order.
     pub fn open_after(&self, events: usize) -> Vec<u32> {
         let mut walk = Walk::default();
         while walk.events < events.min(self.events.len()) {
@@ -108,18 +109,19 @@ impl Recording {
     }
 }
 
-/// A moment after which the next event reduces the number of states, or adds a guarantee: the states of a crash at any
-/// moment since the previous window are a subset of those of a crash now.
+/// A moment after which the next event reduces the number of states, or adds a guarantee. The states of a crash at any
+/// moment since the previous window are a subset of the states of a crash at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Number of events before it.
+    /// Number of events before the window.
     pub(crate) events: usize,
-    /// Likelihood of faults: by the number of open changes, more for ranges that were written before, or trimmed.
+    /// Likelihood of faults: the number of open changes, weighted by how often their ranges were written before, or
+    /// whether they were trimmed.
     pub(crate) interest: u32,
 }
 
-/// The windows of a recording from an event on. If a device keeps order, changes that become durable by themselves may
-/// now survive without earlier ones.
+/// Returns the windows of a recording from event `from` on. If a device keeps order, changes that become durable by
+/// themselves may survive without earlier changes.
 pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> Vec<Window> {
     let (mut windows, mut walk, mut interest) = (Vec::new(), Walk::default(), Interest::default());
     // Whether a new possibility or guarantee was added since the previous window.
@@ -142,7 +144,7 @@ pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> 
                 interest.sent(recording, *change);
                 has_more = true;
             }
-            // A failed change may survive in any mixture.
+            // A failed change may survive in any mixture of its atoms.
             Event::Mark(_) | Event::PowerOn | Event::Changed(_, Fate::Failed(_)) => has_more = true,
             Event::Changed(_, Fate::Acknowledged) | Event::Flush(_) | Event::Flushed(..) | Event::PowerOff => {}
         }
@@ -153,8 +155,8 @@ pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> 
     windows
 }
 
-/// How suspicious a change is: superblocks, meta pages and commit records are rewritten again and again, and trimmed
-/// ranges are not in use any more, or should not be.
+/// Estimates how suspicious a change is: superblocks, metadata pages and commit records are rewritten again and again,
+/// and trimmed ranges should no longer be in use.
 #[derive(Default)]
 struct Interest {
     places: FxHashSet<u64>,

@@ -1,4 +1,5 @@
-//! [`Disks`]: the FUSE file system, a directory of disks: which requests are allowed, and their effect on the data.
+//! [`Disks`]: the FUSE file system, a directory of disks. It decides which requests are allowed and applies them to the
+//! data.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,9 +19,10 @@ use crate::device::{Device, Export};
 use crate::kernel;
 use crate::power::Change;
 
-/// Largest number of the kernel's background requests: with 12 more of its own, a drive's queue never fills.
+/// Maximum number of the kernel's background requests: with 12 other requests of the kernel, a drive's queue never
+/// fills.
 const BACKGROUND_MAX: u16 = 256;
-/// Attributes never change by themselves.
+/// Validity of cached attributes, which never change by themselves.
 const FOREVER: Duration = Duration::from_secs(3600);
 /// Inode number of the first disk; the directory is 1.
 const FIRST_DISK: u64 = 2;
@@ -38,14 +40,14 @@ mod whence {
     pub const HOLE: i32 = 4;
 }
 
-/// The directory.
+/// The directory of disks.
 #[derive(Debug)]
 pub struct Disks {
     /// The exported device.
     pub device: Arc<Device>,
     /// File names, in order.
     pub names: Vec<String>,
-    /// How to answer.
+    /// Factory of replies.
     pub replies: Replies,
     /// Creation time of the files.
     pub since: SystemTime,
@@ -79,7 +81,7 @@ impl Disks {
         })
     }
 
-    /// Reads the current data: `None` at and after the end, as for a file, and whole blocks before it.
+    /// Reads the current data in whole blocks; returns `None` at and after the end of the file.
     fn take(&self, ino: INodeNo, offset: u64, size: u32) -> Result<Option<(Request, Vec<u8>, Share)>, Errno> {
         let export = self.export(ino)?;
         let length = u64::from(size).min(export.span.length_bytes.saturating_sub(offset));
@@ -93,7 +95,7 @@ impl Disks {
         Ok(Some((request(Kind::Read, start, length as u32), data, share)))
     }
 
-    /// Waits for memory for a request. The kernel, which sends at most 268 at a time, reads every answer.
+    /// Waits for memory for a request. The kernel sends at most 268 requests at a time and reads every answer.
     fn room(&self, bytes: u64) -> Share {
         let mut share = self.device.submitter.budget().share();
         self.device.make_room(&mut share, bytes, &|| true);
@@ -110,8 +112,8 @@ impl Disks {
         Ok(request(Kind::Write, start, data.len() as u32))
     }
 
-    /// Zeroes a range: as a trim for a punched hole, else as a write of zeros. Both free the space, since unwritten
-    /// data also read as zeros.
+    /// Zeroes a range: a punched hole is a trim, any other mode a write of zeros. Both free the space, since unwritten
+    /// data also reads as zeros.
     fn cleared(&self, ino: INodeNo, offset: u64, length: u64, mode: i32) -> Result<Request, Errno> {
         let (kind, beyond) = match mode & !mode::KEEP_SIZE {
             mode::PUNCH_HOLE => (Kind::Trim, Errno::EINVAL),
@@ -119,12 +121,12 @@ impl Disks {
             _ => return Err(Errno::EOPNOTSUPP),
         };
         let start = place(self.export(ino)?, offset, length, beyond)?;
-        // No device accepts more in one command.
+        // No device accepts a longer range in one command.
         let length_bytes = u32::try_from(length).map_err(|_| Errno::EFBIG)?;
         Ok(request(kind, start, length_bytes))
     }
 
-    /// Offset of the next written or unwritten byte; a hole follows the last written one.
+    /// Returns the offset of the next data or hole at or after `offset`; the end of the file counts as a hole.
     fn find(&self, ino: INodeNo, offset: i64, whence: i32) -> Result<i64, Errno> {
         let wants_hole = match whence {
             whence::DATA => false,
@@ -134,14 +136,14 @@ impl Disks {
         let span = self.export(ino)?.span;
         let offset = u64::try_from(offset).ok().filter(|offset| *offset < span.length_bytes).ok_or(Errno::ENXIO)?;
         let extents = self.device.contents.extents(span.start_bytes + offset, span.length_bytes - offset, 1);
-        // Holes and data alternate, so the next one begins where this ends.
+        // Holes and data alternate, so the next extent begins where this extent ends.
         let here = *extents.map_err(|error| errno_of(&error))?.first().ok_or(Errno::EIO)?;
         let found = if here.is_hole == wants_hole { offset } else { offset + here.length_bytes };
         if found == span.length_bytes && !wants_hole { Err(Errno::ENXIO) } else { Ok(found as i64) }
     }
 }
 
-/// Address in the system of a range of whole blocks.
+/// Returns the address in the system of a range of whole blocks.
 fn place(export: &Export, offset: u64, length: u64, beyond: Errno) -> Result<u64, Errno> {
     if offset.checked_add(length).is_none_or(|end| end > export.span.length_bytes) {
         return Err(beyond);
@@ -157,13 +159,13 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
 
 impl Filesystem for Disks {
     fn init(&mut self, _: &FuseRequest, config: &mut KernelConfig) -> io::Result<()> {
-        // Without it, writes to one file are serialised (available since Linux 3.15).
+        // Without this flag, writes to one file are serialised (available since Linux 3.15).
         let missing = |flags| io::Error::other(format!("the kernel's FUSE does not support {flags:?}"));
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(missing)?;
         let limit = |nearest| io::Error::other(format!("FUSE allows {nearest} requests"));
         config.set_max_background(BACKGROUND_MAX).map_err(limit)?;
         config.set_congestion_threshold(BACKGROUND_MAX / 4 * 3).map_err(limit)?;
-        // The longest write is limited by the library's buffer; the kernel's own limit is lower, 1 MiB.
+        // The library's buffer limits the longest write; the kernel's own limit is lower, 1 MiB.
         Ok(())
     }
 
@@ -184,7 +186,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// Size, owner and mode are fixed; times may be set, and have no effect.
+    /// Size, owner and mode are fixed; changes of the times are accepted and ignored.
     fn setattr(
         &self,
         _: &FuseRequest,
@@ -218,7 +220,7 @@ impl Filesystem for Disks {
 
     fn open(&self, _: &FuseRequest, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         match self.export(ino) {
-            // Bypasses the page cache and allows concurrent writers: a device excludes no one.
+            // Direct I/O bypasses the page cache and allows concurrent writers, as a device does.
             Ok(_) => {
                 reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES)
             }
@@ -270,7 +272,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// Called when the file is closed: the device's cache is left as it is.
+    /// Called when a file is closed. Does not flush the device's cache.
     fn flush(&self, _: &FuseRequest, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -300,7 +302,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// Answered by the server itself, without the simulated system.
+    /// Answers from the contents, without the simulated system.
     fn lseek(&self, _: &FuseRequest, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         match self.find(ino, offset, whence) {
             Ok(found) => reply.offset(found),
@@ -308,7 +310,7 @@ impl Filesystem for Disks {
         }
     }
 
-    /// All space is used; a loop device trims in units of the block size.
+    /// Reports all space as used; a loop device trims in units of the reported block size.
     fn statfs(&self, _: &FuseRequest, ino: INodeNo, reply: ReplyStatfs) {
         let exports = &self.device.exports;
         let of_one = self.export(ino).map(std::slice::from_ref);
@@ -334,7 +336,7 @@ impl Filesystem for Disks {
         reply.ok();
     }
 
-    /// The kernel itself checks the mode.
+    /// Always succeeds, since the kernel checks the mode.
     fn access(&self, _: &FuseRequest, _: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
         reply.ok();
     }

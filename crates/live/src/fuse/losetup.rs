@@ -1,4 +1,4 @@
-//! Loop devices by the program `losetup`: they make a file of the mount a block device that any program accepts.
+//! Loop devices, set up by the program `losetup`: they turn a file of the mount into a block device.
 
 use std::fs;
 use std::io;
@@ -10,20 +10,20 @@ use std::time::Duration;
 use crate::LiveError;
 use crate::device::Export;
 
-/// Number of checks for a detached device to release its file: udev may still be reading it.
+/// Maximum number of checks whether a detached device has released its file: udev may still be reading it.
 const LOOKS: usize = 100;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Creates a block device of `file`, which is `export` mounted by FUSE: /dev/loopN, bypassing the page cache.
+/// Creates the block device /dev/loopN for `file`, the FUSE file of `export`, bypassing the page cache.
 ///
 /// # Errors
-/// When there is no `losetup`, no permission to use it, or no free loop device.
+/// Returns an error if there is no `losetup`, no permission to use it, or no free loop device.
 pub fn attach_loop(file: &Path, export: &Export) -> Result<PathBuf, LiveError> {
     let sector = format!("--sector-size={}", export.block_bytes);
     let file = file.as_os_str();
     let device = losetup(&["--find".as_ref(), "--show".as_ref(), "--direct-io=on".as_ref(), sector.as_ref(), file])?;
     let device = PathBuf::from(device.trim());
-    // The kernel treats every loop device as flash: schedulers and file systems would then treat an HDD as such.
+    // The kernel treats every loop device as flash, and so would schedulers and file systems even if it is an HDD.
     let attribute = sysfs(&device, "queue/rotational");
     let rotational = if export.is_rotational { "1" } else { "0" };
     if let Err(error) = fs::write(&attribute, rotational) {
@@ -36,7 +36,7 @@ pub fn attach_loop(file: &Path, export: &Export) -> Result<PathBuf, LiveError> {
 /// Detaches a loop device from its file, before the file's mount is stopped.
 ///
 /// # Errors
-/// When permission is missing, or the device is in use; then it is detached as soon as it is free.
+/// Returns an error if the user lacks permission or the device is in use; a device in use is detached once it is free.
 pub fn detach_loop(device: &Path) -> Result<(), LiveError> {
     losetup(&["--detach".as_ref(), device.as_os_str()])?;
     for _ in 0..LOOKS {
@@ -49,19 +49,19 @@ pub fn detach_loop(device: &Path) -> Result<(), LiveError> {
     Err(LiveError::Invalid(format!("{name}: still in use; unmount its file system to detach it")))
 }
 
-/// Lists loop devices whose file is, or was, in `directory`.
+/// Returns the loop devices whose file is, or was, in `directory`.
 ///
 /// # Errors
-/// When the machine does not list its devices.
+/// Returns an error if the machine's block devices cannot be listed.
 pub fn loops_on(directory: &Path) -> Result<Vec<PathBuf>, LiveError> {
-    // Paths left by a dead server cannot be resolved any more, only compared.
+    // Paths left by a dead server can no longer be resolved, only compared.
     let resolved = directory.canonicalize().or_else(|_| std::path::absolute(directory));
     let directory = resolved.map_err(LiveError::io(directory.display().to_string()))?;
     let mut loops = Vec::new();
     for entry in fs::read_dir("/sys/block").map_err(LiveError::io("/sys/block"))? {
         let name = entry.map_err(LiveError::io("/sys/block"))?.file_name();
         let device = Path::new("/dev").join(name);
-        // Most block devices are no loop devices, and most loop devices have no file.
+        // Most block devices are not loop devices, and most loop devices have no file.
         let file = fs::read_to_string(sysfs(&device, "loop/backing_file"));
         if file.is_ok_and(|file| Path::new(file.trim_end()).starts_with(&directory)) {
             loops.push(device);

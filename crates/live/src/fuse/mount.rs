@@ -1,4 +1,4 @@
-//! [`Mount`]: mounts, serves and unmounts the directory, and reports any obstacles.
+//! [`Mount`]: mounts, serves and unmounts the directory, and reports what prevents mounting.
 
 use std::fs;
 use std::io;
@@ -19,22 +19,23 @@ use crate::LiveError;
 use crate::copy_thread::CopyThread;
 use crate::device::Device;
 
-/// Threads that receive the kernel's requests.
+/// Number of threads that receive the kernel's requests.
 const RECEIVERS: usize = 2;
-/// Number of checks for a session to notice its end.
+/// Maximum number of checks whether the session has ended.
 const LOOKS: usize = 200;
 const LOOK: Duration = Duration::from_millis(10);
-/// Number of checks for a busy directory: the kernel closes the file of a loop device a little after it is detached.
+/// Maximum number of checks whether a directory is still busy: the kernel closes the file of a loop device shortly
+/// after it is detached.
 const BUSY_LOOKS: usize = 20;
 
-/// How a mount ended.
+/// Outcome of unmounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmounted {
-    /// It was not in use.
+    /// The directory was not in use.
     Cleanly,
-    /// A file was still open, for example by a loop device: later requests to it fail with an I/O error.
+    /// A file was still open, for example by a loop device; later requests to this file fail with an I/O error.
     InUse,
-    /// It had been unmounted from outside.
+    /// The directory had already been unmounted by another process.
     Before,
 }
 
@@ -45,30 +46,30 @@ pub struct Mount {
     was_created: bool,
     files: Vec<PathBuf>,
     unmounter: SessionUnmounter,
-    /// `None` after the end.
+    /// Serving thread and copy thread; `None` after the end.
     running: Option<(JoinHandle<io::Result<()>>, CopyThread<ReplyPayload>)>,
 }
 
 impl Mount {
-    /// Mounts `device` at `directory`, which must be empty, or is created and later removed. Files have the names of
-    /// the exports; a single one is `disk`.
+    /// Mounts `device` at `directory`, which must be empty or is created and later removed. The files are named after
+    /// the exports; a single file is named `disk`.
     ///
     /// # Errors
-    /// When the directory is not empty or still contains the mount of a dead server; when an export's name is no valid
-    /// file name; when the machine has no FUSE, or this user may not mount.
+    /// Returns an error if the directory is not empty or still contains the mount of a dead server, if an export's name
+    /// is not a valid file name, if the machine has no FUSE, or if this user may not mount.
     pub fn start(device: &Arc<Device>, directory: &Path) -> Result<Mount, LiveError> {
         let names = file_names(device)?;
         let was_created = prepare(directory)?;
         let mounted = mount(device, directory, &names);
         if mounted.is_err() && was_created {
-            // The original error is reported; an empty directory that cannot be removed is not.
+            // The caller reports the original error; a directory that cannot be removed is ignored.
             let _ = fs::remove_dir(directory);
         }
         let (directory, mut session, copy_thread) = mounted?;
         let unmounter = session.unmount_callable();
         let submitter = device.submitter.clone();
         let runner = thread::Builder::new().name("headstack-fuse".to_owned()).spawn(move || {
-            // The receiving threads are started by this one, and inherit its scheduling class.
+            // This thread starts the receiving threads, which inherit its scheduling class.
             submitter.keep_up();
             session.run()
         });
@@ -77,21 +78,21 @@ impl Mount {
         Ok(Mount { directory, was_created, files, unmounter, running: Some((runner, copy_thread)) })
     }
 
-    /// The files, in the order of the exports.
+    /// Returns the paths of the files, in the order of the exports.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Whether it is no longer served: the directory was unmounted from outside and is not in use.
+    /// Whether the directory was unmounted by another process and is no longer in use.
     pub fn is_unmounted(&self) -> bool {
         self.running.as_ref().is_none_or(|(runner, _)| runner.is_finished())
     }
 
-    /// Unmounts the directory even if it is in use: requests under way fail. Unmount file systems and detach loop
-    /// devices before.
+    /// Unmounts the directory even if it is in use; requests in flight then fail. Unmount file systems and detach loop
+    /// devices first.
     ///
     /// # Errors
-    /// When the directory cannot be unmounted.
+    /// Returns an error if the directory cannot be unmounted.
     pub fn stop(mut self) -> Result<Unmounted, LiveError> {
         self.end()
     }
@@ -101,8 +102,8 @@ impl Mount {
             return Ok(Unmounted::Before);
         };
         let mut ended = if runner.is_finished() { Unmounted::Before } else { self.unmount()? };
-        // If an unprivileged user unmounts a directory in use, or it was unmounted from outside, it ends with its last
-        // user.
+        // If an unprivileged user unmounts a busy directory, or another process has unmounted it, the session ends when
+        // its last user closes the file.
         let finished = (0..LOOKS).any(|look| {
             if look > 0 && !runner.is_finished() {
                 thread::sleep(LOOK);
@@ -112,7 +113,7 @@ impl Mount {
         if finished {
             let served = runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             copy_thread.stop();
-            // If an unmount meets a read of the next request, the kernel ends the connection with this error.
+            // If an unmount coincides with reading the next request, the kernel ends the connection with this error.
             match served {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 served => served.map_err(LiveError::io(self.directory.display().to_string()))?,
@@ -135,7 +136,7 @@ impl Mount {
             return Ok(Unmounted::Cleanly);
         };
         match Errno::from_io_error(&error) {
-            // Detached from outside while in use.
+            // Another process detached the mount while it was in use.
             Some(Errno::INVAL) => Ok(Unmounted::InUse),
             Some(Errno::BUSY) => {
                 let freed = |_| {
@@ -145,7 +146,7 @@ impl Mount {
                 if (0..BUSY_LOOKS).any(freed) {
                     return Ok(Unmounted::Cleanly);
                 }
-                // Force does not unmount a busy directory, but it ends the connection, so that no one waits for
+                // MNT_FORCE does not unmount a busy directory, but it ends the connection, so that no process waits for
                 // answers.
                 if unmount(&self.directory, UnmountFlags::FORCE).is_err() {
                     unmount(&self.directory, UnmountFlags::DETACH).map_err(|error| self.cannot_unmount(error))?;
@@ -195,7 +196,7 @@ fn mount(
     }
 }
 
-/// Advice for when mounting was refused.
+/// Returns the error for a refused mount, with advice.
 fn cannot_mount(directory: &Path, error: io::Error) -> LiveError {
     let directory = directory.display();
     if !Path::new("/dev/fuse").exists() {
@@ -214,7 +215,7 @@ fn cannot_mount(directory: &Path, error: io::Error) -> LiveError {
     LiveError::io(format!("{directory}: mounting"))(error)
 }
 
-/// Names of the files: those of the exports, which must be valid file names.
+/// Returns the file names, which are the names of the exports and must be valid file names.
 fn file_names(device: &Device) -> Result<Vec<String>, LiveError> {
     if device.exports.len() == 1 {
         return Ok(vec!["disk".to_owned()]);
@@ -232,7 +233,7 @@ fn file_names(device: &Device) -> Result<Vec<String>, LiveError> {
     Ok(names)
 }
 
-/// Prepares an empty directory without a mount; returns true if it was created.
+/// Prepares an empty directory without a mount; returns whether the directory was created.
 fn prepare(directory: &Path) -> Result<bool, LiveError> {
     let name = directory.display();
     let dangling = losetup::loops_on(directory)?;
@@ -263,17 +264,17 @@ fn prepare(directory: &Path) -> Result<bool, LiveError> {
     }
 }
 
-/// Unmounts the mount of a dead server at `directory`; does nothing if there is none.
+/// Unmounts the mount of a dead server at `directory`, if there is one.
 ///
 /// # Errors
-/// When the directory cannot be unmounted.
+/// Returns an error if the directory cannot be unmounted.
 pub fn clear(directory: &Path) -> Result<(), LiveError> {
     if !is_dead(directory) {
         return Ok(());
     }
     let unmounting = || LiveError::io(format!("{}: unmounting", directory.display()));
     match unmount(directory, UnmountFlags::DETACH) {
-        // Without root, the program that mounted it must unmount it.
+        // Without root privileges, only the program that mounted the directory can unmount it.
         Err(Errno::PERM) => {
             let ended = Command::new("fusermount3").args(["-u", "-z", "--"]).arg(directory).status();
             let ended = ended.map_err(unmounting())?;
@@ -283,7 +284,7 @@ pub fn clear(directory: &Path) -> Result<(), LiveError> {
     }
 }
 
-/// Whether the mount of a dead server is there.
+/// Whether `directory` is the mount of a dead server.
 fn is_dead(directory: &Path) -> bool {
     fs::read_dir(directory).is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::NOTCONN))
 }

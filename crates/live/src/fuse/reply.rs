@@ -11,7 +11,7 @@ use crate::copy_thread::{AT_ONCE_BYTES, CopyQueue, DeferredReply};
 use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
-/// The reply on success.
+/// Content of the reply on success.
 #[derive(Debug)]
 pub enum ReplyPayload {
     Data(ReplyData, Vec<u8>, Share),
@@ -42,17 +42,17 @@ impl ReplyPayload {
     }
 }
 
-/// The reply to one request. The kernel waits for it forever: dropped unsent, it sends EIO.
+/// Reply to one request. The kernel waits for each reply indefinitely, so a reply that is dropped unsent sends EIO.
 #[derive(Debug)]
 pub struct Reply {
     word: ReplyPayload,
-    /// Address in the system of the data that were read.
+    /// Address of the read data in the system.
     start_bytes: u64,
     copy_queue: CopyQueue<ReplyPayload>,
 }
 
 impl Answer for Reply {
-    /// Answers from the calling thread, or queues a long read.
+    /// Sends the reply from the calling thread, or queues a long read.
     fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
         match (outcome, self.word) {
             (Outcome::Done, word @ ReplyPayload::Data(..)) if matches!(&word, ReplyPayload::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
@@ -61,7 +61,7 @@ impl Answer for Reply {
             }
             (Outcome::Done, word) => word.send(),
             (Outcome::Refused(errno), word) => word.fail(kernel_errno(errno)),
-            // Processes behind a loop device would hang if a vanished drive did not answer.
+            // Without an answer from a vanished drive, processes that use a loop device would hang.
             (Outcome::Failed(_) | Outcome::Vanished, word) => word.fail(Errno::EIO),
         }
     }
@@ -100,29 +100,29 @@ impl KernelReply for Reply {
     }
 }
 
-/// The error number of a failure of the contents.
+/// Returns the error number for an I/O error of the contents.
 pub fn errno_of(error: &io::Error) -> Errno {
     if error.kind() == io::ErrorKind::StorageFull { Errno::ENOSPC } else { Errno::EIO }
 }
 
-/// Creates replies.
+/// Factory of replies.
 #[derive(Clone, Debug)]
 pub struct Replies {
     copy_queue: CopyQueue<ReplyPayload>,
 }
 
 impl Replies {
-    /// Creates replies of which long ones go through `copy_queue`.
+    /// Creates a factory whose long replies go through `copy_queue`.
     pub fn new(copy_queue: CopyQueue<ReplyPayload>) -> Replies {
         Replies { copy_queue }
     }
 
-    /// Creates the reply to a read of `data` from `start_bytes` of the system, whose memory is `share`.
+    /// Creates the reply to a read of `data` at address `start_bytes` of the system; `share` is the memory of the data.
     pub fn data(&self, reply: ReplyData, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
         Reply { word: ReplyPayload::Data(reply, data, share), start_bytes, copy_queue: self.copy_queue.clone() }
     }
 
-    /// Creates the reply to a write of `bytes`.
+    /// Creates the reply to a write of `bytes` bytes.
     pub fn written(&self, reply: ReplyWrite, bytes: u32) -> Reply {
         Reply { word: ReplyPayload::Written(reply, bytes), start_bytes: 0, copy_queue: self.copy_queue.clone() }
     }

@@ -1,5 +1,5 @@
-//! [`ArrayMembers`]: the members of all groups of an array. It maps addresses to groups, follows the model's members
-//! and passes, and reports mismatches.
+//! [`ArrayMembers`]: the members of all RAID groups of an array. It maps addresses to groups, follows the model's
+//! member assignments and passes, and reports mismatches.
 
 use std::io;
 use std::ops::Range;
@@ -15,16 +15,16 @@ use super::{Flat, Members, Served, Unfinished};
 use crate::contents::Contents;
 use crate::power::UndoLog;
 
-/// Limit of the memory for differences; beyond it a power cut leaves copies and parities that match the data.
+/// Maximum memory for differences; above it, copies and parities match the data after a power loss.
 const DIFFERENCES_BYTES_MAX: u64 = 64 << 20;
-/// Limit of the data of unfinished changes that are processed at a power cut, and of the data that would replace them.
+/// Maximum bytes of unfinished changes that are processed at a power loss, and of the data that would replace them.
 const UNFINISHED_BYTES_MAX: u64 = 16 << 20;
 
-/// A LUN's place in its group.
+/// Position of a LUN in its group.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     group: usize,
-    /// First byte in the group, and in the array's address space.
+    /// First byte of the LUN in the group, and in the array's address space.
     start_bytes: u64,
     base_bytes: u64,
     length_bytes: u64,
@@ -33,11 +33,11 @@ struct Place {
 #[derive(Debug)]
 struct GroupMembers {
     name: String,
-    /// `None` if members have no contents of their own.
+    /// Members with differences; `None` if members have no contents of their own.
     members: Option<Members>,
-    /// The last pass that was followed: its number, and its progress.
+    /// Number and progress of the last pass that was followed.
     followed: (u32, u64),
-    /// Sectors found to differ by the last pass so far.
+    /// Number of sectors that the last pass has found to differ so far.
     mismatched_sectors: u64,
 }
 
@@ -46,10 +46,11 @@ struct GroupMembers {
 pub struct GroupMismatches {
     /// Name of the group.
     pub name: String,
-    /// Sectors of the pages in which the last check, repair or resync found copies or parities to differ, like md's
-    /// `mismatch_cnt`.
+    /// Number of sectors of the pages in which the last check, repair or resync found differing copies or parities,
+    /// like md's `mismatch_cnt`.
     pub mismatched_sectors: u64,
-    /// Bytes of copies and parities that differ now, found or not; null if members have no contents of their own.
+    /// Number of bytes of copies and parities that differ now, found or not; null if members have no contents of their
+    /// own.
     pub differing_bytes: Option<u64>,
 }
 
@@ -60,7 +61,7 @@ pub struct ArrayMembers {
     places: Vec<Place>,
 }
 
-/// The contents of a group, with permanent changes.
+/// The contents of a group; changes to them are permanent.
 struct OfGroup<'a> {
     places: &'a [Place],
     group: usize,
@@ -69,7 +70,8 @@ struct OfGroup<'a> {
 }
 
 impl OfGroup<'_> {
-    /// Calls `each` with the parts of a run that belong to LUNs: their addresses, and the bytes of the run.
+    /// Calls `each` with the parts of a run that belong to LUNs: the address of each part and its byte range within the
+    /// run.
     fn parts(
         &self,
         offset_bytes: u64,
@@ -90,7 +92,7 @@ impl OfGroup<'_> {
 
 impl Flat for OfGroup<'_> {
     fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        // Space without a LUN holds zeros.
+        // Space without a LUN reads as zeros.
         into.fill(0);
         self.parts(offset_bytes, into.len(), |at_bytes, part| self.contents.read(at_bytes, &mut into[part]))
     }
@@ -128,17 +130,17 @@ impl ArrayMembers {
         ArrayMembers { groups: array.groups.iter().map(group).collect(), places }
     }
 
-    /// Whether anything differs.
+    /// Whether any member differs from the data implied by the contents.
     pub fn differ(&self) -> bool {
         self.groups.iter().filter_map(|group| group.members.as_ref()).any(Members::differ)
     }
 
-    /// Memory of the differences.
+    /// Returns the memory used by the differences, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.groups.iter().filter_map(|group| group.members.as_ref()).map(Members::memory_bytes).sum()
     }
 
-    /// Mismatches of each group.
+    /// Returns the mismatches of each group.
     pub fn mismatches(&self) -> Vec<GroupMismatches> {
         let mismatches_of = |group: &GroupMembers| GroupMismatches {
             name: group.name.clone(),
@@ -148,7 +150,7 @@ impl ArrayMembers {
         self.groups.iter().map(mismatches_of).collect()
     }
 
-    /// The parts of a span: their groups, first bytes there, and byte ranges within the span.
+    /// Returns the parts of a span: the group, the first byte in the group, and the byte range within the span of each.
     fn parts(&self, span: Span) -> Vec<(usize, u64, Range<u64>)> {
         let end_bytes = span.start_bytes + span.length_bytes;
         let part = |place: &Place| {
@@ -160,7 +162,7 @@ impl ArrayMembers {
         self.places.iter().filter_map(part).collect()
     }
 
-    /// Notes that a client's write has changed the contents of a span.
+    /// Updates the members after a client's write has changed the contents of a span.
     pub fn written(&mut self, span: Span) {
         for (group, offset_bytes, part) in self.parts(span) {
             if let Some(members) = &mut self.groups[group].members {
@@ -169,7 +171,7 @@ impl ArrayMembers {
         }
     }
 
-    /// Reads as a client does from an address on; `into` already has the contents.
+    /// Reads as a client does; `into` already has the contents at `start_bytes`.
     pub fn read(&mut self, start_bytes: u64, into: &mut [u8]) {
         for (group, offset_bytes, part) in self.parts(Span { start_bytes, length_bytes: into.len() as u64 }) {
             if let Some(members) = &mut self.groups[group].members {
@@ -178,10 +180,10 @@ impl ArrayMembers {
         }
     }
 
-    /// Follows the model's assignment of members to slots, and its passes.
+    /// Follows the model's assignment of members to slots, and the model's passes.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn follow(&mut self, standings: &[GroupStatus], contents: &Contents, log: &mut UndoLog) -> io::Result<()> {
         for (number, (group, standing)) in self.groups.iter_mut().zip(standings).enumerate() {
             let Some(members) = &mut group.members else { continue };
@@ -196,10 +198,10 @@ impl ArrayMembers {
         Ok(())
     }
 
-    /// Applies a fault's damage to a member; does nothing if the member serves no slot any more.
+    /// Applies a fault's damage to a member; does nothing if the member no longer serves a slot.
     ///
     /// # Errors
-    /// Those of the contents; when differences exceed their memory.
+    /// Returns an I/O error if the contents cannot be read or written, or if the differences exceed their memory limit.
     pub fn damage(
         &mut self,
         member: u32,
@@ -215,10 +217,10 @@ impl ArrayMembers {
             MemberDamage::Altered(_) => Vec::new(),
             MemberDamage::NotStored { span, .. } => self.parts(*span),
         };
-        let members = self.groups[number].members.as_mut().expect("just found");
+        let members = self.groups[number].members.as_mut().expect("the group was found above");
         let (MemberDamage::Altered(Alteration { span, .. }) | MemberDamage::NotStored { span, .. }) = what;
         if memory_bytes + members.memory_for(span.length_bytes) > DIFFERENCES_BYTES_MAX {
-            return Err(io::Error::other("members differ in more than is kept"));
+            return Err(io::Error::other("differences between members exceed their memory limit"));
         }
         match what {
             MemberDamage::Altered(how) => {
@@ -242,11 +244,11 @@ impl ArrayMembers {
         }
     }
 
-    /// Collects the unfinished changes before the verdicts of a power cut are applied; `old` has the contents before
-    /// them.
+    /// Collects the unfinished changes before the outcomes of a power loss are applied; `old` receives the contents
+    /// before these changes.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn before_cut(
         &self,
         halfway: &[InterruptedChange],
@@ -274,11 +276,11 @@ impl ArrayMembers {
         Ok(unfinished)
     }
 
-    /// Applies a power cut: the contents are already those that it left, and each member gets its own progress of the
-    /// changes.
+    /// Applies a power loss: the contents already have the state after the loss, and each member gets its own progress
+    /// of the unfinished changes.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn cut(
         &mut self,
         unfinished: &[(usize, Unfinished)],
@@ -288,7 +290,7 @@ impl ArrayMembers {
         for (number, change) in unfinished {
             let left_bytes = DIFFERENCES_BYTES_MAX.saturating_sub(self.memory_bytes());
             let mut flat = OfGroup { places: &self.places, group: *number, contents, log };
-            let members = self.groups[*number].members.as_mut().expect("its changes were kept");
+            let members = self.groups[*number].members.as_mut().expect("a group with changes has members");
             if members.memory_for(change.new.len() as u64) <= left_bytes {
                 members.cut(change, &mut flat)?;
             }
@@ -297,7 +299,7 @@ impl ArrayMembers {
     }
 }
 
-/// Processes the progress of a pass since it was last followed.
+/// Processes the progress of a pass since the last call.
 fn follow_pass(members: &mut Members, pass: &Pass, followed: &mut (u32, u64), mismatched_sectors: &mut u64) {
     if followed.0 != pass.number {
         (*followed, *mismatched_sectors) = ((pass.number, 0), 0);

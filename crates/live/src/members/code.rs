@@ -1,11 +1,12 @@
-//! [`Code`]: how redundancy follows from data. Each redundant unit of a stripe is a sum of its data units, each times a
-//! constant, over GF(2^8) with the polynomial 0x11d (as in Linux' raid6). A copy is a sum of one; P of RAID 5 and 6 has
-//! a factor of 1 for each unit, Q a factor of 2^i for unit i (H. P. Anvin, "The mathematics of RAID-6"). Codes of k+m
-//! use a Cauchy matrix, any part of which can be inverted (Bloemer et al., 1995), scaled so that its first row is P.
+//! [`Code`]: how redundancy follows from data. Each redundant unit of a stripe is a linear combination of its data
+//! units over GF(2^8) with the polynomial 0x11d (as in Linux' raid6). A copy is one data unit with a factor of 1; P of
+//! RAID 5 and 6 has a factor of 1 for each unit, Q a factor of 2^i for unit i (H. P. Anvin, "The mathematics of
+//! RAID-6"). Codes of k+m use a Cauchy matrix, any square submatrix of which can be inverted (Bloemer et al., 1995),
+//! scaled so that its first row is P.
 
 use headstack_sim::array::description::Level;
 
-/// Logarithms to base 2, and powers of 2 twice over.
+/// Logarithms to base 2, and two consecutive periods of the powers of 2.
 struct Tables {
     log: [u8; 256],
     power: [u8; 510],
@@ -37,7 +38,7 @@ fn times(one: u8, other: u8) -> u8 {
 }
 
 fn inverse(value: u8) -> u8 {
-    debug_assert!(value != 0, "an element without inverse");
+    debug_assert!(value != 0, "zero has no inverse");
     TABLES.power[255 - usize::from(TABLES.log[usize::from(value)])]
 }
 
@@ -50,19 +51,19 @@ pub fn add(into: &mut [u8], factor: u8, what: &[u8]) {
     }
 }
 
-/// The factors of a level: for each redundant unit, one per data unit.
+/// Factors of a level: for each redundant unit, one factor per data unit.
 #[derive(Clone, Debug)]
 pub struct Code {
     factors: Vec<Vec<u8>>,
 }
 
 impl Code {
-    /// Returns the code of copies of one data unit.
+    /// Returns the code of a mirror with `copies` copies of a data unit.
     pub fn for_copies(copies: usize) -> Code {
         Code { factors: vec![vec![1]; copies - 1] }
     }
 
-    /// Returns the code of a level with parity; `None` for one with log-structured records.
+    /// Returns the code of a parity level; `None` for levels with log-structured records.
     pub fn for_rows(level: Level, data: usize) -> Option<Code> {
         let sums = vec![1; data];
         let factors = match level {
@@ -75,17 +76,18 @@ impl Code {
         Some(Code { factors })
     }
 
-    /// Number of redundant units of a stripe.
+    /// Returns the number of redundant units per stripe.
     pub fn redundant(&self) -> usize {
         self.factors.len()
     }
 
-    /// The factor of data unit `unit` in redundant unit `number`.
+    /// Returns the factor of data unit `unit` in redundant unit `number`.
     pub fn factor(&self, number: usize, unit: usize) -> u8 {
         self.factors[number][unit]
     }
 
-    /// Solves for the data units of `missing` from as many redundant ones: for each, a factor per unit of `used`.
+    /// Solves for the missing data units from the same number of redundant units `used`; returns one factor per used
+    /// unit for each missing unit.
     pub fn solution(&self, used: &[usize], missing: &[usize]) -> Vec<Vec<u8>> {
         let count = missing.len();
         // Gauss-Jordan elimination, with the identity matrix appended.
@@ -112,7 +114,7 @@ impl Code {
     }
 }
 
-/// 1 / (x + y) for each redundant unit x and data unit y, scaled so that the first row is all ones.
+/// Returns the matrix 1 / (x + y) for each redundant unit x and data unit y, scaled so that the first row is all ones.
 fn cauchy(data: u8, redundant: u8) -> Vec<Vec<u8>> {
     let raw = |x: u8, y: u8| inverse(x ^ (redundant + y));
     (0..redundant).map(|x| (0..data).map(|y| times(raw(x, y), inverse(raw(0, y)))).collect()).collect()
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!((times(0x80, 2), times(0x53, inverse(0x53))), (0x1d, 1));
     }
 
-    /// In every code, any redundant units restore as many data units.
+    /// Any redundant units restore an equal number of data units, in every code.
     #[test]
     fn any_part_of_a_code_can_be_inverted() {
         for (data, parity) in (1..=8).flat_map(|data| (1..=8).map(move |parity| (data, parity))) {
@@ -143,7 +145,7 @@ mod tests {
                 for used in sets(parity).map(Vec::from_iter).filter(|used| used.len() == missing.len()) {
                     let solution = code.solution(&used, &missing);
                     for (at, &unit) in missing.iter().enumerate() {
-                        // A difference of only one unit appears in that unit only.
+                        // A difference in one unit affects only that unit.
                         let seen: Vec<u8> = used.iter().map(|&number| times(code.factor(number, unit), 7)).collect();
                         for (row, factors) in solution.iter().enumerate() {
                             let sum =

@@ -1,20 +1,21 @@
-//! [`Members`]: data of a group's members that differ from those implied by the contents.
+//! [`Members`]: the data of a RAID group's members that differs from the data implied by the contents.
 //!
-//! The contents are the data that a client reads. A member's sector holds data, a copy or a parity that follows from
-//! them; where a copy or parity does not, the *difference* is stored (actual XOR expected). Codes are linear, so
+//! The contents are the data that a client reads. A member's sector holds data, or a copy or parity that should follow
+//! from the data; if a copy or parity does not, the *difference* (actual XOR expected) is stored. Codes are linear, so
 //! differences obey simple rules for any contents:
 //!
-//! - a write that computes redundancy from the data clears them; a read-modify-write carries them along, so that damage
-//!   to data becomes damage of the parity which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
+//! - a write that computes redundancy from the data clears differences; a read-modify-write keeps them, so that damage
+//!   to data becomes damage of the parity, which outlives the data (Krioukov et al., "Parity Lost and Parity Regained",
 //!   FAST'08);
 //! - damage to data changes the contents; redundant units are unchanged, so they differ from then on;
-//! - while a data unit is missing, its contents are those that the first redundant units restore. So when it fails,
-//!   their differences become changes of the contents, possibly of blocks that no one wrote, and vanish. A rebuild
-//!   writes the data implied by the contents, and makes nothing worse and nothing better;
-//! - a repair trusts the data, as Linux md does: differences are cleared.
+//! - while a data unit is missing, its contents are restored from the first redundant units. So when a data unit fails,
+//!   the differences of these redundant units become changes of the contents, possibly of blocks that no client wrote,
+//!   and the differences vanish. A rebuild writes the data implied by the contents and neither adds nor removes
+//!   differences;
+//! - a repair trusts the data, as Linux md does, and clears the differences.
 //!
-//! So reads of parity levels return the contents. Copies that differ are read in turn, or only the first one if the
-//! group reads its primaries.
+//! Therefore, reads from parity levels return the contents. Reads from differing copies rotate between the copies, or
+//! use only the first copy if the group reads its primaries.
 
 mod array;
 mod code;
@@ -35,9 +36,9 @@ use code::add;
 use stripes::{Places, Role, SECTOR_BYTES, Stripes};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
-/// Overhead in bytes of a column with differences.
+/// Memory overhead in bytes of a column with differences.
 const COLUMN_BYTES: u64 = 96;
-/// md checks and counts by page: a page with any difference counts as a whole.
+/// Page size of md, which checks and counts by page: a page with any difference counts as a whole.
 const PAGE_BYTES: u64 = 4096;
 
 /// The contents of a group, by addresses within the group.
@@ -45,26 +46,26 @@ pub trait Flat {
     /// Reads the contents into `into`.
     ///
     /// # Errors
-    /// The machine's error.
+    /// Returns the operating system's error.
     fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Overwrites the contents permanently: no power cut restores the previous data.
+    /// Overwrites the contents permanently; a power loss does not restore the previous data.
     ///
     /// # Errors
-    /// The machine's error.
+    /// Returns the operating system's error.
     fn change(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()>;
 }
 
-/// A change of contents of which a power cut, or a member, left a part.
+/// A change of contents that was only partly completed because of a power loss or at one member.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
-    /// First byte within the group.
+    /// First byte of the change within the group.
     pub offset_bytes: u64,
     /// Previous contents.
     pub old: Vec<u8>,
     /// Intended contents.
     pub new: Vec<u8>,
-    /// Random number that determines its outcome at each member.
+    /// Random number that determines the outcome of the change at each member.
     pub draw: u64,
 }
 
@@ -72,38 +73,38 @@ pub struct Unfinished {
 struct Part {
     column: u64,
     unit: usize,
-    /// First byte within the sector.
+    /// First byte of the part within the sector.
     within: usize,
-    /// Bytes of the change.
+    /// Byte range of the part within the change.
     bytes: Range<usize>,
 }
 
-/// How a slot is served.
+/// State of a slot and its member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The current member, or the last one.
+    /// Current member of the slot, or the last member if there is none now.
     pub member: u32,
-    /// Number of times that its data were lost.
+    /// Number of times that the member's data was lost.
     pub losses: u32,
-    /// The member is valid below this offset: 0 if it is missing, its capacity if it is complete.
+    /// The member is valid below this offset in bytes: 0 if it is missing, its capacity if it is complete.
     pub filled_bytes: u64,
 }
 
-/// Members of a group, with their differences.
+/// Members of a RAID group, with their differences.
 #[derive(Debug)]
 pub struct Members {
     stripes: Stripes,
     mirror_reads: MirrorReads,
     slots: Vec<Served>,
-    /// By column: for each redundant unit in turn, actual XOR expected. Columns of zeros are not stored, nor any of a
-    /// redundant unit that cannot be read.
+    /// Differences by column: actual XOR expected for each redundant unit in turn. All-zero columns and redundant units
+    /// that cannot be read are not stored.
     differences: BTreeMap<u64, Vec<u8>>,
-    /// Number of reads of copies that differ.
+    /// Number of reads of differing copies, which selects the copy of the next read.
     reads: u64,
 }
 
 impl Members {
-    /// Creates the members of a healthy group; `None` if members' contents do not follow from addresses alone.
+    /// Creates the members of a healthy group; `None` if the members' contents do not follow from addresses alone.
     pub fn of(group: &Group) -> Option<Members> {
         let whole = |&member: &u32| Served { member, losses: 0, filled_bytes: u64::MAX };
         let slots = group.members.iter().map(whole).collect();
@@ -111,22 +112,22 @@ impl Members {
         Some(Members { stripes, mirror_reads: group.mirror_reads, slots, differences: BTreeMap::new(), reads: 0 })
     }
 
-    /// Whether there is redundancy that could differ.
+    /// Whether the group has redundancy that could differ.
     pub fn are_redundant(&self) -> bool {
         self.stripes.code.redundant() > 0
     }
 
-    /// Whether anything differs.
+    /// Whether any copy or parity differs from the expected one.
     pub fn differ(&self) -> bool {
         !self.differences.is_empty()
     }
 
-    /// Bytes of copies and parities that differ from the expected ones.
+    /// Returns the number of bytes of copies and parities that differ from the expected ones.
     pub fn differing_bytes(&self) -> u64 {
         self.differences.values().flatten().filter(|byte| **byte != 0).count() as u64
     }
 
-    /// Memory of the differences.
+    /// Returns the memory used by the differences, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.differences.len() as u64 * self.bytes_each()
     }
@@ -135,12 +136,12 @@ impl Members {
         self.stripes.code.redundant() as u64 * SECTOR_BYTES + COLUMN_BYTES
     }
 
-    /// Upper limit of the memory that damage to so many bytes takes.
+    /// Returns an upper bound of the memory in bytes that damage to `bytes` bytes needs.
     pub fn memory_for(&self, bytes: u64) -> u64 {
         (bytes / SECTOR_BYTES + 2) * self.bytes_each()
     }
 
-    /// Notes that a client's write has changed the contents of a run.
+    /// Updates the differences after a client's write has changed the contents of a run.
     pub fn written(&mut self, offset_bytes: u64, length_bytes: u64) {
         if length_bytes == 0 {
             return;
@@ -160,7 +161,7 @@ impl Members {
         }
     }
 
-    /// Returns where a write of a part of a stripe places copies of its data, or parities computed only from data.
+    /// Returns where a write of part of a stripe stores copies of its data, or parities computed only from data.
     fn renewed(&self, part: &RowPart) -> Vec<Extent> {
         match &self.stripes.layout {
             Layout::Parity(parity) => {
@@ -181,7 +182,7 @@ impl Members {
         }
     }
 
-    /// Clears the difference of a stripe's redundant unit within an extent.
+    /// Clears the difference of a stripe's redundant unit within the extent `place`.
     fn forget(&mut self, stripe: u64, place: &Extent) {
         let height = self.stripes.height();
         let columns: Vec<u64> =
@@ -197,7 +198,7 @@ impl Members {
         }
     }
 
-    /// Reads a run as a client does; `into` already has the contents.
+    /// Reads a run as a client does; `into` already has the contents of the run.
     pub fn read(&mut self, offset_bytes: u64, into: &mut [u8]) {
         let is_copied = matches!(self.stripes.layout, Layout::Copies(_));
         if !is_copied || self.mirror_reads == MirrorReads::Primary || into.is_empty() {
@@ -209,7 +210,7 @@ impl Members {
         for (&column, differences) in self.differences.range(first..=last) {
             differs = true;
             let places = self.stripes.places(column);
-            // The contents are those of the first available copy.
+            // The contents are the data of the first available copy.
             let first = self.is_there(&places.data[0]).then_some(None);
             let copies = (0..places.redundant.len()).filter(|&number| self.is_there(&places.redundant[number]));
             let copies: Vec<Option<usize>> = first.into_iter().chain(copies.map(Some)).collect();
@@ -226,10 +227,10 @@ impl Members {
         self.reads += u64::from(differs);
     }
 
-    /// Returns the data of a slot's sector; `None` if the slot has no member, or the sector belongs to nothing.
+    /// Returns the data of a slot's sector; `None` if the slot has no member, or the sector is unused.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn sector(&self, slot: u32, at_bytes: u64, flat: &impl Flat) -> io::Result<Option<Vec<u8>>> {
         let at_bytes = at_bytes / SECTOR_BYTES * SECTOR_BYTES;
         let is_there = self.is_there(&Extent { slot, at_bytes, length_bytes: SECTOR_BYTES });
@@ -251,10 +252,10 @@ impl Members {
         Ok(Some(held))
     }
 
-    /// Changes a slot's data from a byte on, undetected by the array.
+    /// Changes a slot's data at `at_bytes` without the array noticing.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn corrupt(&mut self, slot: u32, at_bytes: u64, bytes: &[u8], flat: &mut impl Flat) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {
@@ -273,10 +274,10 @@ impl Members {
         Ok(())
     }
 
-    /// Returns a slot's data in a run of its bytes; zeros if it has none.
+    /// Returns the data of a slot in a run of bytes; zeros if the slot has no member.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn read_slot(&self, slot: u32, run: Span, flat: &impl Flat) -> io::Result<Vec<u8>> {
         let (first, end) = (run.start_bytes / SECTOR_BYTES * SECTOR_BYTES, run.start_bytes + run.length_bytes);
         let mut held = Vec::new();
@@ -288,11 +289,11 @@ impl Members {
         Ok(held)
     }
 
-    /// Makes a slot miss its part of a change that is already made: data, a copy or parity. Data of newer changes in
-    /// the same place remain.
+    /// Makes a slot miss its part of a change that is already made, whether data, copy or parity. Data of newer changes
+    /// in the same place remains.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn not_stored(&mut self, slot: u32, change: &Unfinished, flat: &mut impl Flat) -> io::Result<()> {
         let mut now = vec![0; change.new.len()];
         flat.read(change.offset_bytes, &mut now)?;
@@ -317,7 +318,7 @@ impl Members {
         columns.into_iter().try_for_each(|column| self.bring_back(column, flat))
     }
 
-    /// Splits a change into parts of a sector.
+    /// Splits a change into parts that each lie within a sector.
     fn parts(&self, change: &Unfinished) -> Vec<Part> {
         let (mut at, mut parts) = (0, Vec::new());
         while at < change.new.len() {
@@ -331,9 +332,9 @@ impl Members {
         parts
     }
 
-    /// Changes a slot's sector by XOR with these bytes.
+    /// XORs `by` into a slot's sector.
     fn damage(&mut self, slot: u32, at_bytes: u64, by: &[u8], flat: &mut impl Flat) -> io::Result<()> {
-        let (column, role) = self.stripes.role(slot, at_bytes).expect("a sector that holds something");
+        let (column, role) = self.stripes.role(slot, at_bytes).expect("the sector is in use");
         match role {
             Role::Data(unit) => {
                 self.change_data(column, unit, by, flat)?;
@@ -343,7 +344,7 @@ impl Members {
         self.bring_back(column, flat)
     }
 
-    /// Changes the contents of a data unit, without its redundancy.
+    /// Changes the contents of a data unit without updating its redundancy.
     fn change_data(&mut self, column: u64, unit: usize, by: &[u8], flat: &mut impl Flat) -> io::Result<()> {
         let mut data = vec![0; SECTOR];
         let address = self.stripes.address(column, unit);
@@ -365,7 +366,7 @@ impl Members {
         }
     }
 
-    /// Sets the contents of missing data units to those that the first redundant units restore.
+    /// Sets the contents of missing data units to the data that the first redundant units restore.
     fn bring_back(&mut self, column: u64, flat: &mut impl Flat) -> io::Result<()> {
         let Some(differences) = self.differences.get(&column) else { return Ok(()) };
         let Places { data, redundant } = self.stripes.places(column);
@@ -390,13 +391,13 @@ impl Members {
         Ok(())
     }
 
-    /// Assigns members to slots as `served` says. Data lost with a member are restored from the others in their present
-    /// state.
+    /// Assigns members to slots according to `served`. Data lost with a member is restored from the present state of
+    /// the other members.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn serve(&mut self, served: &[Served], flat: &mut impl Flat) -> io::Result<()> {
-        // Data lost since are not there, even if a part has been rebuilt.
+        // Data lost since then is missing, even if part of it has been rebuilt.
         let kept = |old: &Served, new: &Served| {
             let is_kept = (old.member, old.losses) == (new.member, new.losses);
             Served { filled_bytes: if is_kept { old.filled_bytes.min(new.filled_bytes) } else { 0 }, ..*new }
@@ -420,11 +421,11 @@ impl Members {
         Ok(())
     }
 
-    /// Applies a power cut during a change; the contents are already those after the cut. Each member whose copy or
-    /// parity it updates had written it, had not, or is as far as the data.
+    /// Applies a power loss during a change; the contents already have the state after the loss. Each copy or parity of
+    /// the change is completely written, unwritten, or as far as the data.
     ///
     /// # Errors
-    /// Those of the contents.
+    /// Returns an I/O error if the contents cannot be read or written.
     pub fn cut(&mut self, change: &Unfinished, flat: &mut impl Flat) -> io::Result<()> {
         let Unfinished { offset_bytes, old, new, draw } = change;
         let mut now = vec![0; new.len()];
@@ -452,8 +453,8 @@ impl Members {
         columns.into_iter().try_for_each(|column| self.bring_back(column, flat))
     }
 
-    /// Counts the sectors of the pages with differences in the redundant units within a run of bytes of each slot, as
-    /// md does.
+    /// Counts the sectors of the pages with differences in the redundant units within a byte range of each slot, as md
+    /// does.
     pub fn mismatched_sectors(&self, run: &Range<u64>) -> u64 {
         let mut pages = BTreeSet::new();
         for (&column, differences) in &self.differences {
@@ -468,7 +469,7 @@ impl Members {
         pages.len() as u64 * (PAGE_BYTES / SECTOR_BYTES)
     }
 
-    /// Recomputes the redundant units within a run of bytes of each slot from the data.
+    /// Recomputes the redundant units within a byte range of each slot from the data.
     pub fn repair(&mut self, run: &Range<u64>) {
         for column in self.differences.keys().copied().collect::<Vec<_>>() {
             let Places { redundant, .. } = self.stripes.places(column);
@@ -478,7 +479,7 @@ impl Members {
         }
     }
 
-    /// The slot that a member serves, if any.
+    /// Returns the slot that a member serves; `None` if it serves no slot.
     pub fn slot_of(&self, member: u32) -> Option<u32> {
         let serves = |slot: &Served| slot.member == member && slot.filled_bytes > 0;
         self.slots.iter().position(serves).map(|slot| slot as u32)
@@ -499,12 +500,12 @@ impl Members {
     }
 }
 
-/// The differences of redundant unit `number`.
+/// Returns the part of `differences` that belongs to redundant unit `number`.
 fn difference(differences: &mut [u8], number: usize) -> &mut [u8] {
     &mut differences[number * SECTOR..][..SECTOR]
 }
 
-/// Draws one of three outcomes, the same for a member's whole stripe (SplitMix64's finish).
+/// Draws one of three outcomes, which applies to a member's whole stripe (finaliser of SplitMix64).
 fn fate(draw: u64, stripe: u64, slot: u32) -> u64 {
     let mut bits = draw ^ stripe.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(slot) << 48);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,15 +1,15 @@
-//! [`Stripes`]: which units belong together. A stripe is a data unit and its copies, or a row's data units and its
-//! parities, as the simulator's layouts place them. One sector of each unit of a stripe, at the same offset in each, is
-//! a *column*: its redundant sectors follow from its data sectors only.
+//! [`Stripes`]: which units belong together. A stripe is a data unit and its copies, or a row's data units and their
+//! parities, as the simulator's layouts place them. A *column* is one sector of each unit of a stripe, at an equal
+//! offset in each; its redundant sectors follow only from its data sectors.
 
 use headstack_sim::array::description::{Group, Level};
 use headstack_sim::array::levels::{Extent, Layout, Placing};
 
 use super::code::Code;
 
-/// Differences are stored per sector.
+/// Size in bytes of a sector. Differences are stored per sector.
 pub const SECTOR_BYTES: u64 = 512;
-/// Unit of a mirror, which has no chunks, for counting columns.
+/// Assumed unit of a mirror, which has no chunks, for counting columns.
 const MIRROR_UNIT_BYTES: u64 = 64 << 10;
 
 /// The stripes of a group.
@@ -18,7 +18,7 @@ pub struct Stripes {
     level: Level,
     pub layout: Layout,
     pub code: Code,
-    /// Number of data units of a stripe.
+    /// Number of data units per stripe.
     pub data: u64,
     pub unit_bytes: u64,
     slots: u64,
@@ -30,13 +30,13 @@ pub struct Stripes {
 /// Role of a slot in a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The data unit with this number.
+    /// Data unit with this number.
     Data(usize),
-    /// The redundant unit with this number: a copy or a parity.
+    /// Redundant unit with this number: a copy or a parity.
     Redundant(usize),
 }
 
-/// Places of the sectors of a column.
+/// Locations of the sectors of a column on the members.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub data: Vec<Extent>,
@@ -44,8 +44,8 @@ pub struct Places {
 }
 
 impl Stripes {
-    /// Returns the stripes of a group; `None` if places do not follow from the address alone, or reads are protected by
-    /// a checksum: pools, RAIDZ and dRAID.
+    /// Returns the stripes of a group; `None` for pools, RAIDZ and dRAID, where locations do not follow from the
+    /// address or reads are protected by a checksum.
     pub fn of(group: &Group) -> Option<Stripes> {
         if group.pool.is_some() {
             return None;
@@ -65,7 +65,7 @@ impl Stripes {
             Level::Raidz { .. } | Level::Draid { .. } => return None,
         };
         let (member_bytes, capacity_bytes) = (group.member_bytes, group.capacity_bytes());
-        // A unit that is not a whole number of sectors has no columns.
+        // Units that are not a whole number of sectors have no columns.
         let has_columns = unit_bytes.is_multiple_of(SECTOR_BYTES) && member_bytes.is_multiple_of(SECTOR_BYTES);
         let level = group.level;
         has_columns.then_some(Stripes {
@@ -81,34 +81,34 @@ impl Stripes {
         })
     }
 
-    /// Bytes of the group per stripe.
+    /// Returns the number of bytes of the group per stripe.
     pub fn stripe_bytes(&self) -> u64 {
         self.data * self.unit_bytes
     }
 
-    /// Columns per stripe.
+    /// Returns the number of columns per stripe.
     pub fn height(&self) -> u64 {
         self.unit_bytes / SECTOR_BYTES
     }
 
-    /// The stripe of a column, and its offset within each unit.
+    /// Returns the stripe of a column, and the column's offset within each unit.
     pub fn stripe(&self, column: u64) -> (u64, u64) {
         (column / self.height(), column % self.height() * SECTOR_BYTES)
     }
 
-    /// The column of a byte of the group, and its data unit.
+    /// Returns the column of a byte of the group, and the data unit that holds the byte.
     pub fn column(&self, offset_bytes: u64) -> (u64, usize) {
         let (unit, within) = (offset_bytes / self.unit_bytes, offset_bytes % self.unit_bytes);
         (unit / self.data * self.height() + within / SECTOR_BYTES, (unit % self.data) as usize)
     }
 
-    /// First byte, in the group, of a data unit's sector of a column.
+    /// Returns the address in the group of the first byte of data unit `unit` in a column.
     pub fn address(&self, column: u64, unit: usize) -> u64 {
         let (stripe, within) = self.stripe(column);
         (stripe * self.data + unit as u64) * self.unit_bytes + within
     }
 
-    /// Places of a column.
+    /// Returns the locations of a column's sectors.
     pub fn places(&self, column: u64) -> Places {
         let (stripe, within) = self.stripe(column);
         let mut units = Vec::new();
@@ -126,7 +126,7 @@ impl Stripes {
         }
     }
 
-    /// Role of a slot's sector; `None` if it belongs to nothing.
+    /// Returns the role of a slot's sector; `None` if the sector is unused.
     pub fn role(&self, slot: u32, at_bytes: u64) -> Option<(u64, Role)> {
         let (row, within) = (at_bytes / self.unit_bytes, at_bytes % self.unit_bytes);
         let slot_at = u64::from(slot);

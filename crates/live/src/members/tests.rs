@@ -1,5 +1,5 @@
-//! Compares members stored as differences with members stored in full, where every member is an array of bytes and
-//! every operation is executed literally.
+//! Compares the implementation that stores members as differences with one that stores members in full, where every
+//! member is an array of bytes and every operation is executed literally.
 
 use std::io;
 
@@ -79,7 +79,7 @@ struct Dense {
     reads: u64,
 }
 
-/// One sector of each unit at an offset of a stripe.
+/// One sector of each unit of a stripe, at an equal offset in each unit.
 struct Column {
     data: Vec<(usize, usize)>,
     redundant: Vec<(usize, usize)>,
@@ -98,7 +98,7 @@ impl Dense {
         }
     }
 
-    /// Places of byte `within` of each unit of a stripe.
+    /// Returns the positions of byte `within` of each unit of a stripe.
     fn column(&self, stripe: u64, within: u64) -> Column {
         let mut places = Vec::new();
         for unit in 0..self.data {
@@ -119,7 +119,7 @@ impl Dense {
         self.slots[slot][at]
     }
 
-    /// Readable data of a column: missing units are restored from the first redundant ones.
+    /// Returns the readable data of a column; missing units are restored from the first redundant units.
     fn data(&self, column: &Column) -> Vec<u8> {
         let there = |place: &(usize, usize)| self.there[place.0];
         let mut data: Vec<u8> = column.data.iter().map(|&p| if there(&p) { self.byte(p) } else { 0 }).collect();
@@ -129,7 +129,7 @@ impl Dense {
         if missing.is_empty() {
             return data;
         }
-        // Each redundant unit minus the present data is a sum of the missing units.
+        // Each redundant unit minus the available data is a sum of the missing units.
         let rest: Vec<u8> = used.iter().map(|&k| self.byte(column.redundant[k]) ^ self.redundancy(&data, k)).collect();
         for (factors, &unit) in self.code.solution(&used, &missing).iter().zip(&missing) {
             factors.iter().zip(&rest).for_each(|(&factor, &byte)| add(&mut data[unit..=unit], factor, &[byte]));
@@ -157,7 +157,7 @@ impl Dense {
                 if matches!(self.layout, Layout::Parity(_)) {
                     return self.data(&column)[unit];
                 }
-                // Sectors with any differing byte are read from their copies in turn.
+                // Sectors whose copies differ in any byte are read from the copies in turn.
                 let sector = at / SECTOR_BYTES * SECTOR_BYTES;
                 let there: Vec<(usize, usize)> = (column.data.iter().chain(&column.redundant).copied())
                     .filter(|place| self.there[place.0])
@@ -176,7 +176,7 @@ impl Dense {
         bytes
     }
 
-    /// Writes as the level's plan says: read, compute, write.
+    /// Writes as the level's plan requires: read, compute, write.
     fn write(&mut self, offset: u64, data: &[u8]) {
         let (stripe_bytes, unit_bytes) = (self.data * self.unit_bytes, self.unit_bytes);
         let layout = self.layout.clone();
@@ -238,7 +238,7 @@ impl Dense {
         (0..ends).map(move |at| (at / unit_bytes, at % unit_bytes))
     }
 
-    /// A spare takes the place of a slot and receives reconstructed data.
+    /// Puts a spare into a slot and fills it with reconstructed data.
     fn rebuild(&mut self, slot: usize, capacity: u64) {
         let mut filled = self.slots[slot].clone();
         for (stripe, within) in self.stripes(capacity) {
@@ -255,7 +255,7 @@ impl Dense {
         self.there[slot] = true;
     }
 
-    /// Rewrites redundancy from the data; returns the sectors of the pages with differences.
+    /// Rewrites the redundancy from the data; returns the number of sectors of the pages with differences.
     fn scrub(&mut self, capacity: u64, repairs: bool) -> u64 {
         let mut pages = std::collections::BTreeSet::new();
         for (stripe, within) in self.stripes(capacity) {
@@ -275,7 +275,7 @@ impl Dense {
     }
 }
 
-/// Both implementations.
+/// Both implementations under test.
 struct Both {
     members: Members,
     flat: Bytes,
@@ -286,7 +286,7 @@ struct Both {
 
 impl Both {
     fn new(group: &Group) -> Both {
-        let stripes = Stripes::of(group).expect("it has columns");
+        let stripes = Stripes::of(group).expect("the group has columns");
         let capacity = group.capacity_bytes();
         Both {
             dense: Dense::new(&stripes, group.members.len()),
@@ -317,7 +317,7 @@ impl Both {
     }
 
     fn rebuild(&mut self, slot: usize) {
-        // Half of it first: the rebuilt part is already in use, and the rest is unchanged.
+        // Rebuild half of the member first: the rebuilt half is already in use, and the other half is unchanged.
         self.serve(slot, MEMBER_BYTES / 2);
         self.serve(slot, WHOLE);
         self.dense.rebuild(slot, self.capacity);
@@ -350,18 +350,17 @@ fn some_bytes(random: &mut Random, length: u64) -> Vec<u8> {
     (0..length).map(|_| random.below(256) as u8).collect()
 }
 
-/// A run of whole sectors.
+/// Returns a random run of whole sectors.
 fn some_run(random: &mut Random, of_bytes: u64, sectors_max: u64) -> (u64, u64) {
     let sectors = of_bytes / SECTOR_BYTES;
     let length = 1 + random.below(sectors_max.min(sectors));
     (random.below(sectors - length + 1) * SECTOR_BYTES, length * SECTOR_BYTES)
 }
 
-/// A power cut that leaves the first part of a change's data.
+/// Tests a power loss that leaves the first part of a change's data.
 fn cut(both: &mut Both, random: &mut Random) {
     let (offset, length) = some_run(random, both.capacity, 20);
-    // Stripes that a write recomputes or carries along are covered by other tests: here the redundancy is consistent at
-    // first.
+    // Other tests cover stripes that a write recomputes or carries along, so make the redundancy consistent first.
     both.members.repair(&(0..MEMBER_BYTES));
     both.dense.scrub(both.capacity, true);
     let mut old = vec![0; length as usize];
@@ -372,8 +371,8 @@ fn cut(both: &mut Both, random: &mut Random) {
     let whole = both.dense.slots.clone();
     let torn = random.below(length / SECTOR_BYTES + 1) * SECTOR_BYTES;
     let now: Vec<u8> = [&new[..torn as usize], &old[torn as usize..]].concat();
-    // Literally: restore the state before, apply the remaining data with matching parity, then each member's own
-    // outcome.
+    // In the literal implementation, restore the previous state, apply the remaining data with matching parity, then
+    // apply the outcome of each member.
     both.dense.slots = before.clone();
     both.dense.write(offset, &now);
     both.flat.change(offset, &now).unwrap();
@@ -394,12 +393,12 @@ fn cut(both: &mut Both, random: &mut Random) {
     both.members.cut(&Unfinished { offset_bytes: offset, old, new, draw }, &mut both.flat).unwrap();
 }
 
-/// A write that one member does not store.
+/// Tests a write that one member does not store.
 fn lose(both: &mut Both, random: &mut Random) {
     let (offset, length) = some_run(random, both.capacity, 24);
     let slot = random.below(both.dense.slots.len() as u64) as usize;
-    // Parity that was wrong before and that a write has recomputed is indistinguishable, so the redundancy is made
-    // consistent first.
+    // Parity that was already wrong and was then recomputed by a write is indistinguishable from correct parity, so
+    // make the redundancy consistent first.
     both.members.repair(&(0..MEMBER_BYTES));
     both.dense.scrub(both.capacity, true);
     let data = some_bytes(random, length);
@@ -429,7 +428,8 @@ fn members_stored_as_differences_equal_full_members() {
             for step in 0..60 {
                 steps += 1;
                 let missing: Vec<usize> = (0..slots as usize).filter(|&slot| !both.dense.there[slot]).collect();
-                // Not all copies of a stripe may fail; in odd layouts any two are neighbours somewhere.
+                // At least one copy of a stripe must survive; in odd layouts, any two members are neighbours in some
+                // stripe.
                 let may_fail = if matches!(group.level, Level::Raid10) { 1 } else { redundant.min(3) };
                 let what = random.below(11);
                 match what {
@@ -515,7 +515,7 @@ fn pools_and_records_have_no_members_contents() {
     assert!(Members::of(&draid).is_none());
 }
 
-/// "Parity Lost": a read-modify-write carries damage of a block into the parity, where it outlives the block.
+/// "Parity Lost": a read-modify-write carries the damage of a block into the parity, where it outlives the block.
 #[test]
 fn a_small_write_carries_damage_into_the_parity() {
     let damaged = |small_writes| {
@@ -524,10 +524,10 @@ fn a_small_write_carries_damage_into_the_parity() {
         both.write(0, &vec![7; capacity as usize]);
         both.members.corrupt(0, 0, &[9; 512], &mut both.flat).unwrap();
         both.dense.slots[0][..512].fill(9);
-        // The damaged block is written again and is correct from now on.
+        // Rewriting the damaged block makes it correct from now on.
         both.write(0, &[7; 512]);
         assert_eq!(both.read(0, 512).0, [7; 512]);
-        // Its neighbour fails, and is restored with other data, although no one wrote it.
+        // Its neighbour fails and is restored with wrong data, although no client wrote to the neighbour.
         both.fail(1);
         let (read_back, wanted) = both.read(UNIT_BYTES, 512);
         assert!(read_back == wanted);

@@ -1,4 +1,5 @@
-//! [`Client`]: a minimal client for floors, tests and benchmarks: any option, any request, any queue depth.
+//! [`Client`]: a minimal NBD client for floor measurements, tests and benchmarks, with any option, request and queue
+//! depth.
 
 use std::io;
 
@@ -23,7 +24,7 @@ pub struct Client {
 /// A reply to an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionReply {
-    /// Type, one of [`reply`].
+    /// Type of the reply, a value of [`reply`].
     pub kind: u32,
     /// Data of the reply.
     pub data: Vec<u8>,
@@ -32,11 +33,11 @@ pub struct OptionReply {
 /// A chunk of a structured reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Cookie of its request.
+    /// Cookie of the request.
     pub cookie: u64,
-    /// Whether it is the last one of the reply.
+    /// Whether this is the last chunk of the reply.
     pub is_last: bool,
-    /// Type, one of [`wire::chunk`].
+    /// Type of the chunk, a value of [`wire::chunk`].
     pub kind: u16,
     /// Data of the chunk.
     pub data: Vec<u8>,
@@ -46,17 +47,17 @@ impl Client {
     /// Chooses an export over a new connection, with simple replies.
     ///
     /// # Errors
-    /// The stream's error; that the server does not have the export.
+    /// Returns the stream's error, or an error if the server does not have the export.
     pub fn connect(stream: Stream, export: &str) -> io::Result<Client> {
         let mut client = Client::greet(stream, wire::HANDSHAKE_FIXED_NEWSTYLE | wire::HANDSHAKE_NO_ZEROES)?;
         client.go(export)?;
         Ok(client)
     }
 
-    /// Receives a server's greeting, and answers with `flags`.
+    /// Receives a server's greeting, and replies with `flags`.
     ///
     /// # Errors
-    /// The stream's error; that the peer is no server.
+    /// Returns the stream's error, or an error if the peer is not an NBD server.
     pub fn greet(stream: Stream, flags: u16) -> io::Result<Client> {
         let mut input = Input::new(stream.clone());
         let greeting: [u8; 18] = input.array()?;
@@ -70,7 +71,7 @@ impl Client {
     /// Sends an option. Returns the replies to it, up to the final one.
     ///
     /// # Errors
-    /// The stream's error; an invalid reply.
+    /// Returns the stream's error, or an error if the reply is invalid.
     pub fn option(&mut self, option: u32, data: &[u8]) -> io::Result<Vec<OptionReply>> {
         self.send_option(option, data)?;
         let mut replies = Vec::new();
@@ -91,7 +92,7 @@ impl Client {
     /// Sends an option without waiting for replies.
     ///
     /// # Errors
-    /// The stream's error.
+    /// Returns the stream's error.
     pub fn send_option(&mut self, option: u32, data: &[u8]) -> io::Result<()> {
         let mut message = wire::OPTION_MAGIC.to_be_bytes().to_vec();
         message.extend_from_slice(&option.to_be_bytes());
@@ -103,7 +104,7 @@ impl Client {
     /// Chooses an export.
     ///
     /// # Errors
-    /// The stream's error; that the server does not have the export.
+    /// Returns the stream's error, or an error if the server does not have the export.
     pub fn go(&mut self, export: &str) -> io::Result<()> {
         for told in self.option(option::GO, &wire::named(export, &[0, 0]))? {
             match told.kind {
@@ -124,18 +125,18 @@ impl Client {
     /// Sends a request, and the payload of a write.
     ///
     /// # Errors
-    /// The stream's error.
+    /// Returns the stream's error.
     pub fn send(&mut self, header: &Header, payload: &[u8]) -> io::Result<()> {
         let mut message = header.to_bytes(self.framing);
         message.extend_from_slice(payload);
         self.stream.write_all(&message)
     }
 
-    /// Waits for a simple reply: returns its cookie and its error, 0 for none. `data_of` provides the memory for a
-    /// read's data.
+    /// Waits for a simple reply; returns its cookie and its error number (0 for success). `data_of` returns the buffer
+    /// for the data of a read with that cookie.
     ///
     /// # Errors
-    /// The stream's error; an invalid reply.
+    /// Returns the stream's error, or an error if the reply is invalid.
     pub fn receive<'b>(&mut self, data_of: impl FnOnce(u64) -> &'b mut [u8]) -> io::Result<(u64, u32)> {
         let head: [u8; 16] = self.input.array()?;
         if head[..4] != wire::SIMPLE_REPLY_MAGIC.to_be_bytes() {
@@ -149,10 +150,10 @@ impl Client {
         Ok((cookie, error))
     }
 
-    /// Negotiates this format of requests and replies.
+    /// Negotiates the format of requests and replies.
     ///
     /// # Errors
-    /// The stream's error; that the server does not support it.
+    /// Returns the stream's error, or an error if the server does not support this format.
     pub fn frame(&mut self, framing: Framing) -> io::Result<()> {
         let option = match framing {
             Framing::Simple => return Ok(()),
@@ -169,7 +170,7 @@ impl Client {
     /// Waits for a chunk of a reply.
     ///
     /// # Errors
-    /// The stream's error; an invalid chunk.
+    /// Returns the stream's error, or an error if the chunk is invalid.
     pub fn receive_chunk(&mut self) -> io::Result<Chunk> {
         let head = self.input.bytes(self.framing.chunk_bytes())?.to_vec();
         let half = |at: usize| u16::from_be_bytes(head[at..at + 2].try_into().expect("two bytes"));
@@ -192,15 +193,15 @@ impl Client {
         })
     }
 
-    /// Waits for bytes outside of a reply, such as the answer to the oldest option.
+    /// Waits for `length` bytes that are not part of a reply, such as the answer to EXPORT_NAME.
     ///
     /// # Errors
-    /// The stream's error, including its end.
+    /// Returns the stream's error, or an error if the stream ends early.
     pub fn receive_bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         Ok(self.input.bytes(length)?.to_vec())
     }
 
-    /// The underlying stream.
+    /// Returns the underlying stream.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }

@@ -5,23 +5,23 @@ use std::io;
 use crate::budget::Share;
 use crate::stream::{ClientTimeout, Stream};
 
-/// Size of the buffer, in which adjacent requests are read together.
+/// Size of the buffer in bytes; adjacent requests are read together.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Size of the buffer of a connection that has received little yet.
+/// Initial size of the buffer in bytes, for connections that have received little.
 const FIRST_BYTES: usize = 8 << 10;
-/// First buffer for a long payload; it doubles as data arrive.
+/// Initial buffer size in bytes for a long payload; the buffer doubles as data arrives.
 const FIRST_PART_BYTES: usize = 16 << 10;
 
-/// Buffered reading of exact lengths.
+/// Buffered reader of exact lengths.
 #[derive(Debug)]
 pub struct Input {
     stream: Stream,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// A payload that was not completely in the buffer.
+    /// Payload that was not completely in the buffer.
     long: Vec<u8>,
-    /// Memory of the buffer beyond its first size.
+    /// Memory of the buffer above its initial size.
     share: Option<Share>,
 }
 
@@ -32,25 +32,25 @@ impl Input {
         Input { stream, buffer, start: 0, end: 0, long: Vec::new(), share: None }
     }
 
-    /// Creates a reader of `stream` that starts with `received`, which has already been read. The buffer grows with
-    /// `share` if much data arrives.
+    /// Creates a reader of `stream` that starts with `received`, which has already been read. The buffer may grow,
+    /// using memory of `share`.
     pub fn after(stream: Stream, received: &[u8], share: Share) -> Input {
         let mut buffer = vec![0; FIRST_BYTES.max(received.len())].into_boxed_slice();
         buffer[..received.len()].copy_from_slice(received);
         Input { stream, buffer, start: 0, end: received.len(), long: Vec::new(), share: Some(share) }
     }
 
-    /// Whether all data read from the stream have been consumed.
+    /// Whether all data read from the stream has been consumed.
     pub fn is_drained(&self) -> bool {
         self.start == self.end
     }
 
-    /// Whether the sender has sent nothing more: neither the buffer nor the socket has data.
+    /// Whether no more data has arrived: neither the buffer nor the socket has any.
     pub fn is_idle(&self) -> bool {
         self.is_drained() && self.stream.is_drained()
     }
 
-    /// Whether the next `length` bytes are in the buffer, so that there is no wait.
+    /// Whether the next `length` bytes are in the buffer, so that reading them does not wait.
     pub fn has(&self, length: usize) -> bool {
         self.end - self.start >= length
     }
@@ -58,7 +58,7 @@ impl Input {
     /// Returns the next `length` bytes, without a copy if they are in the buffer.
     ///
     /// # Errors
-    /// As [`exact`](Self::exact).
+    /// Returns the same errors as [`exact`](Self::exact).
     pub fn bytes(&mut self, length: usize) -> io::Result<&[u8]> {
         if self.has(length) {
             let start = self.start;
@@ -72,11 +72,11 @@ impl Input {
         Ok(&self.long)
     }
 
-    /// Returns a payload of `length` bytes. If it has not arrived, `room` is called before more is received; it returns
-    /// once there is memory for so many bytes.
+    /// Returns a payload of `length` bytes. If the payload is not in the buffer, calls `room` before receiving more;
+    /// `room` returns once there is memory for the given number of bytes.
     ///
     /// # Errors
-    /// As for [`exact`](Self::exact); those of `room`; a time-out if others wait for the memory.
+    /// Returns the errors of [`exact`](Self::exact) and of `room`, or a time-out if other requests wait for the memory.
     pub fn payload(
         &mut self,
         length: usize,
@@ -103,7 +103,7 @@ impl Input {
         Ok(&self.long)
     }
 
-    /// Receives more of a long payload, of which `filled` bytes have arrived; returns how many were added.
+    /// Receives more of a long payload, of which `filled` bytes have arrived; returns the number of bytes added.
     fn part(&mut self, filled: usize, patience: &ClientTimeout) -> io::Result<usize> {
         let into = &mut self.long[filled..];
         let taken = into.len().min(self.end - self.start);
@@ -119,7 +119,7 @@ impl Input {
         }
     }
 
-    /// Frees the memory of a used payload.
+    /// Frees the memory of a payload after use.
     pub fn forget_payload(&mut self) {
         self.long = Vec::new();
     }
@@ -127,11 +127,11 @@ impl Input {
     /// Fills `into`.
     ///
     /// # Errors
-    /// The stream's error; [`io::ErrorKind::UnexpectedEof`] if it ends early.
+    /// Returns the stream's error, or [`io::ErrorKind::UnexpectedEof`] if the stream ends early.
     pub fn exact(&mut self, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
             if self.is_drained() {
-                // A payload is received directly into place.
+                // A long payload is received directly into its destination.
                 if into.len() >= BUFFER_BYTES {
                     let got = self.stream.read(into)?;
                     if got == 0 {
@@ -162,10 +162,10 @@ impl Input {
         if self.end == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    /// Returns an array of bytes.
+    /// Returns the next `N` bytes as an array.
     ///
     /// # Errors
-    /// As [`exact`](Self::exact).
+    /// Returns the same errors as [`exact`](Self::exact).
     pub fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.exact(&mut bytes)?;
@@ -175,7 +175,7 @@ impl Input {
     /// Skips `length` bytes.
     ///
     /// # Errors
-    /// As [`exact`](Self::exact).
+    /// Returns the same errors as [`exact`](Self::exact).
     pub fn skip(&mut self, mut length: usize) -> io::Result<()> {
         while length > 0 {
             if self.is_drained() {

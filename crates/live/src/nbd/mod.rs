@@ -1,9 +1,9 @@
 //! The NBD server: fixed newstyle over unix sockets, TCP, standard input and output, and sockets opened by a service
 //! manager.
 //!
-//! Handshakes run on one thread. A client that has chosen an export gets a reading thread; replies are sent by the
-//! clock thread, or by a second thread if they are long or the client is slow ([`output`]). With TLS another thread
-//! relays between it and the client ([`tls`]).
+//! Handshakes run on one thread. A client that has chosen an export gets a reading thread. The clock thread sends the
+//! replies, except for long replies and replies to slow clients, which a second thread per client sends ([`output`]).
+//! With TLS, another thread relays between the client and the reading thread ([`tls`]).
 
 pub mod client;
 mod input;
@@ -34,10 +34,10 @@ use negotiation::{Cover, HandshakeOutcome, Negotiation};
 use output::Output;
 use requests::Requests;
 
-/// Serves one client to its end, on this thread.
+/// Serves one client on this thread until the client leaves.
 ///
 /// # Errors
-/// The stream's error; that the client breaks the protocol or leaves in the middle of a request.
+/// Returns the stream's error, or an error if the client breaks the protocol or leaves in the middle of a request.
 pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Result<()> {
     let mut reply_bytes = Vec::new();
     let mut talk = Negotiation::greet(device, &mut reply_bytes);
@@ -46,8 +46,9 @@ pub fn serve(device: &Device, stream: &Stream, security: &Security) -> io::Resul
     attend(device, &Output::new(stream.clone(), patience), agreed, &received, (None, false), &|_| ())
 }
 
-/// Serves a client to its end, after the handshake. With TLS a second handshake follows, until `deadline`, and a relay
-/// is placed in front; `opened` receives the output through it, so that it can be closed too.
+/// Serves a client after its handshake until it leaves. With TLS, a second handshake follows, until `deadline`, and a
+/// relay is placed in front of the connection; `opened` receives the output that passes through the relay, so that it
+/// can be closed too.
 fn attend(
     device: &Device,
     output: &Arc<Output>,
@@ -79,7 +80,7 @@ fn attend(
             });
             inner.stream().shut();
             if served.is_err() {
-                // There is no more to send to the client, or to receive.
+                // Nothing is left to send to the client, or to receive from it.
                 stream.shut();
             }
             let relayed = relay.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

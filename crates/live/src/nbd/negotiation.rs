@@ -9,9 +9,9 @@ use super::tls::Tls;
 use crate::device::{Device, Export};
 use crate::stream::Stream;
 
-/// Bytes read at a time by a thread that serves a single client.
+/// Number of bytes read at a time by a thread that serves a single client.
 const PART_BYTES: usize = 4096;
-/// Header of an option: a magic number, the option's number, its length.
+/// Size in bytes of an option's header: a magic number, the option's number, and its length.
 const OPTION_HEAD_BYTES: usize = 16;
 
 /// Result of the negotiation.
@@ -23,16 +23,16 @@ pub struct Terms {
     pub framing: Framing,
     /// Whether the client may request extents.
     pub has_context: bool,
-    /// Number of power cuts when the client connected: the next one ends the connection.
+    /// Number of power losses at the time the client connected; the next power loss ends the connection.
     pub power_cuts: u32,
 }
 
 /// Outcome of the handshake.
 #[derive(Clone, Debug)]
 pub enum HandshakeOutcome {
-    /// Requests follow.
+    /// Requests follow, on these terms.
     Export(Terms),
-    /// The client has requested TLS, and may begin it.
+    /// The client has requested TLS, and may start its TLS handshake.
     Tls(Tls, GreetingReply),
     /// The connection is closed.
     Over,
@@ -50,7 +50,7 @@ pub enum Security {
     Required(Tls),
 }
 
-/// The client's answer to the greeting, which remains valid under TLS.
+/// Flags in the client's reply to the greeting, which remain valid under TLS.
 #[derive(Clone, Copy, Debug)]
 pub struct GreetingReply {
     no_zeroes: bool,
@@ -61,19 +61,19 @@ pub struct GreetingReply {
 pub enum Cover<'a> {
     /// Not encrypted yet.
     Clear(&'a Security),
-    /// Under TLS: options start again, without a greeting.
+    /// Under TLS: option negotiation starts again, without a greeting.
     Encrypted,
 }
 
-/// State of a handshake. It does no I/O itself: it receives input and returns output.
+/// State of a handshake. It does no I/O: the caller passes input and sends the output.
 #[derive(Debug)]
 pub struct Negotiation {
-    /// `None` until the client answers the greeting.
+    /// Reply of the client to the greeting; `None` until it arrives.
     greeted: Option<GreetingReply>,
     framing: Framing,
-    /// The export for which extents were requested.
+    /// Name of the export for which the client has requested extents.
     context_of: Option<String>,
-    /// An option that is too long: its number, and how many of its bytes are still to be skipped.
+    /// Option that is too long: its number, and how many of its bytes still have to be skipped.
     unread: Option<(u32, usize)>,
     power_cuts: u32,
 }
@@ -83,7 +83,7 @@ struct Answering<'a> {
     talk: &'a mut Negotiation,
     device: &'a Device,
     cover: Cover<'a>,
-    /// Whether no data follow it yet.
+    /// Whether no data has arrived after the option.
     is_last: bool,
     say: &'a mut Vec<u8>,
 }
@@ -97,15 +97,15 @@ impl Negotiation {
         Negotiation { greeted: None, ..Negotiation::resumed(device, GreetingReply { no_zeroes: false }) }
     }
 
-    /// Continues under TLS with a client that was greeted before.
+    /// Continues the negotiation under TLS with a client that was greeted before.
     pub fn resumed(device: &Device, greeted: GreetingReply) -> Negotiation {
         let power_cuts = device.power_cuts();
         Negotiation { greeted: Some(greeted), framing: Framing::Simple, context_of: None, unread: None, power_cuts }
     }
 
-    /// Removes whole messages from the front of `heard` and appends the answers to `say`, until more data are needed
-    /// (`None`) or the handshake is over. A client that breaks the protocol is disconnected; an unknown option is
-    /// refused and the next one processed.
+    /// Removes complete messages from the front of `heard` and appends the answers to `say`; returns `None` if more
+    /// data is needed, or the outcome if the handshake is over. A client that breaks the protocol is disconnected; an
+    /// unknown option is refused and the next option processed.
     pub fn hear(
         &mut self,
         device: &Device,
@@ -149,7 +149,7 @@ impl Negotiation {
             return Message::Taken(4);
         }
         let Some(head) = heard.first_chunk::<OPTION_HEAD_BYTES>() else {
-            // Data that cannot become an option are not waited for.
+            // Refuse data that cannot become an option immediately, rather than waiting for more.
             let is_option = wire::OPTION_MAGIC.to_be_bytes().starts_with(&heard[..heard.len().min(8)]);
             return if is_option { Message::Partial } else { Message::Last(heard.len(), HandshakeOutcome::Over) };
         };
@@ -174,10 +174,10 @@ impl Negotiation {
         }
     }
 
-    /// Negotiates over a stream that this thread serves alone. Returns the data received after the handshake.
+    /// Negotiates over a stream that this thread serves exclusively. Returns the data received after the handshake.
     ///
     /// # Errors
-    /// The stream's error; [`io::ErrorKind::TimedOut`].
+    /// Returns the stream's error, or [`io::ErrorKind::TimedOut`] if the time is over.
     pub fn conclude(
         &mut self,
         device: &Device,
@@ -204,16 +204,16 @@ impl Negotiation {
 
 /// Outcome of the first message in the input.
 enum Message {
-    /// It is not complete yet.
+    /// The message is incomplete.
     Partial,
-    /// Bytes that were consumed.
+    /// Number of bytes that were consumed.
     Taken(usize),
-    /// Bytes that were consumed; no option follows.
+    /// Number of bytes that were consumed by the final option, and the outcome of the handshake.
     Last(usize, HandshakeOutcome),
 }
 
 impl Answering<'_> {
-    /// Processes an option; returns the outcome if it ends the handshake.
+    /// Processes an option; returns the outcome if the option ends the handshake.
     fn option(&mut self, option: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         let is_open = matches!(option, option::ABORT | option::STARTTLS);
         if matches!(self.cover, Cover::Clear(Security::Required(_))) && !is_open {
@@ -263,17 +263,17 @@ impl Answering<'_> {
     /// Changes the format of requests and replies. Extended headers cannot be turned off again.
     fn frame(&mut self, option: u32, data: &[u8], framing: Framing) -> Option<HandshakeOutcome> {
         if !data.is_empty() {
-            return self.refuse(option, reply::ERR_INVALID, "takes no data");
+            return self.refuse(option, reply::ERR_INVALID, "this option takes no data");
         }
         if self.talk.framing == Framing::Extended && framing != Framing::Extended {
-            return self.refuse(option, reply::ERR_EXT_HEADER_REQD, "headers are extended already");
+            return self.refuse(option, reply::ERR_EXT_HEADER_REQD, "extended headers are already negotiated");
         }
         self.talk.framing = framing;
         self.answer(option, reply::ACK, &[])
     }
 
-    /// The oldest option: its only reply is the export's data, and errors close the connection. A client that supports
-    /// extended headers has to use newer options.
+    /// Processes EXPORT_NAME, the oldest option. Its only reply is the export's data, and errors close the connection.
+    /// A client that supports extended headers has to use newer options.
     fn export_name(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         if self.talk.framing == Framing::Extended {
             return Some(HandshakeOutcome::Over);
@@ -291,7 +291,7 @@ impl Answering<'_> {
 
     fn list(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         if !data.is_empty() {
-            return self.refuse(option::LIST, reply::ERR_INVALID, "takes no data");
+            return self.refuse(option::LIST, reply::ERR_INVALID, "this option takes no data");
         }
         for export in &self.device.exports {
             let mut server = (export.name.len() as u32).to_be_bytes().to_vec();
@@ -304,18 +304,18 @@ impl Answering<'_> {
 
     fn start_tls(&mut self, data: &[u8]) -> Option<HandshakeOutcome> {
         let tls = match self.cover {
-            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "is already on"),
+            Cover::Encrypted => return self.refuse(option::STARTTLS, reply::ERR_INVALID, "TLS is already on"),
             Cover::Clear(Security::None) => {
                 return self.refuse(option::STARTTLS, reply::ERR_UNSUP, "this server has no certificate");
             }
             Cover::Clear(Security::Offered(tls) | Security::Required(tls)) => tls,
         };
-        // Anything sent before the answer would be interpreted as encrypted.
+        // Data sent before the answer would be interpreted as encrypted.
         if !data.is_empty() || !self.is_last {
             return self.refuse(
                 option::STARTTLS,
                 reply::ERR_INVALID,
-                "takes no data, and no option may follow it in the same packet",
+                "STARTTLS takes no data, and no option may follow it in the same packet",
             );
         }
         let greeted = self.talk.greeted?;
@@ -323,7 +323,7 @@ impl Answering<'_> {
         Some(HandshakeOutcome::Tls(tls.clone(), greeted))
     }
 
-    /// INFO and GO: the name of an export, and the information requested.
+    /// Processes INFO and GO: the name of an export, and the requested information.
     fn inform(&mut self, option: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         let mut data = Data(data);
         let parsed = data.text().and_then(|name| {
@@ -347,8 +347,8 @@ impl Answering<'_> {
         facts.extend_from_slice(&export.span.length_bytes.to_be_bytes());
         facts.extend_from_slice(&flags_of(export, self.talk.framing).to_be_bytes());
         self.answer(option, reply::INFO, &facts);
-        // Clients that do not request block sizes may assume that requests of any byte are allowed, so the sizes are
-        // always sent.
+        // A client that does not request block sizes may assume that requests of any length are allowed, so the sizes
+        // are always sent.
         let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
         for bytes in [export.block_bytes, export.block_bytes.max(4096), wire::PAYLOAD_BYTES_MAX] {
             sizes.extend_from_slice(&bytes.to_be_bytes());
@@ -362,10 +362,10 @@ impl Answering<'_> {
         }
     }
 
-    /// Selects metadata contexts: only that of extents exists.
+    /// Selects metadata contexts; the only context is that of extents.
     fn contexts(&mut self, option: u32, data: &[u8]) -> Option<HandshakeOutcome> {
         if option == option::SET_META_CONTEXT {
-            // It replaces the previous selection, even if it fails.
+            // A new selection replaces the previous one, even if it fails.
             self.talk.context_of = None;
         }
         let mut data = Data(data);
@@ -404,9 +404,10 @@ impl Answering<'_> {
 fn flags_of(export: &Export, framing: Framing) -> u16 {
     use transmission::*;
     let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | SEND_CACHE;
-    // A flush of one connection covers the writes of all of them, since they share one cache.
+    // A flush on one connection covers the writes of all connections, since all share one cache.
     let always = always | CAN_MULTI_CONN;
-    // Offered so that clients can find out that it is never fast: drives write zeros like any other data.
+    // Fast zeroing is advertised so that clients can find out that it never is fast: drives write zeros like any other
+    // data.
     let always = always | SEND_FAST_ZERO;
     let framed = match framing {
         Framing::Simple => 0,
@@ -434,7 +435,7 @@ impl<'a> Data<'a> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    /// Parses a length and that many bytes of text.
+    /// Parses a length and a text of that many bytes.
     fn text(&mut self) -> Option<&'a str> {
         let length = self.word()? as usize;
         let bytes = self.take(length)?;

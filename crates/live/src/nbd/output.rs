@@ -1,5 +1,5 @@
-//! [`Output`]: the write side of a connection. Small replies are sent by the thread that has them, large ones and those
-//! to a slow client by a thread of the connection, in order.
+//! [`Output`]: the write side of a connection. The thread that has a small reply sends it; a thread of the connection
+//! sends large replies, and all replies to a slow client, in order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,14 +11,14 @@ use crate::budget::Share;
 use crate::stream::{ClientTimeout, Stream};
 use crate::wall::step_behind_the_clock;
 
-/// Longest reply that is sent at once; a longer copy would delay other replies, so the connection's own thread sends
-/// it.
+/// Longest reply that is sent immediately. The connection's own thread sends longer replies, whose copy would delay
+/// other replies.
 const AT_ONCE_BYTES: usize = 64 << 10;
-/// Limit of the memory of a connection's pending replies; beyond it, its reader waits.
+/// Maximum memory in bytes of a connection's pending replies; above it, the connection's reader waits.
 const OWED_BYTES_MAX: usize = 64 << 20;
-/// Overhead of a reply under way: its entries in queues, here and at the clock.
+/// Memory overhead in bytes of a reply in flight: its entries in the queues of the connection and the clock.
 const KEEPING_BYTES: usize = 512;
-/// Stack size of a connection's threads, of which there may be a thousand.
+/// Stack size in bytes of a connection's threads, of which there may be a thousand.
 pub const STACK_BYTES: usize = 256 << 10;
 
 /// The write side of a connection.
@@ -26,19 +26,19 @@ pub const STACK_BYTES: usize = 256 << 10;
 pub struct Output {
     stream: Stream,
     state: Mutex<State>,
-    /// Signals that the sender has work, or room was made.
+    /// Signals that the sender has work, or that memory was freed.
     changed: Condvar,
-    /// Patience with a slow client.
+    /// Time limits for a slow client.
     patience: ClientTimeout,
-    /// Whether the handshake is over: then the client is not displaced for others.
+    /// Whether the handshake is over; if so, the client cannot be displaced by new clients.
     agreed: AtomicBool,
 }
 
-/// Room reserved for a reply, which permits sending one message.
+/// Memory reserved for a reply, which permits sending one message.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
-    /// Its memory, which is freed once the message is sent.
+    /// Memory of the message, which is freed once the message is sent.
     share: Share,
 }
 
@@ -56,17 +56,17 @@ impl Room {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Messages, with the number of bytes sent.
+    /// Messages, each with the number of bytes already sent.
     waiting: VecDeque<(Vec<u8>, usize, Room)>,
-    /// Whether the connection's thread is running.
+    /// Whether the connection's sending thread is running.
     has_sender: bool,
     sending: bool,
     /// Whether sending has failed.
     broken: bool,
-    /// Whether no more messages will follow.
+    /// Whether the connection is closing, so that no more messages will follow.
     closing: bool,
     owed_bytes: usize,
-    /// Whether the reader waits for room.
+    /// Whether the reader waits for memory.
     reader_waits: bool,
 }
 
@@ -82,12 +82,12 @@ impl Output {
         })
     }
 
-    /// The underlying stream.
+    /// Returns the underlying stream.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Patience with the client.
+    /// Returns the time limits for a slow client.
     pub fn patience(&self) -> &ClientTimeout {
         &self.patience
     }
@@ -102,7 +102,7 @@ impl Output {
         self.agreed.store(true, Ordering::Release);
     }
 
-    /// Whether it is still in its handshake and has not been displaced yet.
+    /// Whether the client is still in its handshake and has not been displaced yet.
     pub fn may_be_displaced(&self) -> bool {
         !self.agreed.load(Ordering::Acquire) && !self.state().broken
     }
@@ -111,7 +111,7 @@ impl Output {
         self.state.lock().expect("the lock is not poisoned")
     }
 
-    /// Waits for room for a reply of `bytes`, with the memory `share`; `None` if the connection is broken.
+    /// Waits for memory for a reply of `bytes`, to which `share` belongs; returns `None` if the connection is broken.
     pub fn reserve(&self, bytes: usize, share: Share) -> Option<Room> {
         let bytes = bytes + KEEPING_BYTES;
         let mut state = self.state();
@@ -124,7 +124,7 @@ impl Output {
         (!state.broken).then_some(Room { bytes, share })
     }
 
-    /// Sends a message, or queues it; never waits for the client.
+    /// Sends a message, or queues it without waiting for the client.
     pub fn send(self: &Arc<Self>, message: Vec<u8>, room: Room) {
         let mut state = self.state();
         let sent = if message.len() <= AT_ONCE_BYTES { self.send_now(&mut state, &message) } else { 0 };
@@ -147,11 +147,11 @@ impl Output {
         self.changed.notify_all();
     }
 
-    /// Sends messages together from the reader's thread, which waits if too much is pending. `share` is their memory;
-    /// both are empty afterwards if not all could be sent at once.
+    /// Sends several messages from the reader's thread, which waits if too much is pending. `share` is their memory;
+    /// both are left empty if not all messages could be sent immediately.
     ///
     /// # Errors
-    /// When the connection is broken.
+    /// Returns an error if the connection is broken.
     pub fn send_together(self: &Arc<Self>, messages: &mut Vec<u8>, share: &mut Share) -> io::Result<()> {
         let sent = self.send_now(&mut self.state(), messages);
         if sent < messages.len() {
@@ -164,7 +164,8 @@ impl Output {
         Ok(())
     }
 
-    /// Sends as much as the client has room for, unless other messages are before it; returns the number of bytes sent.
+    /// Sends as much as the client has room for, unless other messages are queued before this one; returns the number
+    /// of bytes sent.
     fn send_now(&self, state: &mut State, message: &[u8]) -> usize {
         if state.broken || state.sending || !state.waiting.is_empty() {
             return 0;
@@ -179,13 +180,13 @@ impl Output {
     fn free(&self, state: &mut State, Room { bytes, share }: Room) {
         drop(share);
         state.owed_bytes -= bytes;
-        // Notifying no one would still cost a system call per reply.
+        // Without a waiting reader, a notification would only cost a system call per reply.
         if state.reader_waits {
             self.changed.notify_all();
         }
     }
 
-    /// The connection's own thread: sends queued messages until no more will follow.
+    /// Sends queued messages on the connection's own thread until no more will follow.
     fn send_on(&self) {
         step_behind_the_clock();
         let mut state = self.state();
@@ -196,7 +197,7 @@ impl Output {
                 let sent = self.stream.write_patiently(&message[from..], &self.patience);
                 drop(message);
                 if sent.is_err() {
-                    // A client that makes others wait is disconnected.
+                    // A client that makes other clients wait is disconnected.
                     self.stream.shut();
                 }
                 state = self.state();
@@ -227,7 +228,7 @@ impl Output {
         state.broken = true;
     }
 
-    /// Closes the connection at once, even with requests under way; its reader and its client see it closed.
+    /// Closes the connection immediately, even with requests in flight; its reader and its client see it closed.
     pub fn cut(&self) {
         self.state().broken = true;
         self.stream.shut();

@@ -1,4 +1,5 @@
-//! [`Parts`]: splits a request longer than a model accepts into several for the clock, with one reply to the client.
+//! [`Parts`]: splits a request that is longer than the model accepts into several for the clock, with one reply to the
+//! client.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,11 +11,11 @@ use headstack_workload::Span;
 use super::reply::Reply;
 use crate::pacer::Answer;
 
-/// Longest request that a model accepts. Half of it is already more than an undo log keeps, so a trim in parts is as
-/// final as a whole one.
+/// Longest request in bytes that the model accepts. Half of it is already more than an undo log keeps, so a trim in
+/// parts is as irreversible as a single trim.
 pub const PART_BYTES_MAX: u64 = 1 << 30;
 
-/// Alignment of the boundaries between parts: a page of which two parts trim half each would not be freed.
+/// Alignment in bytes of the boundaries between parts: a page that two parts each trim by half would not be freed.
 const CUT_BYTES: u64 = 1 << 20;
 
 /// Splits a span into parts of about equal length.
@@ -29,7 +30,7 @@ pub fn parts_of(span: Span) -> Vec<Span> {
     (0..count).map(|number| Span { start_bytes: cut(number), length_bytes: cut(number + 1) - cut(number) }).collect()
 }
 
-/// Parts under way. The reply is sent when the last one is answered.
+/// Parts in flight. The reply is sent when the last part is answered.
 #[derive(Debug)]
 pub struct Parts {
     state: Mutex<State>,
@@ -40,7 +41,7 @@ struct State {
     left: usize,
     /// Worst outcome so far.
     outcome: Outcome,
-    /// Error if the contents could not be changed.
+    /// Error, if the contents could not be changed.
     refused: Option<Errno>,
     reply: Option<Reply>,
 }
@@ -50,18 +51,18 @@ struct State {
 struct Part(Arc<Parts>);
 
 impl Parts {
-    /// Creates parts that `reply` answers.
+    /// Creates `parts` parts, which `reply` answers together.
     pub fn new(reply: Reply, parts: usize) -> Arc<Parts> {
         let state = State { left: parts, outcome: Outcome::Done, refused: None, reply: Some(reply) };
         Arc::new(Parts { state: Mutex::new(state) })
     }
 
-    /// Returns the answer of one part for the clock.
+    /// Returns the answer of one part, for the clock.
     pub fn part(self: &Arc<Self>) -> Box<dyn Answer> {
         Box::new(Part(Arc::clone(self)))
     }
 
-    /// Refuses parts that are not submitted at all.
+    /// Refuses parts that were not submitted.
     pub fn refuse(&self, errno: Errno, parts: usize) {
         self.settle(parts, Duration::ZERO, |state| state.refused = Some(errno));
     }
@@ -73,7 +74,7 @@ impl Parts {
         if state.left > 0 {
             return;
         }
-        let reply = state.reply.take().expect("the last part is answered once");
+        let reply = state.reply.take().expect("the reply is taken once");
         let (outcome, refused) = (state.outcome, state.refused);
         drop(state);
         match (outcome, refused) {
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(all([Outcome::Done; 3]), b"yes");
         assert_eq!(all([Outcome::Done, Outcome::Failed(None), Outcome::Done]), failed);
         assert_eq!(all([Outcome::Failed(None), Outcome::Vanished, Outcome::Done]), b"");
-        // Two that were submitted, and one that could not be: the last answer reports it.
+        // Two parts are submitted, and one fails: the last answer reports the error.
         let full = bytes_received(Framing::Simple, |reply| {
             let parts = Parts::new(reply, 3);
             parts.part().send(Outcome::Done, Duration::ZERO);

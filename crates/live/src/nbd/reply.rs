@@ -1,4 +1,4 @@
-//! [`Reply`]: a reply that waits for its completion time, and its encoding of the outcome.
+//! [`Reply`]: a reply that waits for its completion time, and the encoding of its outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,24 +11,24 @@ use super::sparse;
 use crate::pacer::Answer;
 use crate::witness::{Client, Issued};
 
-/// A reply, sent at the completion time of the model.
+/// A reply that is sent at the completion time of the model.
 #[derive(Debug)]
 pub struct Reply {
     /// Connection to the client.
     pub output: Arc<Output>,
-    /// The request that it answers.
+    /// The request that the reply answers.
     pub to: To,
-    /// The message on success.
+    /// The message to send on success.
     pub message: Vec<u8>,
     /// First byte of the export in the system's address space.
     pub start_bytes: u64,
-    /// Length of a read's data.
+    /// Length in bytes of the data of a read; `None` for other requests.
     pub read_bytes: Option<u32>,
-    /// Room reserved for sending it.
+    /// Memory reserved for sending the reply.
     pub room: Room,
-    /// The client.
+    /// The client that sent the request.
     pub client: Arc<Client>,
-    /// Issue time of the request, as far as known.
+    /// Issue time of the request, as far as the server knows.
     pub issued: Issued,
 }
 
@@ -47,7 +47,7 @@ impl Answer for Reply {
                 error(&mut message, self.to, Errno::Io, at);
                 message
             }
-            // A client that waits for a vanished device would wait forever.
+            // Without a disconnect, a client of a vanished device would wait forever.
             Outcome::Vanished => return self.output.cut(),
         };
         let (turns, output, room) = (&self.client.turns, self.output, self.room);
@@ -64,7 +64,8 @@ impl Answer for Reply {
     }
 }
 
-/// Returns the protocol's error for a fault: it has no time-out, and for a read-only device only "not permitted".
+/// Returns the protocol's error for a fault. NBD has no time-out error, and only "not permitted" for a read-only
+/// device.
 fn wire_errno(errno: faults::Errno) -> Errno {
     match errno {
         faults::Errno::Io | faults::Errno::TimedOut => Errno::Io,
@@ -83,7 +84,7 @@ impl Reply {
     }
 }
 
-/// Appends an error, with its offset if known.
+/// Appends an error reply, with the offset of the error if known.
 pub fn error(into: &mut Vec<u8>, to: To, errno: Errno, at_bytes: Option<u64>) {
     if !to.framing.has_chunks() {
         return wire::simple(into, to.cookie, errno as u32);
@@ -105,12 +106,12 @@ pub mod tests {
     use crate::witness::WitnessState;
     use headstack_nbd::Framing;
 
-    /// The bytes that a client receives as reply to cookie 7 of an export that begins at 1 MiB.
+    /// Returns the bytes that a client receives as reply to cookie 7, for an export that begins at 1 MiB.
     pub fn reply_bytes(framing: Framing, outcome: Outcome) -> Vec<u8> {
         bytes_received(framing, |reply| Box::new(reply).send(outcome, Duration::ZERO))
     }
 
-    /// The bytes that a client receives when `answer` uses such a reply.
+    /// Returns the bytes that a client receives when `answer` uses that reply.
     pub fn bytes_received(framing: Framing, answer: impl FnOnce(Reply)) -> Vec<u8> {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let budget = Budget::new(0);
@@ -123,7 +124,7 @@ pub mod tests {
         let to = To { framing, cookie: 7, offset_bytes: 0 };
         answer(Reply { output, to, message, start_bytes: 1 << 20, read_bytes: None, room, client, issued });
         let mut received = Vec::new();
-        std::io::Read::read_to_end(&mut &theirs, &mut received).expect("an end");
+        std::io::Read::read_to_end(&mut &theirs, &mut received).expect("the stream ends");
         received
     }
 
@@ -143,7 +144,7 @@ pub mod tests {
         assert_eq!(
             reply_bytes(Framing::Structured, Outcome::Failed(Some((1 << 20) + 512))),
             placed,
-            "within the export"
+            "the offset is relative to the export"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! [`Requests`]: the requests of a connection: checks, their effect on the data, and their replies.
+//! [`Requests`]: the request loop of a connection, which checks requests, applies them to the data, and replies.
 
 use std::io;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::pacer::Answer;
 use crate::power::Change;
 use crate::witness::{Client, Issued};
 
-/// Bytes up to which replies that need no clock are sent together.
+/// Maximum size in bytes of replies that are sent together if they do not need the clock.
 const BATCH_BYTES: usize = 256 << 10;
-/// Overhead of a request under way: its entries in queues, here and at the clock.
+/// Memory overhead in bytes of a request in flight: its entries in the queues of the connection and the clock.
 const REPLY_BYTES: u64 = 512;
-/// Longest header of a reply.
+/// Maximum length in bytes of a reply's header.
 const REPLY_HEAD_BYTES: usize = 64;
-/// Memory that a connection keeps for such replies while it has none.
+/// Memory in bytes that a connection keeps for batched replies while it has none.
 const BATCH_KEPT_BYTES: usize = 64 << 10;
-/// Length of a read from which on it is checked for holes.
+/// Length in bytes from which on a read is checked for holes.
 const HOLE_BYTES: u32 = 64 << 10;
-/// Largest number of extents in a reply.
+/// Maximum number of extents in a reply.
 const EXTENTS_MAX: usize = 4096;
-/// Longest payload that selects contexts: there is only one context.
+/// Maximum length in bytes of a payload that selects contexts; there is only one context.
 const CONTEXTS_BYTES_MAX: u64 = 8 + 4 * 16;
 
 /// A connection whose client has chosen an export.
@@ -40,16 +40,17 @@ pub struct Requests<'d> {
     output: Arc<Output>,
     device: &'d Device,
     terms: Terms,
-    /// Replies that are sent together if nothing takes time.
+    /// Replies that are sent together if the device takes no time.
     batch: Vec<u8>,
     batch_share: Share,
     client: Arc<Client>,
-    /// Time since which the client has always sent its next request before it was looked for.
+    /// Time since which each request has arrived before the server waited for it.
     gapless_since: Instant,
 }
 
 impl<'d> Requests<'d> {
-    /// Creates the request loop: `input` is processed on `terms`, and answered over `output`.
+    /// Creates the request loop of a connection with the negotiated `terms`, which reads `input` and replies over
+    /// `output`.
     pub fn new(
         input: Input,
         output: Arc<Output>,
@@ -64,11 +65,11 @@ impl<'d> Requests<'d> {
 
     /// Serves requests until the client leaves.
     ///
-    /// # Errors
-    /// The stream's error, including that the client leaves in the middle of a request, which is then not executed.
+    /// Returns the stream's error, or an error if the client leaves in the middle of a request, which is then not
+    /// executed.
     pub fn serve(&mut self) -> io::Result<()> {
         let served = self.each();
-        // Answers are sent in any case.
+        // Pending replies are sent even if the client broke the protocol.
         self.flush().and(served)
     }
 
@@ -95,7 +96,7 @@ impl<'d> Requests<'d> {
         }
     }
 
-    /// Processes a write: its payload follows with any flags.
+    /// Processes a write, whose payload follows regardless of its flags.
     fn write(&mut self, header: &Header) -> io::Result<()> {
         let task = Task { device: self.device, terms: &self.terms, header };
         if header.length_bytes <= u64::from(wire::PAYLOAD_BYTES_MAX) && task.check().is_ok() {
@@ -103,17 +104,17 @@ impl<'d> Requests<'d> {
             self.flush_unless_here(length)?;
             return self.answer(header, length);
         }
-        // A refused write needs no memory.
+        // Skip the payload of a refused write, which needs no memory.
         self.skip_payload(header)?;
         self.answer(header, 0)
     }
 
-    /// Processes a payload of a request other than a write, which states the range and the contexts.
+    /// Processes the payload of a request other than a write, which states a length and the contexts.
     fn described(&mut self, header: &Header) -> io::Result<()> {
         let is_short = (8..=CONTEXTS_BYTES_MAX).contains(&header.length_bytes);
         if header.command != command::BLOCK_STATUS || !is_short {
             self.skip_payload(header)?;
-            // With this flag it is refused.
+            // A request with this flag is refused.
             return self.answer(header, 0);
         }
         self.flush_unless_here(header.length_bytes as usize)?;
@@ -133,7 +134,7 @@ impl<'d> Requests<'d> {
         self.input.skip(length as usize)
     }
 
-    /// Sends pending replies unless the next bytes are already here: the client may be waiting for a reply.
+    /// Sends pending replies unless the next `length` bytes have arrived, since the client may be waiting for a reply.
     fn flush_unless_here(&mut self, length: usize) -> io::Result<()> {
         if self.input.has(length) && self.batch.len() < BATCH_BYTES { Ok(()) } else { self.flush() }
     }
@@ -142,14 +143,14 @@ impl<'d> Requests<'d> {
         if !self.batch.is_empty() {
             self.output.send_together(&mut self.batch, &mut self.batch_share)?;
             self.batch.clear();
-            // One long read must not hold its memory for the lifetime of the connection.
+            // A single long read must not hold its memory for the lifetime of the connection.
             self.batch.shrink_to(BATCH_KEPT_BYTES);
             self.batch_share.shrink(self.batch.capacity() as u64);
         }
         Ok(())
     }
 
-    /// Executes a request, and answers it or lets the clock do so.
+    /// Executes a request, and replies or leaves the reply to the clock.
     fn answer(&mut self, header: &Header, payload_bytes: usize) -> io::Result<()> {
         let submitter = &self.device.submitter;
         let task = Task { device: self.device, terms: &self.terms, header };
@@ -224,27 +225,27 @@ impl<'d> Requests<'d> {
             return Ok(());
         }
         let mut reply = Some(reply);
-        // The reply keeps its own memory from here on; the payload's is freed with this request.
+        // From here on, the reply owns its memory; the memory of the payload is freed with this request.
         let answer = |share: &mut Share| {
-            let mut reply = reply.take().expect("it is made once");
+            let mut reply = reply.take().expect("the reply is taken once");
             reply.room.takes_over(share, reply_bytes);
             Box::new(reply) as Box<dyn Answer>
         };
         let changed = self.device.change(at, task.request(task.span()), change, forced, &mut share, answer);
         if let Err(failure) = changed {
-            reply.expect("nothing was handed in").refuse(errno_of(&failure));
+            reply.expect("the reply was not submitted").refuse(errno_of(&failure));
         }
         self.input.forget_payload();
         Ok(())
     }
 }
 
-/// When a reply is sent.
+/// Time at which a reply is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Now {
-    /// At once: no drive is involved.
+    /// Immediately, since no drive is involved.
     AtOnce,
-    /// At the time that the model determines.
+    /// At the completion time of the model.
     OnTime,
 }
 
@@ -256,10 +257,10 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Applies the request to the contents, and appends the reply on success, or an error.
+    /// Applies the request to the contents, and appends the reply for success, or an error.
     ///
-    /// A write changes the contents when it has been received, a read takes its data at that time: requests to the same
-    /// blocks that are under way at the same time may see either state, as on a drive.
+    /// A write changes the contents when it has been received, and a read takes its data at that time. As on a drive,
+    /// requests for overlapping blocks that are in flight together may therefore see either state.
     fn reply(&self, payload: &[u8], message: &mut Vec<u8>) -> Now {
         let before = message.len();
         if let Err(errno) = self.check().and_then(|()| self.carry_out(payload, message)) {
@@ -271,7 +272,7 @@ impl Task<'_> {
         if is_empty || self.header.command == command::BLOCK_STATUS { Now::AtOnce } else { Now::OnTime }
     }
 
-    /// Appends the reply to a request that will change contents, for the case of success.
+    /// Appends the success reply to a request that will change contents.
     fn promise(&self, message: &mut Vec<u8>) -> Now {
         if let Err(errno) = self.check() {
             error(message, self.to(), errno, None);
@@ -281,7 +282,7 @@ impl Task<'_> {
         if self.header.length_bytes == 0 { Now::AtOnce } else { Now::OnTime }
     }
 
-    /// The request's change of the contents.
+    /// Returns the change that the request makes to the contents; `None` if it makes none.
     fn change<'p>(&self, payload: &'p [u8]) -> Option<Change<'p>> {
         match self.header.command {
             command::WRITE => Some(Change::Data(payload)),
@@ -291,7 +292,7 @@ impl Task<'_> {
         }
     }
 
-    /// Makes a change longer than the model accepts, and submits its parts to the clock.
+    /// Makes a change that is longer than the model accepts, and submits it to the clock in parts.
     fn change_in_parts(&self, at: Instant, change: Change<'_>, forced: bool, share: &mut Share, reply: Reply) {
         let parts = parts_of(self.span());
         let replies = Parts::new(reply, parts.len());
@@ -303,7 +304,7 @@ impl Task<'_> {
         }
     }
 
-    /// Upper limit of its reply's memory.
+    /// Returns an upper bound of the memory of the reply, in bytes.
     fn reply_bytes(&self) -> usize {
         let brings = match self.header.command {
             _ if self.check().is_err() => 0,
@@ -314,13 +315,13 @@ impl Task<'_> {
         REPLY_HEAD_BYTES + brings
     }
 
-    /// Memory for the previous contents.
+    /// Returns the memory for the previous contents, in bytes.
     fn undo_bytes(&self) -> u64 {
         let changes = matches!(self.header.command, command::WRITE | command::WRITE_ZEROES | command::TRIM);
         if changes && self.check().is_ok() { self.device.undo_bytes(self.header.length_bytes) } else { 0 }
     }
 
-    /// Builds its reply for the case of success.
+    /// Builds the reply for success.
     fn with_message(
         &self,
         output: &Arc<Output>,
@@ -335,13 +336,13 @@ impl Task<'_> {
             to: self.to(),
             message,
             start_bytes: self.terms.export.span.start_bytes,
-            // A read is limited to the length of a payload.
+            // The length of a read is limited to that of a payload, so it fits.
             read_bytes: (self.header.command == command::READ).then_some(self.header.length_bytes as u32),
             room,
         }
     }
 
-    /// Checks the request.
+    /// Checks whether the request is allowed.
     fn check(&self) -> Result<(), Errno> {
         let (header, export) = (self.header, &self.terms.export);
         let flags = match header.command {
@@ -371,7 +372,7 @@ impl Task<'_> {
         if !is_whole || too_long || no_extent {
             return Err(Errno::Invalid);
         }
-        // A drive writes zeros like any other data.
+        // A drive writes zeros like any other data, so zeroing is never fast.
         if header.flags & command::FLAG_FAST_ZERO != 0 { Err(Errno::NotSupported) } else { Ok(()) }
     }
 
@@ -394,7 +395,7 @@ impl Task<'_> {
         To { framing: self.terms.framing, cookie, offset_bytes }
     }
 
-    /// Its range in the system's address space.
+    /// Returns the range of the request in the system's address space.
     fn span(&self) -> Span {
         let start_bytes = self.terms.export.span.start_bytes + self.header.offset_bytes;
         Span { start_bytes, length_bytes: self.header.length_bytes }
@@ -412,9 +413,9 @@ impl Task<'_> {
         let (header, contents) = (self.header, &self.device.contents);
         let has_chunks = self.terms.framing.has_chunks();
         let start = self.span().start_bytes;
-        // Limited to the length of a payload.
+        // The length is limited to that of a payload, so it fits.
         let length = header.length_bytes as u32;
-        // A fault may put data in place of zeros, and needs room for them.
+        // A fault may put data in place of zeros, which then needs room in the reply.
         let may_be_sparse = header.flags & command::FLAG_DF == 0 && !self.device.submitter.gate().spoils_reads();
         if !has_chunks || length == 0 {
             self.acknowledge(message);
@@ -440,12 +441,12 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Appends the extents that were written, without asking the simulated system.
+    /// Appends the written and unwritten extents, without involving the simulated system.
     fn block_status(&self, message: &mut Vec<u8>) -> io::Result<()> {
         let only_one = self.header.flags & command::FLAG_REQ_ONE != 0;
         let extents_max = if only_one { 1 } else { EXTENTS_MAX };
         let Span { start_bytes, length_bytes } = self.span();
-        // Ranges that were trimmed permanently become holes first.
+        // First turn ranges that were trimmed permanently into holes.
         self.device.submitter.gate().tidy(&self.device.contents)?;
         let extents = self.device.contents.extents(start_bytes, length_bytes, extents_max)?;
         let count = extents.len() as u32;
@@ -470,7 +471,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The request to the system for a part of its span, or all of it: zeros are written, a cache command reads.
+    /// Returns the request to the simulated system for part or all of the span: zeros are written, and a cache command
+    /// reads.
     fn request(&self, part: Span) -> Request {
         let kind = match self.header.command {
             command::WRITE | command::WRITE_ZEROES => Kind::Write,
@@ -483,7 +485,7 @@ impl Task<'_> {
         Request {
             kind,
             offset_bytes: if has_range { part.start_bytes } else { 0 },
-            // No part is longer.
+            // Each part fits in 32 bits.
             length_bytes: part.length_bytes as u32,
             force_unit_access: force && kind == Kind::Write,
             ordered: false,

@@ -23,23 +23,23 @@ use crate::device::Device;
 use crate::event_loop::{ConnectionLimits, ConnectionSlot, EventLoop, Listener, Next, Protocol};
 use crate::stream::{ClientTimeout, Stream};
 
-/// Length of the listen queue, as far as the system allows (`net.core.somaxconn`).
+/// Length of the listen queue, limited by the system (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// Time limit of a handshake, sufficient for any serious client.
+/// Default time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Time from connecting to having chosen an export.
+    /// Maximum time from connecting to choosing an export.
     pub handshake: Duration,
-    /// Concurrent handshakes: the oldest is closed for a new one.
+    /// Maximum number of concurrent handshakes; a new client displaces the oldest handshake.
     pub handshakes_max: usize,
-    /// Clients that have chosen an export, as far as there is memory: more are disconnected.
+    /// Maximum number of clients that have chosen an export, if there is memory; additional clients are disconnected.
     pub connections_max: usize,
-    /// Time within which a client that holds memory for a payload or replies has to make progress while others wait for
-    /// memory.
+    /// Time within which a client that holds memory for a payload or for replies must make progress while other
+    /// requests wait for memory.
     pub stall: Duration,
 }
 
@@ -54,13 +54,13 @@ impl Default for Limits {
 pub enum Endpoint {
     /// A unix socket.
     Unix(PathBuf),
-    /// A port at any address.
+    /// A TCP port at any address.
     Tcp(SocketAddr),
-    /// A loopback port, on both of its addresses if the machine has IPv6.
+    /// A TCP port on the loopback addresses of IPv4 and, if available, IPv6.
     Loopback(u16),
-    /// The single client that started the server with a socket as standard input and output.
+    /// Standard input and output, with the single client that started the server.
     Stdio,
-    /// Sockets opened by a service manager (LISTEN_FDS).
+    /// Sockets passed by a service manager (LISTEN_FDS).
     Activated,
 }
 
@@ -70,7 +70,7 @@ struct Shared {
     device: Arc<Device>,
     security: Security,
     limits: Limits,
-    /// Open connections, including those in their handshake.
+    /// Number of open connections, including those in their handshake.
     taken: Arc<AtomicUsize>,
     connections: Mutex<Connections>,
     /// Signals that a connection has ended.
@@ -79,9 +79,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Connections {
-    /// Connections over sockets.
+    /// Number of connections over sockets.
     sockets: usize,
-    /// The one over standard input and output if these are pipes, which only the client can end.
+    /// Number of connections (0 or 1) over pipes as standard input and output, which only the client can end.
     pipes: usize,
     outputs: Vec<Weak<Output>>,
 }
@@ -90,7 +90,7 @@ struct Connections {
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
-    /// `None` if clients cannot connect by themselves.
+    /// Thread for handshakes; `None` if no client can connect.
     event_loop: Option<EventLoop>,
     addresses: Vec<SocketAddr>,
     paths: Vec<PathBuf>,
@@ -100,15 +100,15 @@ impl Server {
     /// Listens at `endpoints` and serves `device`.
     ///
     /// # Errors
-    /// When an endpoint is in use or not available.
+    /// Returns an error if an endpoint is in use or not available.
     pub fn start(device: &Arc<Device>, endpoints: &[Endpoint], security: Security) -> Result<Server, LiveError> {
         Server::start_with(device, endpoints, security, Limits::default(), SOCKET_MODE)
     }
 
-    /// Like [`start`](Self::start), with other limits and mode of the sockets.
+    /// Like [`start`](Self::start), with other limits and another mode of the sockets.
     ///
     /// # Errors
-    /// As for [`start`](Self::start).
+    /// Returns the same errors as [`start`](Self::start).
     pub fn start_with(
         device: &Arc<Device>,
         endpoints: &[Endpoint],
@@ -121,7 +121,7 @@ impl Server {
         let shared = Shared { device, security, limits, taken: Arc::default(), connections, left };
         let shared = Arc::new(shared);
         let clients = Arc::downgrade(&shared);
-        // A client that waits for no answer would otherwise only notice with its next request.
+        // Without this callback, an idle client would only notice the power loss with its next request.
         shared.device.submitter.gate().on_cut(move || {
             if let Some(shared) = clients.upgrade() {
                 shared.cut();
@@ -154,7 +154,7 @@ impl Server {
                 let bound = self.listen_at(first, listeners).map_err(LiveError::io(format!("tcp {first}")))?;
                 let second = SocketAddr::from((Ipv6Addr::LOCALHOST, bound.port()));
                 match self.listen_at(second, listeners) {
-                    // A machine without IPv6.
+                    // The machine has no IPv6.
                     Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT)) => {}
                     bound => drop(bound.map_err(LiveError::io(format!("tcp {second}")))?),
                 }
@@ -170,7 +170,7 @@ impl Server {
 
     fn listen_at(&mut self, address: SocketAddr, listeners: &mut Vec<Listener>) -> io::Result<SocketAddr> {
         let listener = TcpListener::bind(address)?;
-        // Listening again changes the length of the queue.
+        // Calling listen again changes the length of the queue.
         listen(&listener, BACKLOG).map_err(io::Error::from)?;
         let bound = listener.local_addr()?;
         self.addresses.push(bound);
@@ -195,28 +195,28 @@ impl Server {
         Ok(())
     }
 
-    /// Addresses of the TCP ports, as assigned by the system.
+    /// Returns the addresses of the TCP ports, with the port numbers that the system assigned.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Number of open connections.
+    /// Returns the number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.taken.load(Ordering::Acquire)
     }
 
-    /// Whether the single client of standard input has left, so that no more clients can come.
+    /// Whether the client of standard input and output has left, so that no more clients can connect.
     pub fn is_over(&self) -> bool {
         self.event_loop.is_none() && self.connections() == 0
     }
 
-    /// Ends every connection as a broken link does; clients may reconnect.
+    /// Ends every connection as a broken link would; clients may reconnect.
     pub fn cut_connections(&self) {
         self.shared.cut();
     }
 
-    /// Ends every connection and stops listening. Only pipes of standard input remain open until their client closes
-    /// them.
+    /// Ends every connection and stops listening. Pipes of standard input and output remain open until their client
+    /// closes them.
     pub fn stop(self) {
         if let Some(event_loop) = self.event_loop {
             event_loop.close();
@@ -227,7 +227,7 @@ impl Server {
             connections = self.shared.left.wait(connections).expect("the lock is not poisoned");
         }
         for path in &self.paths {
-            // The user may have removed it.
+            // The user may have removed the socket file.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -255,11 +255,11 @@ impl Shared {
     fn cut(&self) {
         let outputs = std::mem::take(&mut self.connections().outputs);
         outputs.iter().filter_map(Weak::upgrade).for_each(|output| output.cut());
-        // Waiting threads notice one after another that they need not wait.
+        // Waiting threads notice one after another that they can stop waiting.
         self.device.submitter.budget().wake_next();
     }
 
-    /// Gives a client whose handshake is finished its own thread.
+    /// Gives a client its own thread after its handshake.
     fn connect(
         self: &Arc<Self>,
         stream: &Stream,
@@ -270,7 +270,7 @@ impl Shared {
     ) -> io::Result<()> {
         let output = self.admit(stream)?;
         if matches!(agreed, HandshakeOutcome::Export(_)) {
-            // Set before the client is notified: an admitted client is not displaced.
+            // Mark the handshake as over before the client is notified, so that an admitted client is not displaced.
             output.agree();
         }
         let deadline = Some(Instant::now() + self.limits.handshake);
@@ -280,7 +280,7 @@ impl Shared {
         })
     }
 
-    /// Gives the client of standard input and output its own thread, without a time limit for the handshake.
+    /// Gives the client of standard input and output its own thread, with no time limit for the handshake.
     fn connect_alone(self: &Arc<Self>, stream: &Stream) -> io::Result<()> {
         let output = self.admit(stream)?;
         let slot = ConnectionSlot::new(&self.taken);
@@ -293,12 +293,12 @@ impl Shared {
         })
     }
 
-    /// Admits a client if there is a place.
+    /// Admits a client if a connection is free, or can be freed by displacing a client.
     fn admit(&self, stream: &Stream) -> io::Result<Arc<Output>> {
         let mut connections = self.connections();
         let budget = self.device.submitter.budget();
         if connections.sockets >= self.limits.connections_max.min(budget.connections_max()) {
-            // A client still in its TLS handshake is displaced: its place is free as soon as its thread notices.
+            // Displace a client that is still in its TLS handshake; its place is free once its thread notices.
             let shaking = connections.outputs.iter().filter_map(Weak::upgrade).find(|output| output.may_be_displaced());
             let shaking = shaking.ok_or_else(|| io::Error::other("too many connections"))?;
             shaking.cut();
@@ -320,7 +320,7 @@ impl Shared {
         let thread = thread::Builder::new().name("headstack-nbd".to_owned()).stack_size(STACK_BYTES);
         let served = thread.spawn(move || {
             let opened = |output: &Arc<Output>| shared.connections().know(output);
-            // A client that leaves, in the middle of a request or not, is no failure of the server.
+            // A client that leaves, even in the middle of a request, is not an error of the server.
             let _ = work(&shared, &output, &opened);
             output.stream().shut();
             shared.forget(output.stream());
@@ -362,8 +362,8 @@ impl Protocol for Handshakes {
         reply_bytes: Vec<u8>,
         slot: ConnectionSlot,
     ) {
-        let agreed = agreed.expect("only an admitted client leaves");
-        // Without a thread or a place, the client is disconnected.
+        let agreed = agreed.expect("only a client with an export is handed over");
+        // The client is disconnected if no thread or place is free.
         let _ = self.0.connect(&stream, agreed, received, reply_bytes, slot);
     }
 }
@@ -388,13 +388,13 @@ fn listen_where_activated(listeners: &mut Vec<Listener>) -> Result<(), LiveError
     Ok(())
 }
 
-/// Default mode of a socket: only its owner may connect.
+/// Default mode of a socket, which permits only its owner to connect.
 pub const SOCKET_MODE: u32 = 0o600;
 
-/// Listens on a socket at `path`, of this mode; the socket of a dead server is replaced.
+/// Listens on a socket at `path` with the given mode; replaces the socket of a dead server.
 ///
 /// # Errors
-/// When something else is there, or a server listens.
+/// Returns an error if another kind of file exists at `path`, or a server listens there.
 pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> {
     let name = path.display().to_string();
     match bound(path, mode) {
@@ -416,18 +416,19 @@ pub fn unix_listener(path: &Path, mode: u32) -> Result<UnixListener, LiveError> 
 
 fn bound(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The socket's file inherits this mode, so that it is never open to others, with any umask.
+    // The socket file inherits this mode, so that other users can never open it, regardless of the umask.
     fchmod(&socket, Mode::from_raw_mode(mode & SOCKET_MODE))?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
-    // Restores bits that the umask removed, and grants access to others.
+    // Add the bits that the umask removed, and the access for other users.
     chmod(path, Mode::from_raw_mode(mode))?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
-/// Raises the limit of open files: a thousand clients need a thousand descriptors, which is more than the default.
+/// Raises the limit of open files to its maximum: a thousand clients need more descriptors than the default limit
+/// allows.
 pub fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
-    // Without the permission, the server serves as many as it can.
+    // If the limit cannot be raised, the server serves as many clients as it can.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

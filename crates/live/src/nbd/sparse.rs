@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use headstack_nbd::{self as wire, To, chunk};
 
-/// Holes consist of whole pages of the export.
+/// Granularity in bytes of holes, which consist of whole pages of the export.
 const PAGE_BYTES: u64 = 4096;
-/// Bytes of the offset before a chunk's data.
+/// Size in bytes of the offset before a chunk's data.
 const OFFSET_BYTES: usize = 8;
 
-/// Splits the chunk of data at the end of `message`, whose bytes begin at `from`, into chunks of data and of holes. The
-/// message never becomes longer: each hole has room for its own chunk and the next header.
+/// Splits the data chunk at the end of `message`, whose data begins at `from`, into data chunks and hole chunks. The
+/// message never becomes longer: each hole frees enough room for its own chunk and the next header.
 pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, to: To) {
     let offset_bytes = to.offset_bytes;
     let runs = runs(&message[from..], offset_bytes);
@@ -44,7 +44,7 @@ pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, to: To) {
     message.shrink_to_fit();
 }
 
-/// Turns a sparse reply back into one chunk of data, since a new fault may affect reads that were already under way.
+/// Turns a sparse reply back into one data chunk, since a new fault may affect reads that were already in flight.
 pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
     let head_bytes = to.framing.chunk_bytes();
     let data_at = head_bytes + OFFSET_BYTES;
@@ -58,7 +58,7 @@ pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
     let mut rest = &message[..];
     while rest.len() >= data_at {
         let kind = u16::from_be_bytes([rest[6], rest[7]]);
-        // The length is the last field of the header; no reply to a read is so long that it needs more than 32 bits.
+        // The length is the last field of the header; every reply to a read is shorter than 4 GiB.
         let length = u32::from_be_bytes(rest[head_bytes - 4..head_bytes].try_into().expect("four bytes")) as usize;
         let at = u64::from_be_bytes(rest[head_bytes..data_at].try_into().expect("eight bytes")) - to.offset_bytes;
         let (this, others) = rest.split_at(head_bytes + length);
@@ -71,7 +71,7 @@ pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
     *message = whole;
 }
 
-/// Splits data into runs of whole zero pages, and the data between them.
+/// Splits data into runs of whole zero pages, and the data between these runs.
 fn runs(data: &[u8], offset_bytes: u64) -> Vec<(Range<usize>, bool)> {
     let mut runs: Vec<(Range<usize>, bool)> = Vec::new();
     let mut at = 0;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use headstack_nbd::Framing;
 
-    /// The reply to a read of `data`, and the client's interpretation.
+    /// Returns the reply to a read of `data`, and its interpretation by the client.
     fn sparse_reply(data: &[u8], offset_bytes: u64) -> (usize, Vec<u8>, Vec<u16>) {
         let mut message = b"before".to_vec();
         let to = To { framing: Framing::Structured, cookie: 7, offset_bytes };
@@ -127,13 +127,13 @@ mod tests {
     #[test]
     fn zeros_are_sent_as_holes_at_any_offset() {
         let (hole, data) = (chunk::OFFSET_HOLE, chunk::OFFSET_DATA);
-        // Pages by letter; a dot is zeros.
+        // One letter per page; a dot is a page of zeros.
         for (pages, offset_bytes, wanted) in [
             ("ab", 0, vec![data]),
             ("..", 0, vec![hole]),
             (".a.", 4096, vec![hole, data, hole]),
             ("a..b.c", 0, vec![data, hole, data, hole, data]),
-            // Unaligned, a partial page of zeros is data.
+            // In an unaligned read, a partial page of zeros is sent as data.
             ("..", 512, vec![data, hole, data]),
             (".", 512, vec![data]),
         ] {

@@ -1,4 +1,4 @@
-//! TLS: a relay thread between the client and a socket pair, so that the request loop needs no TLS.
+//! TLS: a relay thread between the client and a socket pair, so that the request loop does not handle TLS.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -17,21 +17,21 @@ use super::output::STACK_BYTES;
 use crate::LiveError;
 use crate::stream::Stream;
 
-/// Bytes relayed at a time.
+/// Number of bytes relayed at a time.
 const PART_BYTES: usize = 64 << 10;
 
-/// The server's certificate and key, and which clients are accepted.
+/// The server's certificate and key, and the policy for client certificates.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
 }
 
 impl Tls {
-    /// Loads a certificate with its chain and its key from PEM files. With `client_ca`, clients have to show a
-    /// certificate that one of the authorities in that file has signed.
+    /// Loads a certificate with its chain, and its key, from PEM files. With `client_ca`, clients must present a
+    /// certificate signed by one of the authorities in that file.
     ///
     /// # Errors
-    /// When a file cannot be read, contains no certificate or key, or does not match the others.
+    /// Returns an error if a file cannot be read, contains no certificate or key, or does not match the other files.
     pub fn from_files(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Tls, LiveError> {
         let invalid = |path: &Path, what: String| LiveError::Invalid(format!("{}: {what}", path.display()));
         let chain = certificates(certificate)?;
@@ -59,7 +59,7 @@ impl Tls {
     }
 
     /// Starts a thread that runs the handshake over `outer`, then relays both directions. Returns the unencrypted inner
-    /// side; the thread ends when that is shut down.
+    /// stream; shutting it down ends the thread.
     pub(super) fn stand_between(&self, outer: &Stream) -> io::Result<(Stream, JoinHandle<io::Result<()>>)> {
         let (ours, theirs) = UnixStream::pair()?;
         let inner = Stream::socket_of(theirs);
@@ -90,21 +90,21 @@ fn unreadable(path: &Path, wanted: &str, error: pem::Error) -> LiveError {
     }
 }
 
-/// The relay between a client and its connection.
+/// Relay between a client and its connection.
 struct Relay {
     tls: ServerConnection,
     outer: Stream,
     inner: Stream,
     /// Decrypted data from the client that the connection has not accepted yet.
     received: Vec<u8>,
-    /// Whether the client will send no more.
+    /// Whether the client has finished sending.
     client_over: bool,
-    /// Whether the connection will send no more.
+    /// Whether the connection has finished sending.
     over: bool,
 }
 
 impl Relay {
-    /// Runs until the connection has ended and the client has received everything, or is gone.
+    /// Runs until the connection has ended, and the client has received all data or left.
     fn run(mut self) -> io::Result<()> {
         while !self.over || self.tls.wants_write() {
             let [can_read, can_write, has_more, has_room] = self.wait()?;
@@ -124,8 +124,8 @@ impl Relay {
         Ok(())
     }
 
-    /// Waits for the next possible action: reading from and writing to the client, then the connection. Neither side is
-    /// read while its previous data are still here, so that no backlog grows.
+    /// Waits until the client can be read or written, or the connection can be read or written; returns which of these,
+    /// in this order. Neither side is read while data from it is still pending, so that no backlog grows.
     fn wait(&self) -> io::Result<[bool; 4]> {
         let (outer_in, outer_out) = self.outer.ends();
         let (inner, _) = self.inner.ends();
@@ -137,7 +137,8 @@ impl Relay {
             (inner, PollFlags::IN, !self.over && !sends && is_open),
             (inner, PollFlags::OUT, !self.received.is_empty()),
         ];
-        // An end without a wanted event is omitted: if closed, it would be reported again and again.
+        // Skip a descriptor without wanted events: epoll-style polling would report a closed descriptor again and
+        // again.
         let mut invalid: Vec<_> =
             wanted.iter().filter(|(.., is)| *is).map(|(fd, flags, _)| PollFd::new(fd, *flags)).collect();
         while let Err(error) = poll(&mut invalid, None) {
@@ -146,10 +147,10 @@ impl Relay {
             }
         }
         let mut ready = invalid.iter().map(|fd| !fd.revents().is_empty());
-        Ok(wanted.map(|(.., is)| is && ready.next().expect("one for each that was asked")))
+        Ok(wanted.map(|(.., is)| is && ready.next().expect("one result per descriptor polled")))
     }
 
-    /// Receives records from the client, some with data and some of the protocol itself.
+    /// Receives TLS records from the client: data and protocol messages.
     fn receive(&mut self) -> io::Result<()> {
         match self.tls.read_tls(&mut Ciphertext(&self.outer)) {
             Ok(0) => self.client_over = true,
@@ -157,7 +158,7 @@ impl Relay {
                 let state = match self.tls.process_new_packets() {
                     Ok(state) => state,
                     Err(error) => {
-                        // The client gets the reason by an alert, if it is still there.
+                        // An alert gives the client the reason, if it is still connected.
                         let _ = self.send();
                         return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                     }
@@ -210,7 +211,7 @@ impl Relay {
     }
 }
 
-/// `None` if nothing was available yet.
+/// Returns `None` if the operation would block.
 fn or_later(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -218,7 +219,7 @@ fn or_later(done: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Adapter of a stream for rustls.
+/// Adapter from a stream to the I/O traits that rustls uses.
 struct Ciphertext<'a>(&'a Stream);
 
 impl Read for Ciphertext<'_> {

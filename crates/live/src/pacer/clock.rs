@@ -1,4 +1,5 @@
-//! [`Clock`]: the clock thread, which owns the model, receives arrivals, and answers each request at the model's time.
+//! [`Clock`]: the clock thread, which owns the model, receives arrivals, and answers each request at its completion
+//! time in the model.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,14 +21,14 @@ use crate::orders::Order;
 use crate::smart;
 use crate::wall::{PunctualSleeper, Scheduling, ThreadRole, Wall, be_punctual};
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub struct Ticket {
     answer: Box<dyn Answer>,
-    /// Earliest possible time of the answer, and when its data were copied.
+    /// Time of receipt, and time at which the data was copied; the answer is sent no earlier than the later of the two.
     received: Instant,
     copied: Instant,
-    /// Its number in the journal.
+    /// Number of the request in the journal.
     journal: Option<u64>,
 }
 
@@ -39,15 +40,15 @@ pub struct Clock {
     ledger: Ledger,
     /// Arrivals that are being processed.
     arrivals: Vec<Arrival>,
-    /// Completions that are being answered.
+    /// Completed requests that are being answered.
     finished: Vec<Finished<Ticket>>,
-    /// Outcomes of changes that are being applied.
+    /// Outcomes of changes that are being applied to the contents.
     verdicts: Vec<Verdict>,
-    /// Version of the last reported assignment of members in an array.
+    /// Version of the last reported assignment of members to the slots of an array.
     standing: u64,
-    /// Damages by faults that are being applied.
+    /// Damage by faults that is being applied to the contents.
     damages: Vec<Damage>,
-    /// Why the contents are not in the state that a power cut should have left.
+    /// Reason why the contents do not have the state that a power loss should have left.
     trouble: Option<String>,
     awake: PunctualSleeper,
 }
@@ -74,7 +75,7 @@ impl Clock {
         while !self.take_arrivals() {
             let orders = std::mem::take(&mut self.shared.inbox().orders);
             for (order, answer) in orders {
-                // Earlier completions are answered first: an order may cut the power.
+                // Answer earlier completions first, since an order may cut the power.
                 self.catch_up(self.wall.model_ns(Instant::now()));
                 // A commander that has left needs no answer.
                 let counted = (order == Order::Status).then(|| self.ledger.clone());
@@ -88,7 +89,7 @@ impl Clock {
         self.ledger
     }
 
-    /// Passes arrivals to the model; returns whether this is the end.
+    /// Passes arrivals to the model; returns whether the session ends.
     fn take_arrivals(&mut self) -> bool {
         let closing = {
             self.shared.has_news.store(false, Ordering::Release);
@@ -108,8 +109,9 @@ impl Clock {
         closing
     }
 
-    /// Advances the model to `now_ns`, and answers completed requests. At a power failure, clients answered before it
-    /// receive their answers while still connected: a cut is judged by what it acknowledged.
+    /// Advances the model to `now_ns`, and answers completed requests. At a power loss, clients receive the answers to
+    /// earlier completions before they are disconnected: the outcome of a power loss is judged by the acknowledged
+    /// requests.
     fn catch_up(&mut self, now_ns: u64) {
         let mut finished = std::mem::take(&mut self.finished);
         self.timeline.advance(now_ns, &mut finished);
@@ -128,7 +130,7 @@ impl Clock {
         self.let_in();
     }
 
-    /// Admits clients when power is back, after all earlier clients were disconnected.
+    /// Admits clients once power is back and all earlier clients are disconnected.
     fn let_in(&mut self) {
         if self.timeline.has_power() && !self.shared.gate.is_on() {
             self.shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), true));
@@ -136,7 +138,7 @@ impl Clock {
         }
     }
 
-    /// Applies the damage of faults to contents, before any request is answered that would read them.
+    /// Applies the damage of faults to the contents before any request that would read the damaged data is answered.
     fn damage(&mut self) {
         self.timeline.take_damages(&mut self.damages);
         if let Some(contents) = self.shared.contents.get()
@@ -148,14 +150,14 @@ impl Clock {
         self.damages.clear();
     }
 
-    /// Follows power failures and restores of the timeline, and updates the contents accordingly.
+    /// Follows power losses and restores of the timeline, and updates the contents accordingly.
     fn settle(&mut self) {
         let shared = Arc::clone(&self.shared);
         let cuts = self.timeline.power_cuts();
         if cuts != shared.gate.cuts() {
             shared.gate.close(cuts);
             shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), false));
-            // Threads that were changing contents have submitted that by now.
+            // Threads that were changing contents have submitted their requests by now.
             self.take_arrivals();
             self.damage();
         }
@@ -179,7 +181,7 @@ impl Clock {
         }
     }
 
-    /// Executes an order at the present moment of the model.
+    /// Executes an order at the current model time.
     fn obey(&mut self, order: Order) -> Result<Value, LiveError> {
         let now_ns = self.wall.model_ns(Instant::now());
         match order {
@@ -197,7 +199,7 @@ impl Clock {
             }
             Order::Inject { fault, lasts, when } => {
                 if let Some(lasts) = lasts.filter(|lasts| lasts.0 <= 0) {
-                    return Err(LiveError::Invalid(format!("for: {lasts}: more than 0ns is allowed")));
+                    return Err(LiveError::Invalid(format!("for: {lasts}: must be more than 0ns")));
                 }
                 let timed = Timed { from: None, until: None, lasts, trigger: *when, fault };
                 let injected = self.timeline.inject_at(now_ns, timed);
@@ -225,7 +227,7 @@ impl Clock {
         }
     }
 
-    /// Updates the contents to the timeline's state before it is reported.
+    /// Updates the contents to the timeline's state before that state is reported.
     fn settled(&mut self, now_ns: u64) -> Result<(), LiveError> {
         self.catch_up(now_ns);
         self.trouble.clone().map_or(Ok(()), |trouble| Err(LiveError::Invalid(trouble)))
@@ -254,7 +256,7 @@ impl Clock {
         self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
     }
 
-    /// Applies the effect of faults to the data of a read.
+    /// Applies faults to the data that a read returns.
     fn spoil(&mut self, ticket: &mut Ticket, spoils: &[ReadCorruption], outcome: Outcome) {
         let read = if outcome == Outcome::Done { ticket.answer.data() } else { None };
         if let Some(contents) = self.shared.contents.get()
@@ -264,7 +266,7 @@ impl Clock {
         }
     }
 
-    /// Sleeps until the next event, or until an arrival.
+    /// Sleeps until the next event or arrival.
     fn sleep(&mut self) {
         let Some(due) = self.wall.at(self.timeline.next_ns()) else {
             return thread::park();
@@ -275,7 +277,7 @@ impl Clock {
         if due > now + margin {
             let wanted = due - now - margin;
             thread::park_timeout(wanted);
-            // A thread that was woken by others did not oversleep.
+            // A thread that an arrival woke early did not oversleep.
             if is_realtime && !self.shared.has_news.load(Ordering::Relaxed) {
                 self.awake.overslept(now.elapsed().saturating_sub(wanted));
             }

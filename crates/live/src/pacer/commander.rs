@@ -12,38 +12,38 @@ use crate::ledger::Ledger;
 use crate::orders::Order;
 use crate::telemetry::{self, Figures};
 
-/// Gives orders, from any thread.
+/// Gives orders to a session, from any thread.
 #[derive(Clone, Debug)]
 pub struct Commander {
     pub(super) shared: Arc<Shared>,
 }
 
 impl Commander {
-    /// Executes an order at the present moment of the model, and returns its answer.
+    /// Executes an order at the current model time, and returns its answer.
     ///
     /// # Errors
-    /// When the order is invalid, or the session is over.
+    /// Returns an error if the order is invalid, or the session is over.
     pub fn order(&self, order: Order) -> Result<Value, LiveError> {
         if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.send_order(order)?.0) }
     }
 
-    /// Writes a line of text to the journal; returns its moment of the model when it is in the file.
+    /// Writes a line of text to the journal; returns the model time of the mark in ns once the line is in the file.
     ///
     /// # Errors
-    /// When there is no journal, or it cannot be written.
+    /// Returns an error if there is no journal, or it cannot be written.
     pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
         let marked = self.shared.gate.note(|journal| journal.mark(text));
-        marked.unwrap_or_else(|| Err(LiveError::Invalid("mark: no journal is kept; give --journal FILE".to_owned())))
+        marked.unwrap_or_else(|| Err(LiveError::Invalid("mark: no journal; use --journal FILE".to_owned())))
     }
 
-    /// Current state with the counters.
+    /// Returns the current state with the counters.
     ///
     /// # Errors
-    /// When the session is over.
+    /// Returns an error if the session is over.
     pub(crate) fn figures(&self) -> Result<Figures, LiveError> {
         let (mut status, ledger) = self.send_order(Order::Status)?;
         let ledger = ledger.expect("the status has the counters");
-        // Sums are not computed on the clock thread.
+        // Compute sums here rather than on the clock thread.
         telemetry::complete_status(&mut status, &ledger, &self.shared.fidelity(&ledger));
         if let Some(contents) = self.shared.contents.get() {
             let mismatches = self.shared.gate.mismatches(contents).map_err(LiveError::io("the contents"))?;
@@ -53,7 +53,7 @@ impl Commander {
     }
 
     fn send_order(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
-        // The clock thread opens no files.
+        // Open files here rather than on the clock thread.
         if let Order::Inject { fault, .. } = &mut order {
             if self.shared.is_instant {
                 let why = "this device answers immediately and has no faults; use a simulated system or --latency";

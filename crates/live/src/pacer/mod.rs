@@ -1,7 +1,7 @@
-//! Paces the model by the wall clock: one thread owns it, others submit requests and give orders.
+//! Paces the model by the wall clock: one thread owns the model, other threads submit requests and give orders.
 //!
 //! Exports copy data before they submit a request ([`Submitter`]), and send large replies from their own threads, so
-//! that long copies delay no other reply: the clock thread ([`clock`]) only runs the model.
+//! that long copies do not delay other replies: the clock thread ([`clock`]) only runs the model.
 
 mod clock;
 mod commander;
@@ -35,19 +35,20 @@ pub use commander::Commander;
 pub use session::{Session, SessionOptions};
 pub use submitter::Submitter;
 
-/// Receives the outcome of a request; each kind of export has its own implementation.
+/// Receiver of the outcome of a request. Each kind of export has its own implementation.
 pub trait Answer: std::fmt::Debug + Send {
-    /// Called with the outcome of the request, for which the model `took` that much wall-clock time. Runs on the clock
-    /// thread: it must be quick and must not wait.
+    /// Called on the clock thread with the outcome of the request and its service time in the model, `took`, in
+    /// wall-clock time. It must be quick and must not wait.
     fn send(self: Box<Self>, outcome: Outcome, took: Duration);
 
-    /// Data of a read, and their address in the system: a fault may alter them.
+    /// Returns the data of a read with their address in the system, so that faults can alter them; `None` for other
+    /// requests.
     fn data(&mut self) -> Option<(u64, &mut [u8])> {
         None
     }
 }
 
-/// Sends the outcome to another thread, for programs that are no export.
+/// Sends the outcome to another thread, for programs that are not exports.
 impl Answer for mpsc::Sender<Outcome> {
     fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
         // The receiver may have left.
@@ -58,19 +59,19 @@ impl Answer for mpsc::Sender<Outcome> {
 /// A request on its way to the clock thread.
 #[derive(Debug)]
 struct Arrival {
-    /// Issue time: the time of receipt minus the cost of the path.
+    /// Issue time: the time of receipt minus the overhead of the path.
     issued: Instant,
     received: Instant,
-    /// When its data were copied.
+    /// Time at which the data of the request was copied.
     copied: Instant,
     request: Request,
     touch: ContentEffect,
-    /// Its number in the journal.
+    /// Number of the request in the journal.
     journal: Option<u64>,
     answer: Box<dyn Answer>,
 }
 
-/// An order, and the channel of its answer.
+/// An order with the channel for its answer.
 type Ordered = (Order, mpsc::Sender<Result<(Value, Option<Ledger>), LiveError>>);
 
 #[derive(Debug, Default)]
@@ -83,25 +84,25 @@ struct Inbox {
 #[derive(Debug)]
 struct Shared {
     inbox: Mutex<Inbox>,
-    /// The clock thread, once it runs.
+    /// Clock thread; `None` until it runs.
     clock: RwLock<Option<Thread>>,
-    /// Largest cost of all paths.
+    /// Largest overhead of all paths, in ns.
     floor_ns: AtomicU64,
     /// Whether the inbox has entries.
     has_news: AtomicBool,
-    /// Requests that needed no clock.
+    /// Number of requests that were answered without the clock.
     at_once: AtomicU64,
     gate: PowerGate,
     budget: Budget,
-    /// Observations of clients and scheduler.
+    /// Observations of the clients and the scheduler.
     scene: Arc<WitnessState>,
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     speed: f64,
     /// Whether SCHED_FIFO is requested.
     realtime: bool,
-    /// Contents that a power cut affects, once there is an export.
+    /// Contents that a power loss affects; empty until there is an export.
     contents: OnceLock<Contents>,
-    /// Patterns that faults search for in written data.
+    /// Patterns that faults look for in written data.
     patterns: RwLock<Vec<Box<[u8]>>>,
     looks_for_patterns: AtomicBool,
     /// Whether requests take no time.
@@ -120,7 +121,7 @@ impl Shared {
         }
     }
 
-    /// Returns which patterns of faults are in the written data, one bit each.
+    /// Returns which fault patterns occur in the written data, one bit per pattern.
     fn patterns_in(&self, change: Change<'_>) -> u64 {
         let Change::Data(data) = change else { return 0 };
         if !self.looks_for_patterns.load(Ordering::Acquire) {
@@ -131,19 +132,19 @@ impl Shared {
         matching.fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
 
-    /// The journal's write error, if any.
+    /// Returns a message if the journal has had a write error.
     fn journal_trouble(&self) -> Option<String> {
         let is_broken = self.gate.note(Journal::is_broken).unwrap_or(false);
         is_broken.then(|| "the journal can no longer be written".to_owned())
     }
 
-    /// Sets the patterns that faults search for from now on.
+    /// Sets the patterns that faults look for from now on.
     fn look_for(&self, patterns: &[Box<[u8]>]) {
         *self.patterns.write().expect("the lock is not poisoned") = patterns.to_vec();
         self.looks_for_patterns.store(!patterns.is_empty(), Ordering::Release);
     }
 
-    /// Accuracy of the session so far.
+    /// Returns the accuracy of the session so far.
     fn fidelity(&self, ledger: &Ledger) -> Fidelity {
         let mut path = ledger.path(self.floor_ns.load(Ordering::Relaxed), self.speed);
         path.requests += self.at_once.load(Ordering::Relaxed);

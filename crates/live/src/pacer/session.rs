@@ -1,4 +1,4 @@
-//! [`Session`]: a session from start to end, with its parts and their owners.
+//! [`Session`]: a session from start to end, with its parts and their ownership.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -27,15 +27,15 @@ use crate::witness::{Witness, WitnessState};
 pub struct SessionOptions {
     /// Nanoseconds of model time per nanosecond of wall-clock time.
     pub speed: f64,
-    /// Seed of the system's own random processes.
+    /// Seed of the system's random processes.
     pub seed: u64,
     /// Whether to request SCHED_FIFO.
     pub realtime: bool,
     /// Schedule of faults.
     pub schedule: Schedule,
-    /// Memory for requests under way and for data that a power cut restores.
+    /// Memory for requests in flight and for data that a power loss would restore.
     pub budget: Budget,
-    /// Journal of all changes of the contents.
+    /// Journal of all changes of the contents; `None` for no journal.
     pub journal: Option<JournalPlan>,
 }
 
@@ -52,7 +52,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// A model that runs by the wall clock.
+/// A running model, paced by the wall clock.
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -61,19 +61,20 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the clock at model time 0. `listener` receives every request.
+    /// Starts the clock at model time 0. `listener` is called for every request.
     ///
     /// # Errors
-    /// When the model is impossible, a fault cannot strike it, or no thread is available.
+    /// Returns an error if the model is impossible, a fault of the schedule cannot affect this model, or no thread can
+    /// be started.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
         Session::start_prepared(model, options, listener, &|_| true)
     }
 
-    /// Like [`Self::start`] for models whose SSDs may begin in the steady state, which takes minutes: `progress`
-    /// receives the completed share, and the clock starts afterwards.
+    /// Like [`Self::start`], for models whose SSDs may begin in the steady state. Preconditioning takes minutes, and
+    /// the clock starts afterwards; `progress` receives the completed share.
     ///
     /// # Errors
-    /// As for [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
+    /// Returns the same errors as [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
     pub fn start_prepared(
         model: &Model,
         options: SessionOptions,
@@ -116,15 +117,15 @@ impl Session {
         Ok(Session { shared, clock, may_lose_data })
     }
 
-    /// Whether a power cut may lose acknowledged data.
+    /// Whether a power loss may destroy acknowledged data.
     pub fn may_lose_data(&self) -> bool {
         self.may_lose_data
     }
 
-    /// Sets the contents that a power cut affects as the model says.
+    /// Sets the contents that a power loss in the model affects.
     ///
     /// # Panics
-    /// When contents are already set.
+    /// Panics if the contents are already set.
     pub(crate) fn keeps(&self, contents: Contents) {
         self.shared.contents.set(contents).expect("one device a session");
     }
@@ -134,10 +135,10 @@ impl Session {
         Submitter { shared: Arc::clone(&self.shared), floor: Duration::ZERO }
     }
 
-    /// Starts observing its clients.
+    /// Starts observing the clients of the session.
     ///
     /// # Errors
-    /// When no threads are available.
+    /// Returns an error if no thread can be started.
     pub fn witness(&self) -> Result<Witness, LiveError> {
         Witness::start(&self.shared.scene, self.shared.realtime)
     }
@@ -147,7 +148,7 @@ impl Session {
         Commander { shared: Arc::clone(&self.shared) }
     }
 
-    /// Ends the session: requests under way are never answered. Returns its accuracy.
+    /// Ends the session and returns its accuracy. Requests in flight are never answered.
     pub fn stop(self) -> Fidelity {
         self.shared.inbox().closing = true;
         self.shared.wake();
@@ -156,7 +157,7 @@ impl Session {
     }
 }
 
-/// The array, if the model is one.
+/// Returns the array if the model is an array.
 fn array_of(model: &Model) -> Option<&ArrayDescription> {
     match model {
         Model::System(SystemDescription::Array(array)) => Some(array),

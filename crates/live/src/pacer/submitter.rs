@@ -1,4 +1,5 @@
-//! [`Submitter`]: the entry to the session. A request is recorded, changes contents and reaches the clock in one step.
+//! [`Submitter`]: the entry to the session. In one step, it records a request, changes the contents and notifies the
+//! clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use crate::stream::Stream;
 use crate::wall::{ThreadRole, be_punctual};
 use crate::witness::Client;
 
-/// Submits requests.
+/// Submits requests to the clock, from any thread.
 #[derive(Clone, Debug)]
 pub struct Submitter {
     pub(super) shared: Arc<Shared>,
@@ -26,14 +27,14 @@ pub struct Submitter {
 }
 
 impl Submitter {
-    /// Returns a submitter for a path with that cost in wall-clock time: its requests count as issued that long before
-    /// they are received.
+    /// Returns a submitter for a path with an overhead of `floor_ns` of wall-clock time: requests count as issued that
+    /// much earlier than they are received.
     pub fn with_floor_ns(&self, floor_ns: u64) -> Submitter {
         self.shared.floor_ns.fetch_max(floor_ns, Ordering::Relaxed);
         Submitter { floor: Duration::from_nanos(floor_ns), ..self.clone() }
     }
 
-    /// Whether every request takes no time: exports may then answer by themselves, and only count.
+    /// Whether every request takes no time. Exports may then answer on their own and only count requests.
     pub fn is_instant(&self) -> bool {
         self.shared.is_instant
     }
@@ -43,12 +44,13 @@ impl Submitter {
         self.shared.at_once.fetch_add(requests, Ordering::Relaxed);
     }
 
-    /// Memory for requests.
+    /// Returns the memory budget for requests.
     pub fn budget(&self) -> &Budget {
         &self.shared.budget
     }
 
-    /// Registers a client that connected over `stream`, or over another one that is relayed to it.
+    /// Registers a client that connected over `stream`. With `is_relayed`, a relay connects `stream` to the client's
+    /// own stream.
     pub(crate) fn meet(&self, stream: &Stream, is_relayed: bool) -> Arc<Client> {
         self.shared.scene.meet(stream, is_relayed)
     }
@@ -60,7 +62,7 @@ impl Submitter {
         }
     }
 
-    /// Power, and its effect on contents.
+    /// Returns the gate, which synchronises power and contents.
     pub fn gate(&self) -> &PowerGate {
         &self.shared.gate
     }
@@ -72,16 +74,16 @@ impl Submitter {
         self.hand_in(at, request, (ContentEffect::default(), noted.flatten()), answer);
     }
 
-    /// Issue time of a request that was received at `at`.
+    /// Returns the issue time of a request that was received at `at`.
     fn issued(&self, at: Instant) -> Instant {
         at.checked_sub(self.floor).unwrap_or(at)
     }
 
-    /// Submits a request that changes contents, durably before its acknowledgement if `forced`. Memory for the previous
-    /// contents is taken from `share`, and `answer` gets the rest.
+    /// Submits a request that changes contents; if `forced`, the change must be durable before it is acknowledged.
+    /// Memory for the previous contents is taken from `share`, and `answer` gets the rest of the share.
     ///
     /// # Errors
-    /// The file system's error; then nothing is changed, and no answer is created.
+    /// Returns the file system's error; then the contents are unchanged and no answer is created.
     pub(crate) fn submit_change(
         &self,
         at: Instant,
@@ -113,7 +115,7 @@ impl Submitter {
         let copied = Instant::now();
         let issued = self.issued(at);
         inbox.arrivals.push(Arrival { issued, received: at, copied, request, touch, journal, answer });
-        // The first of a batch wakes the clock; the others find it awake.
+        // Only the first request of a batch wakes the clock.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
         if first {

@@ -1,7 +1,8 @@
-//! Effects of faults on contents: changes that were not stored, or not as sent, and older data returned by reads.
+//! Effects of faults on contents: changes that were stored incorrectly or not at all, and reads that return stale data.
 //!
-//! A fault is known when its request reaches the clock; by then others may have changed the same place. So the damage
-//! applies to the data that this change left there, which the undo log knows, and not to the present data.
+//! A fault is known when its request reaches the clock; by then other requests may have changed the same place.
+//! Therefore, the damage applies to the data that the faulty change left there, which the undo log knows, and not to
+//! the present data.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,28 +13,28 @@ use headstack_workload::Span;
 use super::undo::{Change, Finding, PreImage, UndoLog, end_of};
 use crate::contents::Contents;
 
-/// Previous data of changes, for reads that return them.
+/// Previous data of changes, for reads that return stale data.
 #[derive(Debug, Default)]
 pub struct PreviousData {
-    /// By the change that replaced them.
+    /// Replaced data by the number of the change that replaced it.
     data: BTreeMap<u64, Replaced>,
-    /// Memory of these data.
+    /// Memory used by the data, in bytes.
     pub memory_bytes: u64,
 }
 
 /// Data that a change replaced.
 #[derive(Debug, Default)]
 struct Replaced {
-    /// Parts by their first bytes.
+    /// Parts of the data, each with its first byte.
     parts: Vec<(u64, Vec<u8>)>,
-    /// Number of reads under way that return it.
+    /// Number of reads in flight that return this data.
     awaited: u32,
-    /// Whether no further read will.
+    /// Whether no further read will return this data.
     is_forgotten: bool,
 }
 
 impl PreviousData {
-    /// Copies the data from before a change into a read at `start_bytes`, as far as they are kept.
+    /// Copies the data from before a change into a read at `start_bytes`, as far as the data is kept.
     fn copy(&self, change: u64, span: Span, start_bytes: u64, into: &mut [u8]) {
         for (at_bytes, data) in self.data.get(&change).iter().flat_map(|replaced| &replaced.parts) {
             let from = (*at_bytes).max(span.start_bytes).max(start_bytes);
@@ -48,12 +49,12 @@ impl PreviousData {
     fn drop_unneeded(&mut self, change: u64) {
         let is_unneeded = |replaced: &Replaced| replaced.is_forgotten && replaced.awaited == 0;
         if self.data.get(&change).is_some_and(is_unneeded) {
-            let gone = self.data.remove(&change).expect("it was seen");
+            let gone = self.data.remove(&change).expect("the entry exists");
             self.memory_bytes -= gone.parts.iter().map(|(_, data)| data.len() as u64).sum::<u64>();
         }
     }
 
-    /// Notes that a read that needed these data has been answered.
+    /// Releases previous data after a read that needed it has been answered.
     pub fn was_read(&mut self, spoils: &[ReadCorruption]) {
         for change in spoils.iter().filter_map(ReadCorruption::change) {
             if let Some(replaced) = self.data.get_mut(&change) {
@@ -64,7 +65,7 @@ impl PreviousData {
     }
 }
 
-/// Ranges whose contents the damage changes.
+/// Returns the ranges whose contents the damage changes.
 pub fn places(damage: &Damage) -> Vec<Span> {
     match damage {
         Damage::Undone { span, .. } => vec![*span],
@@ -72,7 +73,7 @@ pub fn places(damage: &Damage) -> Vec<Span> {
         Damage::Astray { span, to_bytes, .. } => {
             vec![*span, Span { start_bytes: *to_bytes, length_bytes: span.length_bytes }]
         }
-        // The owner of the members determines the effect of a member's damage on contents.
+        // The effect of a member's damage on the contents depends on the members, so their owner determines it.
         Damage::OfMember { .. } => Vec::new(),
         Damage::Kept { .. } | Damage::Awaited { .. } | Damage::Forgotten { .. } => Vec::new(),
     }
@@ -82,7 +83,7 @@ impl UndoLog {
     /// Applies damage to contents.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn damage(&mut self, contents: &Contents, damage: &Damage, older: &mut PreviousData) -> io::Result<()> {
         match damage {
             Damage::Undone { change, span } => self.undo(contents, *change, *span),
@@ -98,7 +99,7 @@ impl UndoLog {
                 let data = self.left_by(contents, *change, *span)?;
                 self.undo(contents, *change, *span)?;
                 let elsewhere = Span { start_bytes: *to_bytes, length_bytes: span.length_bytes };
-                // It is on the media, below every cache.
+                // A misdirected write goes to the media, below every cache.
                 let number = self.apply(contents, elsewhere, Change::Data(&data))?;
                 self.keep(contents, number, elsewhere);
                 Ok(())
@@ -130,7 +131,7 @@ impl UndoLog {
         }
     }
 
-    /// Undoes only a change's effect in a range.
+    /// Undoes a change's effect in one range only.
     fn undo(&mut self, contents: &Contents, change: u64, span: Span) -> io::Result<()> {
         for start_bytes in self.within(span) {
             let versions = &mut self.stretch(start_bytes).versions;
@@ -141,14 +142,14 @@ impl UndoLog {
         Ok(())
     }
 
-    /// Alters the data that a change left.
+    /// Alters the data that a change left in the contents.
     fn alter(&mut self, contents: &Contents, change: u64, how: &Alteration) -> io::Result<()> {
         for start_bytes in self.within(how.span) {
             let stretch = self.stretch(start_bytes);
             let length_bytes = stretch.end_bytes - start_bytes;
             let Some(at) = stretch.versions.iter().position(|version| version.change == change) else { continue };
             let Some(newer) = stretch.versions.get_mut(at + 1) else {
-                // Zeros whose space was to be freed are no zeros any more.
+                // The range no longer consists of zeros, so its space must not be freed.
                 stretch.gives_back = false;
                 altered(
                     contents,
@@ -167,7 +168,7 @@ impl UndoLog {
         Ok(())
     }
 
-    /// Returns the data that a change left.
+    /// Returns the data that a change left in a span.
     pub fn left_by(&mut self, contents: &Contents, change: u64, span: Span) -> io::Result<Vec<u8>> {
         let mut data = vec![0; span.length_bytes as usize];
         contents.read(span.start_bytes, &mut data)?;
@@ -192,10 +193,10 @@ fn altered(contents: &Contents, how: &Alteration) -> io::Result<()> {
     contents.write(how.span.start_bytes, &data)
 }
 
-/// Alters `data`, which were read at `start_bytes`, as faults require.
+/// Alters `data`, which was read at `start_bytes`, as faults require.
 ///
 /// # Errors
-/// The file system's error.
+/// Returns the file system's error.
 pub fn spoil(
     data: &mut [u8],
     start_bytes: u64,

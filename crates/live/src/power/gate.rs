@@ -1,4 +1,4 @@
-//! [`PowerGate`]: synchronises exports and the clock on contents and power, for changes and their undoing.
+//! [`PowerGate`]: synchronises exports and the clock for changes of the contents, their undoing, and power.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,7 +20,7 @@ use crate::contents::Contents;
 use crate::journal::Journal;
 use crate::members::{ArrayMembers, GroupMismatches};
 
-/// Callback after a power cut.
+/// Callback that runs after a power loss.
 struct OnCut(Box<dyn Fn() + Send>);
 
 impl std::fmt::Debug for OnCut {
@@ -29,25 +29,27 @@ impl std::fmt::Debug for OnCut {
     }
 }
 
-/// State of power, and the undo log of contents that a power cut affects.
+/// State of power, and the undo log of the contents that a power loss affects.
 #[derive(Debug)]
 pub struct PowerGate {
     kept: Mutex<UndoState>,
     /// Whether changes can be lost.
     keeps_log: AtomicBool,
-    /// Whether reads may return other data than stored: their replies then have room for all of it.
+    /// Whether reads may return other data than is stored; their replies then have room for all data.
     spoils_reads: AtomicBool,
-    /// Outcomes of changes, applied by the next thread that changes contents: the clock has no time to free pre-images.
+    /// Outcomes of changes. The next thread that changes the contents applies them, since freeing pre-images would
+    /// delay the clock.
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
     cuts: AtomicU32,
-    /// Callbacks after each power cut: they disconnect all clients, also those that wait for nothing.
+    /// Callbacks after each power loss, which disconnect all clients, including idle clients.
     on_cut: Mutex<Vec<OnCut>>,
     /// Whether members of an array differ from the data implied by the contents.
     members_differ: AtomicBool,
-    /// States of groups reported by the model, for the next access to members: the clock does not wait.
+    /// Group states reported by the model. The next access to the members applies them, so that the clock does not
+    /// wait.
     standings: Mutex<Vec<Vec<GroupStatus>>>,
-    /// Record of everything that happens to contents, if requested.
+    /// Journal of all changes to the contents; `None` if not requested.
     journal: RwLock<Option<Journal>>,
     keeps_journal: bool,
 }
@@ -55,37 +57,37 @@ pub struct PowerGate {
 /// A requested change of contents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ContentChange<'a> {
-    /// Range.
+    /// Range of the change.
     pub span: Span,
-    /// New data.
+    /// New data of the range.
     pub change: Change<'a>,
-    /// Whether it must be durable when it is acknowledged.
+    /// Whether the change must be durable when it is acknowledged.
     pub forced: bool,
     /// Issue time.
     pub issued: Instant,
 }
 
-/// Numbers of a change that was made.
+/// Numbers that identify a change that was made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordedChange {
-    /// In the undo log, if there is one.
+    /// Number in the undo log; `None` without an undo log.
     pub undo: Option<u64>,
-    /// In the journal, if there is one.
+    /// Number in the journal; `None` without a journal.
     pub journal: Option<u64>,
 }
 
-/// Pre-images, and their memory.
+/// Pre-images with their memory.
 #[derive(Debug)]
 struct UndoState {
     log: UndoLog,
     members: Option<ArrayMembers>,
-    /// Previous data for reads that return them.
+    /// Previous data for reads that return stale data.
     older: PreviousData,
     share: Share,
 }
 
 impl UndoState {
-    /// Adjusts the memory after the log has grown with memory from `from`, or has shrunk.
+    /// Adjusts the log's share of memory: growth is taken from `from`, and freed memory is returned.
     fn balance(&mut self, from: Option<&mut Share>) {
         let members_bytes = self.members.as_ref().map_or(0, ArrayMembers::memory_bytes);
         let (has, needs) = (self.share.bytes(), self.log.memory_bytes() + self.older.memory_bytes + members_bytes);
@@ -95,7 +97,7 @@ impl UndoState {
         }
     }
 
-    /// Accounts for growth of the data kept for faults and of members' differences, without waiting.
+    /// Accounts for the growth of the data kept for faults and of the members' differences, without waiting for memory.
     fn count(&mut self) {
         let mut nothing = self.share.sibling();
         self.balance(Some(&mut nothing));
@@ -109,7 +111,7 @@ impl UndoState {
 }
 
 impl PowerGate {
-    /// Creates the gate with power on. With `keeps_log`, changes can be undone, with memory of the budget. Members of
+    /// Creates the gate with power on. With `keeps_log`, changes can be undone, using memory of the budget. Members of
     /// `array` can differ from the contents.
     pub(crate) fn new(
         keeps_log: bool,
@@ -135,7 +137,7 @@ impl PowerGate {
         }
     }
 
-    /// Records something in the journal, if there is one.
+    /// Calls `say` with the journal, if there is one.
     pub(crate) fn note<T>(&self, say: impl FnOnce(&Journal) -> T) -> Option<T> {
         if !self.keeps_journal {
             return None;
@@ -146,18 +148,18 @@ impl PowerGate {
     /// Completes the journal.
     ///
     /// # Errors
-    /// When it could not be written.
+    /// Returns an error if the journal could not be written.
     pub fn finish_journal(&self) -> Result<(), LiveError> {
         self.journal.write().expect("the lock is not poisoned").take().map_or(Ok(()), Journal::finish)
     }
 
-    /// Prepares for a fault: data that it needs are kept from now on.
+    /// Prepares for a fault: from now on, the data that the fault needs is kept.
     pub fn expect(&self, fault: &Fault) {
         self.keeps_log.fetch_or(fault.changes_contents(), Ordering::AcqRel);
         self.spoils_reads.fetch_or(fault.spoils_reads(), Ordering::AcqRel);
     }
 
-    /// Whether reads may return other data than stored.
+    /// Whether reads may return other data than is stored.
     pub fn spoils_reads(&self) -> bool {
         self.spoils_reads.load(Ordering::Acquire)
     }
@@ -167,22 +169,22 @@ impl PowerGate {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// Number of power cuts: agreements from before the last one are void.
+    /// Returns the number of power losses; connections from before the last loss are void.
     pub fn cuts(&self) -> u32 {
         self.cuts.load(Ordering::Acquire)
     }
 
-    /// Whether the previous data of changes are kept.
+    /// Whether the previous data of changes is kept.
     pub fn keeps_log(&self) -> bool {
         self.keeps_log.load(Ordering::Acquire)
     }
 
-    /// Changes contents and calls `hand_in` to notify the clock, as one step: a power cut affects both or neither.
-    /// `hand_in` receives the change's numbers; none if nothing is kept, or there is no power, which the clock knows.
-    /// Memory for the previous data is taken from `share`.
+    /// Changes the contents and calls `hand_in` to notify the clock, in one step: a power loss affects both or neither.
+    /// `hand_in` receives the numbers of the change; they are `None` if no log or journal is kept, or if the power is
+    /// off, which the clock knows. Memory for the previous data is taken from `share`.
     ///
     /// # Errors
-    /// The file system's error; then nothing is changed or submitted.
+    /// Returns the file system's error; then nothing is changed or submitted.
     pub(crate) fn change(
         &self,
         contents: &Contents,
@@ -226,10 +228,10 @@ impl PowerGate {
         Ok(())
     }
 
-    /// Frees data that can no longer be restored, in memory and on the disk.
+    /// Frees the memory and disk space of data that can no longer be restored.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn tidy(&self, contents: &Contents) -> io::Result<()> {
         if !self.keeps_log() {
             return Ok(());
@@ -237,10 +239,10 @@ impl PowerGate {
         self.undo_state().settle(contents, &self.take_settled()).map(drop)
     }
 
-    /// Applies damages of faults to contents at once.
+    /// Applies the damage of faults to the contents immediately.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn damage(&self, damages: &mut Vec<Damage>, contents: &Contents) -> io::Result<()> {
         if !self.keeps_log() {
             damages.clear();
@@ -269,10 +271,10 @@ impl PowerGate {
         self.note(|journal| journal.became(&places, contents)).unwrap_or(Ok(()))
     }
 
-    /// Alters the data of a read, with its address, as faults require.
+    /// Alters the data of a read at `start_bytes` as faults require.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn spoil(
         &self,
         read: Option<(u64, &mut [u8])>,
@@ -287,11 +289,11 @@ impl PowerGate {
         done
     }
 
-    /// Applies the outcomes of changes: lost ones are undone at once, and returned. Each member of an array keeps its
-    /// own progress of the unfinished changes.
+    /// Applies the outcomes of changes: undoes lost changes immediately, and returns the lost data. Each member of an
+    /// array keeps its own progress of the unfinished changes.
     ///
     /// # Errors
-    /// The file system's error if contents cannot be restored.
+    /// Returns the file system's error if the contents cannot be restored.
     pub fn settle(
         &self,
         verdicts: &mut Vec<Verdict>,
@@ -322,44 +324,46 @@ impl PowerGate {
         self.members_differ.load(Ordering::Acquire)
     }
 
-    /// Reads data as a client sees them.
+    /// Reads the data at `start_bytes` as a client sees it.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn read(&self, contents: &Contents, start_bytes: u64, into: &mut [u8]) -> io::Result<()> {
         if !self.members_differ() {
             return contents.read(start_bytes, into);
         }
         let mut kept = self.undo_state();
-        // Members determine the contents: data missing by now may differ from those before.
+        // Update the members first, since they determine the contents: data may have become missing since the last
+        // access.
         self.with_members(&mut kept, contents, |_, _| ())?;
         contents.read(start_bytes, into)?;
         self.with_members(&mut kept, contents, |members, _| members.read(start_bytes, into))?;
         Ok(())
     }
 
-    /// Stores the assignment of members in an array's groups, and the progress of passes.
+    /// Stores the assignment of members in an array's groups, and the progress of passes, until the next access to the
+    /// members.
     pub fn stand(&self, standings: Vec<GroupStatus>) {
         let mut reports = self.standings.lock().expect("the lock is not poisoned");
         let passes =
             |of: &[GroupStatus]| of.iter().map(|own| own.pass.as_ref().map(|pass| pass.number)).collect::<Vec<_>>();
-        // The last report is sufficient, but each pass must be followed to its end.
+        // Only the last report is needed, but each pass must be followed to its end.
         if reports.last().is_some_and(|last| passes(last) == passes(&standings)) {
             reports.pop();
         }
         reports.push(standings);
     }
 
-    /// Returns the mismatches of each group; empty for anything but an array.
+    /// Returns the mismatches of each group; empty for systems other than arrays.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn mismatches(&self, contents: &Contents) -> io::Result<Vec<GroupMismatches>> {
         let reports = self.with_members(&mut self.undo_state(), contents, |members, _| members.mismatches())?;
         Ok(reports.unwrap_or_default())
     }
 
-    /// Calls a function with the members of an array in the model's present state, and updates whether they differ.
+    /// Calls `what` with the members of an array in the model's present state, and updates whether they differ.
     fn with_members<T>(
         &self,
         kept: &mut UndoState,
@@ -374,7 +378,7 @@ impl PowerGate {
         let done = what(members, log);
         let changed = log.take_changed_for_good();
         self.members_differ.store(members.differ(), Ordering::Release);
-        // Differences are counted, even if there was no memory for them.
+        // Account for the differences, even if there was no memory for them.
         kept.count();
         if !changed.is_empty() {
             self.note(|journal| journal.became(&changed, contents)).unwrap_or(Ok(()))?;
@@ -382,20 +386,20 @@ impl PowerGate {
         Ok(Some(done))
     }
 
-    /// Notes the `cuts`th power failure: contents do not change any more, and threads that were changing them have
-    /// notified the clock.
+    /// Records the power loss with number `cuts`: from now on the contents do not change, and threads that were
+    /// changing them have notified the clock.
     pub fn close(&self, cuts: u32) {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
         drop(self.undo_state());
     }
 
-    /// Adds a callback for each power cut. The clock calls it, so it must not wait.
+    /// Adds a callback that the clock calls after each power loss; it must not wait.
     pub fn on_cut(&self, hang_up: impl Fn() + Send + 'static) {
         self.on_cut.lock().expect("the lock is not poisoned").push(OnCut(Box::new(hang_up)));
     }
 
-    /// Disconnects clients after a power cut.
+    /// Disconnects all clients after a power loss.
     pub fn hang_up(&self) {
         self.on_cut.lock().expect("the lock is not poisoned").iter().for_each(|OnCut(hang_up)| hang_up());
     }

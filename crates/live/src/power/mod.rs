@@ -1,9 +1,9 @@
-//! Effects of power cuts on the contents of an export.
+//! Effects of power losses on the contents of an export.
 //!
-//! Exports change the contents when they receive a request, long before the model has written it. So each change is
-//! kept in an undo log ([`undo`]) until it is durable, which the timeline knows ([`headstack_sim::power_cut`]). At a
-//! cut the timeline reports the losses, and the clock thread undoes them ([`gate`]). Faults that damage contents use
-//! the same log ([`damage`]).
+//! Exports change the contents when they receive a request, long before the model has written the data. Therefore, each
+//! change is kept in an undo log ([`undo`]) until it is durable according to the timeline
+//! ([`headstack_sim::power_cut`]). At a power loss the timeline reports the lost changes, and the clock thread undoes
+//! them ([`gate`]). Faults that damage contents use the same log ([`damage`]).
 
 pub mod damage;
 pub mod gate;

@@ -7,28 +7,28 @@ use crate::Contents;
 
 const SECTOR_BYTES: u64 = 512;
 const SECTORS: u64 = 48;
-/// Sectors per track.
+/// Number of sectors per track.
 const TRACK: u64 = 10;
 
 fn span(first: u64, sectors: u64) -> Span {
     Span { start_bytes: first * SECTOR_BYTES, length_bytes: sectors * SECTOR_BYTES }
 }
 
-/// Sectors of a span.
+/// Returns the sector numbers of a span.
 fn sectors(span: Span) -> std::ops::Range<usize> {
     (span.start_bytes / SECTOR_BYTES) as usize..((span.start_bytes + span.length_bytes) / SECTOR_BYTES) as usize
 }
 
-/// A change, as recorded by a list that keeps everything.
+/// A change as recorded by the reference list, which keeps everything.
 #[derive(Clone, Debug)]
 struct RecordedChange {
     span: Span,
-    /// Stamp of its sectors; 0 for zeros.
+    /// Stamp of the written sectors; 0 for zeros.
     stamp: u16,
     number: u64,
     forced: bool,
     acknowledged_ns: Option<u64>,
-    /// Whether it cannot be lost.
+    /// Whether the change cannot be lost any more.
     durable: bool,
 }
 
@@ -40,12 +40,12 @@ enum Step {
         zeros: bool,
         forced: bool,
     },
-    /// Acknowledges the oldest, or another one that is under way.
+    /// Acknowledges the change at this position among those in flight.
     Acknowledge(usize),
-    /// Submits a flush, or completes it.
+    /// Submits a flush, which `Flushed` completes.
     Flush,
     Flushed,
-    /// Destages a sector from the cache.
+    /// Writes a sector from the cache to the media.
     Destage(usize),
     /// Applies the outcomes of changes.
     Settle,
@@ -75,7 +75,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// Compares the undo log and the exposure with a list of every change and the rule.
+/// Compares the undo log and the exposure with a list of all changes and the rule for power losses.
 struct Bench {
     contents: Contents,
     log: UndoLog,
@@ -85,7 +85,7 @@ struct Bench {
     stamps: u16,
     now_ns: u64,
     flushes_ns: Vec<u64>,
-    /// Sectors that are only in the cache according to the model, which may be any.
+    /// Sectors that are only in the cache according to the model; any sectors are possible.
     volatile: Vec<bool>,
 }
 
@@ -189,21 +189,22 @@ impl Bench {
         stamp
     }
 
-    /// Changes of a sector, oldest first.
+    /// Returns the changes of a sector, oldest first.
     fn of(&self, sector: usize) -> impl DoubleEndedIterator<Item = &RecordedChange> {
         self.made.iter().filter(move |made| sectors(made.span).contains(&sector))
     }
 
     fn cut(&mut self, tear: Tear, late: Option<(u64, u64)>) {
         for sector in 0..SECTORS as usize {
-            let newest = self.of(sector).next_back().expect("the first");
+            let newest = self.of(sector).next_back().expect("every sector has an initial change");
             assert_eq!(self.stamp_of(sector), newest.stamp, "before the cut, sector {sector}");
         }
         let volatile = self.volatile.clone();
         let loss =
             self.with_medium(&volatile, |exposure, medium, now_ns, random| exposure.cut(now_ns, tear, medium, random));
         if let Some((first, length)) = late {
-            // Received before the cut was known: some of it before the contents are restored, some after.
+            // The change was received before the power loss was noticed: part of it before the contents are restored,
+            // part after.
             let (number, _) = self.change(span(first, length), false);
             self.exposure.refused(Changed { number, forced: true }, span(first, length));
         }
@@ -217,12 +218,15 @@ impl Bench {
     }
 
     /// Checks that the listed losses are exactly those found by comparing each sector with the data acknowledged last,
-    /// or sent after that.
+    /// or sent after that data.
     fn judge_lost(&self, lost: &LostWrites) {
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
             let changes: Vec<&RecordedChange> = self.of(sector).collect();
-            let newest = changes.iter().rposition(|made| made.acknowledged_ns.is_some()).expect("the first");
+            let newest = changes
+                .iter()
+                .rposition(|made| made.acknowledged_ns.is_some())
+                .expect("every sector has an initial change");
             let is_there = changes[newest..].iter().any(|made| made.stamp == stamp);
             let is_listed = lost.spans.iter().any(|span| sectors(*span).contains(&sector));
             assert_eq!(is_listed, !is_there, "sector {sector}: {stamp} of {changes:?}");
@@ -230,19 +234,23 @@ impl Bench {
         assert_eq!(lost.writes == 0, lost.spans.is_empty());
     }
 
-    /// Checks the rule: no sector is older than its durable data, and if nothing was under way or volatile, it is the
-    /// newest.
+    /// Checks the rule: no sector is older than its durable data, and a sector without data in flight or in the cache
+    /// has its newest data.
     fn judge(&mut self, tear: Tear, loss: &PowerLoss) {
         let mut left = Vec::new();
         for sector in 0..SECTORS as usize {
             let stamp = self.stamp_of(sector);
             let changes: Vec<&RecordedChange> = self.of(sector).collect();
-            let floor = changes.iter().rposition(|made| made.durable).expect("the first");
-            let found = changes.iter().rposition(|made| made.stamp == stamp).expect("something that was written");
+            let floor = changes.iter().rposition(|made| made.durable).expect("every sector has an initial change");
+            let found = changes.iter().rposition(|made| made.stamp == stamp).expect("the stamp was written");
             assert!(found >= floor, "sector {sector}: {stamp} is older than {:?}", changes[floor]);
             let calm = changes[floor..].iter().all(|made| made.acknowledged_ns.is_some());
             if calm && !self.volatile[sector] {
-                assert_eq!(stamp, changes.last().expect("the first").stamp, "sector {sector} was not volatile");
+                assert_eq!(
+                    stamp,
+                    changes.last().expect("every sector has an initial change").stamp,
+                    "sector {sector} was not volatile"
+                );
             }
             let whole = span(sector as u64, 1);
             let acknowledged_ns = Some(0);
@@ -281,7 +289,7 @@ fn holes_are_holes_again() {
     let first = log.apply(&contents, over, Change::Data(&[1; 16384])).expect("memory");
     let second = log.apply(&contents, Span { start_bytes: 0, length_bytes: 1 << 20 }, Change::Zero).expect("memory");
     let third = log.apply(&contents, over, Change::Fill).expect("memory");
-    // In any order.
+    // Changes can be settled in any order.
     let whole = Span { start_bytes: 0, length_bytes: 1 << 20 };
     for (number, span) in [(first, over), (third, over), (second, whole)] {
         let gone = Verdict { number, span, fate: Fate::Lost { acknowledged: true } };
@@ -310,7 +318,7 @@ fn what_is_exposed_stays_bounded() {
     exposure.take_verdicts(&mut verdicts);
     assert!(exposure.len() >= 192, "no more is given up than must be");
     assert!(verdicts.iter().all(|verdict| verdict.fate == Fate::Durable));
-    // The oldest were dropped, in order.
+    // The oldest changes were dropped, in order.
     let numbers: Vec<u64> = verdicts.iter().map(|verdict| verdict.number).collect();
     assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
 }
@@ -328,41 +336,43 @@ fn what_the_model_destaged_is_dropped_without_a_flush() {
     }
 }
 
-/// Blocks that a file occupies on its disk.
+/// Returns the bytes that a file occupies on its disk.
 fn taken_bytes(path: &std::path::Path) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("a file")) * 512
+    std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(path).expect("the file is accessible")) * 512
 }
 
 #[test]
 fn trimmed_ranges_stay_in_the_undo_log_until_settled() {
     const MIB: u64 = 1 << 20;
     let path = std::env::temp_dir().join(format!("headstack-undo-{}", std::process::id()));
-    let contents = Contents::in_file(&path, 16 * MIB).expect("a file");
-    contents.write(0, &vec![7; 4 * MIB as usize]).expect("a file");
-    contents.sync().expect("a file");
+    let contents = Contents::in_file(&path, 16 * MIB).expect("the file is accessible");
+    contents.write(0, &vec![7; 4 * MIB as usize]).expect("the file is accessible");
+    contents.sync().expect("the file is accessible");
     let before = taken_bytes(&path);
     let mut log = UndoLog::default();
     let span = Span { start_bytes: 0, length_bytes: 4 * MIB };
     let verdict = |number, fate| Verdict { number, span, fate };
     let is = |wanted: u8| {
         let mut data = vec![1; 4 * MIB as usize];
-        contents.read(0, &mut data).expect("a file");
+        contents.read(0, &mut data).expect("the file is accessible");
         data.iter().all(|&byte| byte == wanted)
     };
-    // Trimmed, and lost in a cut: the previous data return.
-    let trim = log.apply(&contents, span, Change::Zero).expect("a file");
-    contents.sync().expect("a file");
+    // A trim that a power loss undoes: the previous data returns.
+    let trim = log.apply(&contents, span, Change::Zero).expect("the file is accessible");
+    contents.sync().expect("the file is accessible");
     assert!(is(0) && taken_bytes(&path) >= before, "{} B are left of {before}", taken_bytes(&path));
-    let lost = log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("a file");
+    let lost =
+        log.settle(&contents, &[verdict(trim, Fate::Lost { acknowledged: true })]).expect("the file is accessible");
     assert!(is(7) && lost == LostWrites { writes: 1, spans: vec![span] });
-    // Trimmed, and durable: the space is freed. Previous holes take no space.
-    let trim = log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("a file");
+    // A durable trim: the space is freed. Holes in the previous data take no space.
+    let trim =
+        log.apply(&contents, Span { length_bytes: 16 * MIB, ..span }, Change::Zero).expect("the file is accessible");
     log.settle(&contents, &[Verdict { span: Span { length_bytes: 16 * MIB, ..span }, ..verdict(trim, Fate::Durable) }])
-        .expect("a file");
-    contents.sync().expect("a file");
+        .expect("the file is accessible");
+    contents.sync().expect("the file is accessible");
     assert!(is(0) && log.is_empty() && contents.is_hole(0, 16 * MIB));
     assert!(taken_bytes(&path) < MIB, "{} B are taken by nothing", taken_bytes(&path));
-    std::fs::remove_file(&path).expect("it is there");
+    std::fs::remove_file(&path).expect("the file exists");
 }
 
 #[test]
@@ -377,7 +387,7 @@ fn zeros_that_take_their_place_have_it_again() {
     assert!(!contents.is_hole(0, 4096), "their place is somebody else's");
 }
 
-/// Processor time of this thread, which a busy machine affects less than wall-clock time.
+/// Returns the processor time of this thread, which a busy machine affects less than wall-clock time.
 fn thread_cpu_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
@@ -395,10 +405,10 @@ fn zeros_cost_no_more_than_data_by_much() {
             log.apply(&contents, span, Change::Data(&vec![byte; BYTES])).expect("memory");
             thread_cpu_ns() - begun_ns
         };
-        (0..5).map(|_| again()).min().expect("five times")
+        (0..5).map(|_| again()).min().expect("there are five measurements")
     };
-    // A page of zeros costs a query for holes: eight times as much as data in an unoptimised build. Scanning all the
-    // zeros behind it each time would cost hundreds of times as much.
+    // A page of zeros costs a query for holes: eight times as much as a page of data in an unoptimised build. Scanning
+    // all the following zeros for each page would cost hundreds of times as much.
     let (zeros_ns, data_ns) = (soonest(0), soonest(1));
     assert!(zeros_ns < 50 * data_ns, "{zeros_ns} ns against {data_ns} ns");
 }

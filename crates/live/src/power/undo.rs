@@ -1,11 +1,11 @@
-//! [`UndoLog`]: pre-images of all writes that a power cut could still undo.
+//! [`UndoLog`]: the pre-images of all writes that a power loss could still undo.
 //!
-//! Each stretch of the address space has a stack of pre-images, one per change, the newest on top. A change that
-//! becomes durable drops everything below it; one that is lost passes its pre-image to the change above, or to the
-//! contents if there is none. So changes may be settled in any order.
+//! Each stretch of the address space has a stack of pre-images, one per change, with the newest on top. A change that
+//! becomes durable drops all pre-images below it. A change that is lost passes its pre-image to the change above it, or
+//! to the contents if there is none. Therefore, changes can be settled in any order.
 //!
-//! Restored data need space on a disk that may be full by then: a trimmed stretch is overwritten with zeros, and its
-//! space is freed only when nothing can be restored there.
+//! Restored data needs space on a disk that may be full by then, so a trimmed stretch is overwritten with zeros, and
+//! its space is freed only when nothing can be restored there any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,13 +16,13 @@ use headstack_workload::Span;
 
 use crate::contents::Contents;
 
-/// Zeros are detected by page.
+/// Granularity of the search for zeros.
 const PAGE_BYTES: u64 = 4096;
-/// Bytes read or compared at a time.
+/// Number of bytes read or compared at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Losses of a power cut are reported by sector.
+/// Granularity of the losses reported after a power loss.
 const SECTOR_BYTES: usize = 512;
-/// Overhead of a pre-image.
+/// Memory overhead of a pre-image in bytes.
 const VERSION_BYTES: u64 = 128;
 /// The change of a request to contents.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl Change<'_> {
     /// Applies the change.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn apply(self, contents: &Contents, span: Span) -> io::Result<()> {
         match self {
             Change::Data(data) => contents.write(span.start_bytes, data),
@@ -49,10 +49,10 @@ impl Change<'_> {
     }
 }
 
-/// Data in a stretch before a change.
+/// Data of a stretch before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PreImage {
-    /// Nothing.
+    /// Unwritten space.
     Hole,
     /// Zeros that occupy space.
     Zeros,
@@ -68,7 +68,7 @@ impl PreImage {
         }
     }
 
-    /// Copies the data from `from_bytes` on into `into`.
+    /// Copies the data from offset `from_bytes` of the pre-image into `into`.
     pub(super) fn copy(&self, from_bytes: u64, into: &mut [u8]) {
         match self {
             PreImage::Hole | PreImage::Zeros => into.fill(0),
@@ -86,7 +86,7 @@ impl PreImage {
 pub(super) struct Version {
     pub change: u64,
     pub before: PreImage,
-    /// If it is to be undone, whether it had been acknowledged.
+    /// For a change to be undone, whether it had been acknowledged; `None` if the change is not to be undone.
     pub lost: Option<bool>,
 }
 
@@ -99,28 +99,28 @@ impl Version {
 #[derive(Debug)]
 pub(super) struct Stretch {
     pub end_bytes: u64,
-    /// Oldest first, never empty.
+    /// Pre-images, oldest first; never empty.
     pub versions: Vec<Version>,
-    /// Whether the present zeros need no space once nothing can be restored.
+    /// Whether the space of the present zeros is freed once nothing can be restored.
     pub gives_back: bool,
 }
 
-/// Changes to contents in order, as far as they can be undone.
+/// The changes to the contents in order, as far as they can be undone.
 #[derive(Debug, Default)]
 pub struct UndoLog {
-    /// By their first byte; they do not overlap.
+    /// Stretches by their first byte; they do not overlap.
     stretches: BTreeMap<u64, Stretch>,
     changes: u64,
     pub(super) memory_bytes: u64,
-    /// Ranges of permanent changes that are not reported yet.
+    /// Ranges of permanent changes that have not been reported yet.
     changed_for_good: Vec<Span>,
 }
 
 impl UndoLog {
-    /// Changes contents, and returns the number by which the change can be settled.
+    /// Changes the contents, and returns the number that identifies the change in `settle`.
     ///
     /// # Errors
-    /// The file system's error: nothing is changed then.
+    /// Returns the file system's error; the contents are then unchanged.
     pub fn apply(&mut self, contents: &Contents, span: Span, change: Change<'_>) -> io::Result<u64> {
         let number = self.changes;
         if span.length_bytes > CHANGE_BYTES_MAX {
@@ -150,10 +150,10 @@ impl UndoLog {
         Ok(number)
     }
 
-    /// Changes contents permanently, together with all earlier changes there: it cannot be undone.
+    /// Changes the contents permanently; neither this change nor earlier changes of the range can be undone any more.
     ///
     /// # Errors
-    /// The file system's error: nothing is changed then.
+    /// Returns the file system's error; the contents are then unchanged.
     pub fn apply_for_good(&mut self, contents: &Contents, span: Span, data: &[u8]) -> io::Result<()> {
         let number = self.apply(contents, span, Change::Data(data))?;
         self.keep(contents, number, span);
@@ -161,13 +161,13 @@ impl UndoLog {
         Ok(())
     }
 
-    /// Ranges of permanent changes since the last call.
+    /// Returns the ranges of permanent changes since the last call.
     pub fn take_changed_for_good(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.changed_for_good)
     }
 
-    /// Replaces parts of `into`, which has the contents from `start_bytes` on, by the data before the first of some
-    /// changes.
+    /// Replaces parts of `into`, which has the contents from `start_bytes` on, by the data before the earliest of
+    /// `changes`.
     pub fn read_before(&self, changes: &BTreeSet<u64>, start_bytes: u64, into: &mut [u8]) {
         let end_bytes = start_bytes + into.len() as u64;
         let first = self.stretches.range(..=start_bytes).next_back().map_or(start_bytes, |(&start, _)| start);
@@ -181,11 +181,11 @@ impl UndoLog {
         }
     }
 
-    /// Applies the outcomes of changes: durable ones stay together with everything they replaced; lost ones are undone
-    /// unless a change that replaced them is durable. Returns the acknowledged data that were lost.
+    /// Applies the outcomes of changes: durable changes remain, and all changes below them can no longer be undone;
+    /// lost changes are undone unless a durable change has replaced them. Returns the acknowledged data that was lost.
     ///
     /// # Errors
-    /// The file system's error.
+    /// Returns the file system's error.
     pub fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<LostWrites> {
         let mut is_lost = false;
         for &Verdict { number, span, fate } in verdicts {
@@ -213,12 +213,12 @@ impl UndoLog {
         Ok(LostWrites { writes: finding.changes.len() as u64, spans: joined(finding.spans) })
     }
 
-    /// Makes change `number` durable within `span`, together with everything it replaced.
+    /// Makes change `number` durable within `span`, along with all changes that it replaced.
     pub(super) fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
         for start_bytes in self.within(span) {
             let stretch = self.stretch(start_bytes);
             if stretch.versions.iter().all(|version| version.change != number) {
-                // It was undone before: older changes are as undecided as before.
+                // The change was undone earlier, so the outcome of older changes remains open.
                 continue;
             }
             let newer = stretch.versions.partition_point(|version| version.change <= number);
@@ -227,7 +227,7 @@ impl UndoLog {
             if stretch.versions.is_empty() {
                 self.stretches.remove(&start_bytes);
                 if gives_back {
-                    // Space that cannot be freed is no loss: zeros are there.
+                    // A failure to free the space is harmless: the range has zeros.
                     let _ = contents.zero(start_bytes, end_bytes - start_bytes);
                 }
             }
@@ -240,8 +240,8 @@ impl UndoLog {
         let stretch = self.stretch(start_bytes);
         let span = Span { start_bytes, length_bytes: stretch.end_bytes - start_bytes };
         let before_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
-        // The data after the restore; the data of the newest acknowledged change, and of later ones that were under
-        // way: the present data if absent.
+        // The data after the restore; the data of the newest acknowledged change, and the data of later changes that
+        // were in flight; `None` is the present data.
         let (mut there, mut allowed, mut acknowledged) = (None, Vec::new(), None);
         while let Some(version) = stretch.versions.pop_if(|version| version.lost.is_some()) {
             let after = there.replace(version.before);
@@ -250,7 +250,7 @@ impl UndoLog {
                 acknowledged = (version.lost == Some(true)).then_some(version.change);
             }
         }
-        // Below an undecided change, the pre-image moves to the next change above.
+        // Below an undecided change, the pre-image moves up to the next change.
         for at in (0..stretch.versions.len()).rev() {
             if stretch.versions[at].lost.is_some() {
                 let passed_on = stretch.versions.remove(at).before;
@@ -271,28 +271,28 @@ impl UndoLog {
             finding.compare(contents, span, change, &allowed, &there)?;
         }
         match there {
-            // Older data may still be restored, and need the space.
+            // Older data may still be restored, and would need the space.
             PreImage::Hole if is_settled => contents.zero(span.start_bytes, span.length_bytes),
             PreImage::Hole | PreImage::Zeros => contents.fill(span.start_bytes, span.length_bytes),
             PreImage::Bytes(data) => contents.write(span.start_bytes, &data),
         }
     }
 
-    /// Whether nothing can be undone.
+    /// Whether the log has no change that could be undone.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
     }
 
-    /// Memory of the log.
+    /// Returns the memory used by the log, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
     pub(super) fn stretch(&mut self, start_bytes: u64) -> &mut Stretch {
-        self.stretches.get_mut(&start_bytes).expect("a stretch that was just found")
+        self.stretches.get_mut(&start_bytes).expect("the stretch exists")
     }
 
-    /// Pushes `before` onto the stacks of a span.
+    /// Pushes the pre-image `before` onto the stacks of a span.
     fn push(&mut self, span: Span, change: u64, mut before: PreImage) {
         let (mut at_bytes, end_bytes) = (span.start_bytes, end_of(span));
         let mut found = self.within(span).into_iter().peekable();
@@ -321,7 +321,8 @@ impl UndoLog {
         }
     }
 
-    /// Starts of the stretches within a span, after splitting those that cross its ends.
+    /// Returns the first byte of each stretch within a span, after splitting the stretches that cross the ends of the
+    /// span.
     pub(super) fn within(&mut self, span: Span) -> Vec<u64> {
         self.split_at(span.start_bytes);
         self.split_at(end_of(span));
@@ -337,7 +338,7 @@ impl UndoLog {
         let behind: Vec<Version> = stretch.versions.iter().map(|version| version.part(first..whole)).collect();
         let memory = |versions: &[Version]| versions.iter().map(|version| version.before.memory_bytes()).sum::<u64>();
         let unsplit_bytes = memory(&stretch.versions);
-        // A part of a buffer would keep all of it.
+        // A slice of a buffer would keep the whole buffer in memory.
         stretch.versions.iter_mut().for_each(|version| *version = version.part(0..first));
         self.memory_bytes += memory(&stretch.versions) + memory(&behind) - unsplit_bytes;
         let end_bytes = std::mem::replace(&mut stretch.end_bytes, at_bytes);
@@ -354,8 +355,8 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Compares, sector by sector, the data of `change` or of those allowed instead (`allowed`; the present data if
-    /// absent) with the data after the restore.
+    /// Compares, sector by sector, the data of `change`, or the alternatives in `allowed`, with the data after the
+    /// restore. `None` is the present data.
     fn compare(
         &mut self,
         contents: &Contents,
@@ -398,7 +399,7 @@ pub(super) fn end_of(span: Span) -> u64 {
     span.start_bytes + span.length_bytes
 }
 
-/// Returns the data in a span, as consecutive stretches.
+/// Returns the data of a span as consecutive stretches.
 fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, PreImage)>> {
     let mut parts: Vec<(Span, PreImage)> = Vec::new();
     let mut add = |start_bytes: u64, until_bytes: u64, what: PreImage| {
@@ -429,7 +430,7 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, PreImage)>> 
                 at_bytes += run_bytes;
                 continue;
             }
-            // Unwritten space, or zeros: a page at a time, since holes end where data begin.
+            // Unwritten space or zeros: proceed one page at a time, since holes end where data begins.
             let zeros_until_bytes = at_bytes + run_bytes;
             while at_bytes < zeros_until_bytes {
                 let data_bytes = contents.next_data(at_bytes, zeros_until_bytes)?;
@@ -446,8 +447,8 @@ fn before(contents: &Contents, span: Span) -> io::Result<Vec<(Span, PreImage)>> 
     Ok(parts)
 }
 
-/// Length of the run of pages at the start of `data`, which is at `at_bytes`, that consists only of zeros or only of
-/// other data.
+/// Returns the length in bytes of the first run of pages in `data`, which is at `at_bytes`: pages of only zeros, or
+/// pages with other data.
 fn run(data: &[u8], at_bytes: u64) -> u64 {
     let first = (PAGE_BYTES - at_bytes % PAGE_BYTES).min(data.len() as u64);
     let (head, rest) = data.split_at(first as usize);
@@ -457,6 +458,6 @@ fn run(data: &[u8], at_bytes: u64) -> u64 {
 }
 
 fn is_zero(data: &[u8]) -> bool {
-    // Many bytes at a time: all zeros have to be checked.
+    // Check 256 bytes at a time, since all zeros have to be checked.
     data.chunks(256).all(|part| part.iter().fold(0, |any, byte| any | byte) == 0)
 }

@@ -1,10 +1,10 @@
 //! The ublk export: a kernel block device per LUN, /dev/ublkbN, without a loop device or network.
 //!
-//! One thread owns the ring of a device and never waits; it passes requests to another one, which allocates memory,
-//! copies written data and submits to the clock. Replies are sent by the clock thread, long reads by a separate thread.
-//! The kernel splits requests at 1 MiB and has 128 under way.
+//! One thread owns the ring of a device and never waits. It passes requests to another thread, which allocates memory,
+//! copies written data and submits to the clock. The clock thread sends the replies, except for long reads, which a
+//! separate thread sends. The kernel splits requests at 1 MiB and has at most 128 in flight.
 //!
-//! A vanished device answers with EIO, as with FUSE: otherwise the kernel would wait forever.
+//! A vanished device answers with EIO, as with FUSE; otherwise the kernel would wait forever.
 
 mod reply;
 mod requests;
@@ -22,9 +22,10 @@ use crate::device::{Device, Export};
 use reply::ReplyPayload;
 use requests::Receiver;
 
-/// Queue depth.
+/// Queue depth of a device.
 const DEPTH: u16 = 128;
-/// Longest read or write. Requests that only clear carry no data: the model accepts a gibibyte at a time.
+/// Maximum length in bytes of a read or write. Requests that only clear carry no data and may be up to 1 GiB long, the
+/// model's limit.
 const LONGEST_BYTES: u32 = 1 << 20;
 const LONGEST_CLEARED_BYTES: u32 = 1 << 30;
 
@@ -56,7 +57,7 @@ impl BlockDevices {
     /// Creates the block devices.
     ///
     /// # Errors
-    /// When the machine has no ublk, or this user may not use it.
+    /// Returns an error if the machine has no ublk, or this user may not use it.
     pub fn start(device: &Arc<Device>) -> Result<BlockDevices, LiveError> {
         let copy_thread = CopyThread::start(device.submitter.clone())?;
         let mut devices = BlockDevices { paths: Vec::new(), served: Vec::new(), copy_thread };
@@ -96,27 +97,27 @@ impl BlockDevices {
         match started {
             Ok(()) => Ok(served),
             Err(error) => {
-                // The original error is reported.
+                // The caller reports the original error.
                 let _ = served.stop();
                 Err(error)
             }
         }
     }
 
-    /// Paths of the block devices, in the order of the exports.
+    /// Returns the paths of the block devices, in the order of the exports.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// Whether the devices were removed from outside.
+    /// Whether the devices were removed by another process.
     pub fn is_over(&self) -> bool {
         self.served.iter().all(|served| served.queue.is_finished())
     }
 
-    /// Removes the devices after their cached data have been written: the clock still answers.
+    /// Removes the devices after their cached data has been written, which requires that the clock still runs.
     ///
     /// # Errors
-    /// When a device was in use; it is removed nevertheless.
+    /// Returns an error if a device was in use; the device is removed nevertheless.
     pub fn stop(self) -> Result<(), LiveError> {
         let stopped: Vec<Result<(), LiveError>> = self.served.into_iter().map(Served::stop).collect();
         self.copy_thread.stop();
@@ -160,9 +161,9 @@ fn spawn(
     let submitter = device.submitter.clone();
     let serving = named("headstack-ublk").spawn(move || {
         submitter.keep_up();
-        // The waiting thread and the request thread exist as long as this thread needs them.
-        let is_ready = || ready.send(()).expect("somebody waits");
-        queue.serve(is_ready, |asked| hand.send(asked).expect("it listens"))
+        // The waiting thread and the request thread outlive this thread.
+        let is_ready = || ready.send(()).expect("the starting thread waits");
+        queue.serve(is_ready, |asked| hand.send(asked).expect("the request thread listens"))
     });
     Ok((serving.map_err(failed())?, receiving))
 }

@@ -11,14 +11,14 @@ use crate::copy_thread::{AT_ONCE_BYTES, CopyQueue, DeferredReply};
 use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
-/// The reply on success.
+/// Content of the reply on success.
 #[derive(Debug)]
 pub struct ReplyPayload {
     ticket: Ticket,
     way: Completer,
-    /// Bytes that were transferred, or cleared.
+    /// Number of bytes that were transferred or cleared.
     length_bytes: u32,
-    /// Data of a read, with their memory.
+    /// Data of a read with its memory.
     data: Vec<u8>,
     share: Option<Share>,
 }
@@ -26,18 +26,18 @@ pub struct ReplyPayload {
 impl DeferredReply for ReplyPayload {
     fn send(self) {
         let ReplyPayload { ticket, way, length_bytes, data, share } = self;
-        // A request that the kernel has given up needs no answer: the device is being removed.
+        // The error of a request that the kernel has given up is ignored, since the device is being removed.
         let brought = if data.is_empty() { Ok(()) } else { way.bring(&ticket, &data) };
         drop((data, share));
         way.complete(ticket, brought.map(|()| length_bytes).map_err(|_| libc::EIO));
     }
 }
 
-/// The reply to one request.
+/// Reply to one request.
 #[derive(Debug)]
 pub struct Reply {
     word: ReplyPayload,
-    /// Address in the system of the data that were read.
+    /// Address of the read data in the system.
     start_bytes: u64,
     copy_queue: CopyQueue<ReplyPayload>,
 }
@@ -54,7 +54,7 @@ impl Reply {
         Reply { word, start_bytes: 0, copy_queue: copy_queue.clone() }
     }
 
-    /// Adds the data of a read from `start_bytes` of the system, whose memory is `share`.
+    /// Adds the data of a read at address `start_bytes` of the system; `share` is the memory of the data.
     pub fn with_data(self, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
         Reply { word: ReplyPayload { data, share: Some(share), ..self.word }, start_bytes, ..self }
     }
@@ -90,7 +90,7 @@ impl Answer for Reply {
     }
 }
 
-/// The block layer has no error for a read-only device: it makes EIO of it.
+/// Returns the kernel's error number. The block layer has no error for a read-only device, so that error becomes EIO.
 fn kernel_errno(errno: faults::Errno) -> i32 {
     match errno {
         faults::Errno::Io => libc::EIO,

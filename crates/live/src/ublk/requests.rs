@@ -1,4 +1,4 @@
-//! [`Receiver`]: the kernel's requests to a block device, and their effect on the data.
+//! [`Receiver`]: receives the kernel's requests to a block device and applies them to the data.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Creates a receiver of `export`, which answers over `way`; `copy_queue` takes long reads.
+    /// Creates a receiver for `export` that answers through `way`; `copy_queue` takes long reads.
     pub fn new(device: &Arc<Device>, export: &Export, way: Completer, copy_queue: CopyQueue<ReplyPayload>) -> Receiver {
         Receiver { device: Arc::clone(device), span: export.span, way, copy_queue }
     }
 
-    /// Applies a request to the contents, and submits it to the clock for the answer.
+    /// Applies a request to the contents, and submits it to the clock, which answers it.
     pub fn carry_out(&self, kernel_request: KernelRequest) {
         let KernelRequest { ticket, at, operation, is_forced, offset_bytes, length_bytes } = kernel_request;
         // The kernel observes the limits of the device.
@@ -101,7 +101,7 @@ impl Receiver {
         }
     }
 
-    /// Waits for memory for a request. The kernel reads every answer, and no answer waits for this thread.
+    /// Waits for memory for a request. The kernel reads every answer, and no answer depends on this thread.
     fn room(&self, bytes: u64) -> Share {
         let mut share = self.device.submitter.budget().share();
         self.device.make_room(&mut share, bytes, &|| true);

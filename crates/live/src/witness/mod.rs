@@ -1,6 +1,6 @@
-//! [`Witness`]: observes the environment of a session: upper bounds of clients' measured errors, the scheduler's effect
-//! on clients and server, and the experience of a client of ordinary priority. A punctual server proves nothing if its
-//! clients are delayed.
+//! [`Witness`]: observes the environment of a session: upper bounds of the clients' measurement errors, the scheduler's
+//! effect on clients and server, and the waits of a client of ordinary priority. Punctuality of the server is not
+//! enough if its clients are delayed.
 
 mod canary;
 mod schedstat;
@@ -24,45 +24,45 @@ use crate::stream::Stream;
 use crate::wall::{ThreadRole, be_punctual};
 use schedstat::{Process, name_of, pressure};
 
-/// Threads of the server on which answers depend.
+/// Names of the server threads on which answers depend.
 const SERVER: &[&str] = &["headstack-clock", "headstack-nbd", "headstack-send", "headstack-fuse", "headstack-ublk"];
-/// Sampling interval of the scheduler's statistics, and of idle checks.
+/// Sampling interval of the scheduler's statistics and of idle checks.
 const LOOK: Duration = Duration::from_millis(10);
 const IDLE_LOOK: Duration = Duration::from_millis(50);
-/// Number of samples without news after which traffic has stopped.
+/// Number of samples without answers after which there is no traffic.
 const QUIET_LOOKS: u32 = 50;
-/// Largest share of a core's time for sampling: one in so many.
+/// At most 1 in this many parts of a core's time is spent sampling.
 const LOOKING_SHARE: u32 = 50;
-/// Number of past clients that are remembered: those with the most requests.
+/// Maximum number of past clients that are remembered: those with the most requests.
 const GONE_MAX: usize = 64;
 
-/// Observations of a client when it is judged.
+/// Observations of a client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClientStatistics {
-    /// Name of the program, for a local client over a unix socket.
+    /// Name of the program, for a local client over a unix socket; `None` if unknown.
     pub name: Option<String>,
-    /// Process id.
+    /// Process id; `None` if unknown.
     pub pid: Option<u32>,
-    /// Statistics of its turns.
+    /// Statistics of the client's turns.
     pub turns: TurnStatistics,
-    /// Scheduler statistics; `None` if unknown.
+    /// Scheduler statistics of the client; `None` if unknown.
     pub waits: Option<WaitStatistics>,
 }
 
 /// All observations so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Observations {
-    /// NBD clients, those with the most requests first.
+    /// NBD clients, in descending order of requests.
     pub clients: Vec<ClientStatistics>,
-    /// Waits of the canary in excess of the answer's service time.
+    /// Waits of the canary in excess of its service time.
     pub canary: Spread,
     /// Scheduler statistics of the server; `None` if unknown.
     pub server: Option<WaitStatistics>,
-    /// Share of the time in which a task of this machine waited for a processor (PSI); `None` if unknown.
+    /// Share of time in which a task on this machine waited for a processor (PSI); `None` if unknown.
     pub pressure_share: Option<f64>,
 }
 
-/// Shared state of the witness's threads and the session's.
+/// State shared by the witness's threads and the session.
 #[derive(Debug)]
 pub struct WitnessState {
     flags: Flags,
@@ -96,10 +96,10 @@ impl Flags {
     }
 }
 
-/// An NBD client, from its first request to the final statistics.
+/// An NBD client, from its first request to its final statistics.
 #[derive(Debug)]
 pub struct Client {
-    /// Its turns.
+    /// Turns of the client.
     pub turns: Turns,
     scene: Arc<WitnessState>,
     pid: Option<u32>,
@@ -130,7 +130,7 @@ impl Client {
 }
 
 impl WitnessState {
-    /// Creates an empty scene.
+    /// Creates an empty state.
     pub fn new() -> Arc<WitnessState> {
         Arc::new(WitnessState {
             flags: Flags::default(),
@@ -150,7 +150,8 @@ impl WitnessState {
         self.server.lock().expect("the lock is not poisoned")
     }
 
-    /// Registers a client that connected over `stream`, or over another one that is relayed to it.
+    /// Registers a client that connected over `stream`. With `is_relayed`, a relay connects `stream` to the client's
+    /// own stream.
     pub fn meet(self: &Arc<Self>, stream: &Stream, is_relayed: bool) -> Arc<Client> {
         let pid = if is_relayed { None } else { stream.peer() };
         let client = Arc::new(Client {
@@ -175,7 +176,7 @@ impl WitnessState {
         Some(process)
     }
 
-    /// Notes that an answer was sent.
+    /// Counts an answer.
     #[inline]
     pub fn answered(&self) {
         self.flags.answers.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +201,7 @@ impl WitnessState {
         }
     }
 
-    /// Samples everything until the session ends.
+    /// Samples clients and server until the session ends.
     fn watch(&self, realtime: bool) {
         be_punctual(ThreadRole::Watch, realtime);
         *self.server() = Process::new(std::process::id(), SERVER);
@@ -233,7 +234,7 @@ impl WitnessState {
     }
 }
 
-/// The sampling threads, and the canary.
+/// The sampling threads and the canary of a session.
 #[derive(Debug)]
 pub struct Witness {
     scene: Arc<WitnessState>,
@@ -242,17 +243,17 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Starts observing.
+    /// Starts observing a session.
     ///
     /// # Errors
-    /// When sockets or threads are not available.
+    /// Returns an error if no socket or thread can be created.
     pub fn start(scene: &Arc<WitnessState>, realtime: bool) -> Result<Witness, LiveError> {
         let (ours, theirs) = UnixStream::pair().map_err(LiveError::io("a socket pair"))?;
         let canary = ours.try_clone().map_err(LiveError::io("a socket pair"))?;
         let mut witness = Witness { scene: Arc::clone(scene), canary, threads: Vec::new() };
         let watching = Arc::clone(scene);
         witness.spawn("headstack-watch", move || watching.watch(realtime))?;
-        // The canary ends when its other end is closed.
+        // The thread ends when its peer closes the socket.
         witness.spawn("headstack-echo", move || drop(canary::answer(&theirs, realtime)))?;
         let asking = Arc::clone(scene);
         witness.spawn("headstack-asks", move || drop(canary::send_probes(&ours, &asking.flags, &asking.canary)))?;
@@ -268,7 +269,7 @@ impl Witness {
     /// Stops observing.
     pub fn stop(self) {
         self.scene.flags.closing.store(true, Ordering::Relaxed);
-        // Fails if the other end has already left.
+        // The call fails if the peer has already left.
         let _ = self.canary.shutdown(Shutdown::Both);
         for thread in self.threads {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

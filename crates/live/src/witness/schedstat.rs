@@ -1,5 +1,5 @@
-//! Scheduler statistics of a process: how long its threads ran, and how long they waited for a processor
-//! (`/proc/PID/task/TID/schedstat`).
+//! Scheduler statistics of a process (`/proc/PID/task/TID/schedstat`): how long its threads ran, and how long they
+//! waited for a processor.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::turns::{Spread, Times};
 
-/// Number of threads of a process that are sampled: the first ones.
+/// Maximum number of threads that are sampled per process: the first ones.
 const THREADS_MAX: usize = 64;
 
-/// Time that a thread ran and waited.
+/// Running and waiting time of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Use {
     ran_ns: u64,
@@ -20,36 +20,36 @@ struct Use {
     runs: u64,
 }
 
-/// A process from some moment on.
+/// A process that is observed.
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
     since: Instant,
-    /// For each thread: its use at the last sample, and its use since the first.
+    /// Use at the last sample, and use since the first sample, by thread id.
     threads: HashMap<u32, (Use, Use)>,
-    /// Names of the threads that count; all of them if empty.
+    /// Names of the threads that are sampled; all threads if empty.
     counted: &'static [&'static str],
-    /// Mean wait before a run, by sample.
+    /// Mean wait before a run, one value per sample.
     waits: Times,
 }
 
-/// Statistics of a process.
+/// Scheduler statistics of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitStatistics {
-    /// Share of the time in which its busiest thread ran.
+    /// Share of time that the busiest thread of the process ran.
     pub ran_share: f64,
-    /// Largest share of the time in which any of its threads waited for a processor.
+    /// Largest share of time that a thread of the process waited for a processor.
     pub waited_share: f64,
-    /// Total running time of all threads.
+    /// Total running time of all threads, in ns.
     pub ran_ns: u64,
-    /// Total waiting time of all threads.
+    /// Total waiting time of all threads, in ns.
     pub waited_ns: u64,
-    /// Wait of a thread before a run, between samples.
+    /// Distribution of the mean wait of a thread before a run, per sampling interval.
     pub wait: Spread,
 }
 
 impl Process {
-    /// Starts observing a process; `None` if it has ended, or the kernel keeps no such statistics.
+    /// Starts observing a process; returns `None` if it has ended or the kernel has no such statistics.
     pub fn new(pid: u32, counted: &'static [&'static str]) -> Option<Process> {
         let (since, threads, waits) = (Instant::now(), HashMap::new(), Times::new());
         let mut process = Process { pid, since, threads, counted, waits };
@@ -57,13 +57,13 @@ impl Process {
         if process.threads.is_empty() {
             return None;
         }
-        // Earlier use does not count.
+        // Use before the first sample does not count.
         process.threads.values_mut().for_each(|(_, used)| *used = Use::default());
         process.waits = Times::new();
         Some(process)
     }
 
-    /// Samples its threads. A thread that has ended counts with its use at the last sample.
+    /// Samples the threads. The use of a thread that has ended is that of its last sample.
     pub fn look(&mut self) {
         let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
         let names = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse::<u32>().ok());
@@ -94,7 +94,7 @@ impl Process {
         self.counted.is_empty() || self.counted.contains(&name().trim())
     }
 
-    /// Statistics so far.
+    /// Returns the statistics since the start of the observation.
     pub fn statistics(&self) -> WaitStatistics {
         let wall_ns = self.since.elapsed().as_nanos().max(1) as f64;
         let most = |of: fn(&Use) -> u64| self.threads.values().map(|(_, used)| of(used)).max().unwrap_or(0) as f64;
@@ -115,12 +115,13 @@ fn used(pid: u32, thread: u32) -> Option<Use> {
     Some(Use { ran_ns: figures.next()?, waited_ns: figures.next()?, runs: figures.next()? })
 }
 
-/// The name of a process.
+/// Returns the name of a process.
 pub fn name_of(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim().to_owned())
 }
 
-/// Total time in which any task on this machine waited for a processor; `None` if the kernel does not report it.
+/// Returns the total time in which a task on this machine waited for a processor; `None` if the kernel does not report
+/// it.
 pub fn pressure() -> Option<Duration> {
     let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
     let total = text.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1;
@@ -133,10 +134,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_worked_is_seen_to_have_run() {
-        let mut process = Process::new(std::process::id(), &[]).expect("this one can be looked at");
+        let mut process = Process::new(std::process::id(), &[]).expect("this process can be observed");
         assert_eq!(process.statistics().ran_ns, 0);
         let mut sum = 0u64;
-        // Until the scheduler has accounted for it, which it does at its ticks.
+        // Wait until the scheduler has accounted for the running time, which it does at its ticks.
         while process.statistics().ran_ns == 0 {
             sum = (0..100_000).fold(sum, |sum, number| std::hint::black_box(sum ^ number));
             process.look();

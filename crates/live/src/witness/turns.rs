@@ -1,9 +1,9 @@
 //! [`Turns`]: the turns of one client, and the upper bound of its measured times as seen by the server.
 //!
-//! A client that keeps `depth` requests under way sends another one when it has read a reply. The reply that allowed
-//! its n-th request is at the latest the (n - depth)-th one: it was read between the time it was sent and the arrival
-//! of that request. So the client's own clock for a request started after one reply was sent, and stopped before
-//! another request arrived: its measured time is at most the time between these two.
+//! A client with a queue depth of `depth` sends another request when it has read a reply. The reply that allowed its
+//! n-th request is the (n - depth)-th or an earlier one, which was read between the time it was sent and the arrival of
+//! that request. So the client started its own timer for a request after a certain reply was sent, and stopped it
+//! before another request arrived; the time between these two events bounds the measured time.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -14,16 +14,16 @@ use serde::Serialize;
 
 use crate::stream::Stream;
 
-/// Length of a message from which on its copying shows in latencies.
+/// Length in bytes from which on copying a message affects latency.
 pub const LONG_BYTES: usize = 64 << 10;
-/// Time after which an unread reply counts as left unread, which no running client does.
+/// Time after which a reply counts as left unread; no running client takes that long.
 const LYING: Duration = Duration::from_millis(20);
-/// Number of measurements of the socket memory of a message of each length.
+/// Number of measurements of the socket memory per message length.
 const MEASURED: u8 = 16;
-/// Number of message lengths that are distinguished.
+/// Maximum number of message lengths that are distinguished.
 const LENGTHS_MAX: usize = 64;
 
-/// A histogram of times: bins 6 % wide in a few kilobytes, since there may be thousands of clients.
+/// A histogram of times. Bins are 6 % wide, so that it takes only a few kilobytes: there may be thousands of clients.
 #[derive(Clone, Debug)]
 pub struct Times {
     bins: Histogram<u32>,
@@ -35,18 +35,18 @@ pub struct Times {
 pub struct Spread {
     /// Number of recorded times.
     pub count: u64,
-    /// Mean time.
+    /// Mean time in ns.
     pub mean_ns: u64,
-    /// 99 % quantile.
+    /// 99 % quantile in ns.
     pub p99_ns: u64,
-    /// Longest time.
+    /// Longest time in ns.
     pub max_ns: u64,
 }
 
 impl Times {
     /// Creates an empty histogram.
     pub fn new() -> Times {
-        Times { bins: Histogram::new(1).expect("one digit is allowed"), sum_ns: 0 }
+        Times { bins: Histogram::new(1).expect("one significant digit is valid"), sum_ns: 0 }
     }
 
     /// Records a time.
@@ -56,7 +56,7 @@ impl Times {
         self.bins.record(ns).expect("the bins grow");
     }
 
-    /// Returns the summary; quantiles are the upper ends of their bins.
+    /// Returns the summary; quantiles are the upper bounds of their bins.
     pub fn spread(&self) -> Spread {
         let count = self.bins.len();
         if count == 0 {
@@ -80,26 +80,26 @@ impl Default for Times {
 /// Statistics of a client's turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TurnStatistics {
-    /// Requests that the clock answered.
+    /// Number of requests that the clock answered.
     pub requests: u64,
-    /// Largest number of requests under way, including replies that it had not read.
+    /// Largest number of requests in flight, including requests with unread replies.
     pub depth: usize,
-    /// Upper bound of its measured time in excess of the model.
+    /// Upper bound of the client's measured time in excess of the model.
     pub error: Spread,
-    /// The same for messages long enough for their copying to show.
+    /// Upper bound of the error for messages that are long enough for copying to affect latency.
     pub long_error: Spread,
-    /// Total time from replies to the requests that they allowed.
+    /// Total time in ns from replies to the requests that they allowed.
     pub turned_ns: u64,
-    /// Total model time of its requests.
+    /// Total service time of the requests in the model, in ns.
     pub served_ns: u64,
-    /// Replies that it left unread.
+    /// Number of replies that the client left unread.
     pub lying: u64,
 }
 
 /// The turns of one connection.
 #[derive(Debug)]
 pub struct Turns {
-    /// Unix socket to a local client, whose unread bytes can be queried.
+    /// Unix socket to a local client, which reports the unread bytes; `None` for other clients.
     socket: Option<Stream>,
     state: Mutex<State>,
 }
@@ -108,7 +108,7 @@ pub struct Turns {
 struct State {
     under_way: usize,
     depth: usize,
-    /// Replies that were sent and are not known to have been read, oldest first.
+    /// Replies that were sent and may not have been read yet, oldest first.
     sent: VecDeque<Sent>,
     rooms: Vec<Room>,
     requests: u64,
@@ -119,10 +119,10 @@ struct State {
     lying: u64,
 }
 
-/// A request under way, on its client's clock.
+/// A request in flight, with the start of the client's timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Issued {
-    /// Earliest start of its client's clock.
+    /// Earliest start of the client's timer.
     since: Instant,
     is_long: bool,
 }
@@ -131,13 +131,13 @@ pub struct Issued {
 struct Sent {
     at: Instant,
     issued: Issued,
-    /// Service time of the model, in wall-clock time.
+    /// Service time in the model, converted to wall-clock time.
     took: Duration,
     message_bytes: usize,
     is_lying: bool,
 }
 
-/// Socket memory of a message of some length until it has been read, including the kernel's overhead.
+/// Socket memory that a message of a given length takes until it has been read, including the kernel's overhead.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     message_bytes: usize,
@@ -146,7 +146,7 @@ struct Room {
 }
 
 impl Turns {
-    /// Creates the turns of a new client; `socket` reports its unread bytes.
+    /// Creates the turns of a new client; `socket` reports the client's unread bytes.
     pub fn new(socket: Option<Stream>) -> Turns {
         Turns { socket, state: Mutex::default() }
     }
@@ -155,9 +155,9 @@ impl Turns {
         self.state.lock().expect("the lock is not poisoned")
     }
 
-    /// Notes that a request was received at `at`, the last of a series without gaps since `gapless_since`: requests
-    /// that waited to be received may have been issued at any time since then. `payload_bytes` arrived with it or will
-    /// be in its reply.
+    /// Records that a request was received at `at`, in a series without gaps since `gapless_since`: a request that
+    /// waited to be received may have been issued at any time since then. `payload_bytes` is the length of its payload,
+    /// or of the data in its reply.
     pub fn arrived(&self, at: Instant, gapless_since: Instant, payload_bytes: usize) -> Issued {
         let mut state = self.state();
         state.under_way += 1;
@@ -168,14 +168,14 @@ impl Turns {
         }
         let mut since = at;
         while state.under_way + state.sent.len() > state.depth {
-            let read = state.sent.pop_front().expect("no more requests are in flight than the depth");
+            let read = state.sent.pop_front().expect("at most `depth` requests are in flight");
             state.read(&read, at);
             since = read.at;
         }
         Issued { since: since.min(gapless_since), is_long: payload_bytes > LONG_BYTES }
     }
 
-    /// Notes that its reply is sent at `at` by `send`; the model's service time was `took`.
+    /// Records that `send` sends the reply at `at`; the service time in the model was `took`.
     pub fn answered(&self, at: Instant, issued: Issued, took: Duration, message_bytes: usize, send: impl FnOnce()) {
         let measured = {
             let mut state = self.state();
@@ -191,13 +191,13 @@ impl Turns {
             && let Some(after) = self.unread_bytes()
             && let Some(room) = self.state().room(message_bytes)
         {
-            // Reads by the client meanwhile reduce it, never increase it.
+            // If the client reads meanwhile, the measured room only becomes smaller, so keep the maximum.
             room.room_bytes = room.room_bytes.max(after.saturating_sub(before));
             room.measured += 1;
         }
     }
 
-    /// Looks for replies that the client leaves unread.
+    /// Checks for replies that the client has left unread.
     pub fn look(&self, now: Instant) {
         let mut state = self.state();
         if state.sent.is_empty() {
@@ -210,7 +210,7 @@ impl Turns {
         state.lying += lying;
     }
 
-    /// Statistics so far.
+    /// Returns the statistics so far.
     pub fn statistics(&self) -> TurnStatistics {
         let state = self.state();
         TurnStatistics {
@@ -228,11 +228,11 @@ impl Turns {
         self.socket.as_ref().and_then(Stream::unread_bytes)
     }
 
-    /// Number of replies that are still in the socket; 0 if unknown.
+    /// Returns the number of replies that are still in the socket; 0 if unknown.
     fn unread(&self, state: &State) -> usize {
         let Some(mut bytes) = self.unread_bytes() else { return 0 };
         let mut count = 0;
-        // The newest ones are the unread ones.
+        // The newest replies are the unread ones.
         for sent in state.sent.iter().rev() {
             if bytes == 0 {
                 break;
@@ -245,7 +245,7 @@ impl Turns {
 }
 
 impl State {
-    /// Notes that a reply had been read at `by` at the latest.
+    /// Records that a reply had been read by the time `by`.
     fn read(&mut self, reply: &Sent, by: Instant) {
         let error = (by - reply.issued.since).saturating_sub(reply.took);
         self.errors.record(error);
@@ -255,7 +255,7 @@ impl State {
         self.turned += by - reply.at;
     }
 
-    /// Measurements of messages of a length; `None` if there are already too many lengths.
+    /// Returns the measurements of messages of a length; `None` if there are already too many lengths.
     fn room(&mut self, message_bytes: usize) -> Option<&mut Room> {
         let known = self.rooms.iter().position(|room| room.message_bytes == message_bytes);
         if known.is_none() && self.rooms.len() < LENGTHS_MAX {
@@ -265,7 +265,8 @@ impl State {
         self.rooms.get_mut(index).filter(|room| room.message_bytes == message_bytes)
     }
 
-    /// Socket memory of a message, or at least its length: this overestimates the number of unread replies.
+    /// Returns the socket memory of a message, or at least its length, which overestimates the number of unread
+    /// replies.
     fn room_bytes(&self, message_bytes: usize) -> usize {
         let known = self.rooms.iter().find(|room| room.message_bytes == message_bytes);
         known.map_or(0, |room| room.room_bytes).max(message_bytes)
@@ -284,13 +285,14 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// A client at `depth` whose requests take 1 ms each in the model and whose turns take `turn` each.
+    /// Simulates a client with queue depth `depth`, whose requests take 1 ms each in the model and whose turns take
+    /// `turn` each.
     fn closed_loop(depth: u32, turn: Duration, requests: u32) -> TurnStatistics {
         let turns = Turns::new(None);
         let start = Instant::now();
         for number in 0..requests / depth {
             let came = start + (MS + turn) * number;
-            // A batch arrives together, as from a device that answers everything after the same time.
+            // A batch arrives together, as from a device with a constant latency.
             let issued: Vec<Issued> = (0..depth).map(|_| turns.arrived(came, came, 4096)).collect();
             issued.into_iter().for_each(|issued| turns.answered(came + MS, issued, MS, 4112, || ()));
         }
@@ -302,7 +304,7 @@ mod tests {
         for depth in [1, 4, 64] {
             let seen = closed_loop(depth, Duration::from_micros(300), 640);
             assert_eq!((seen.requests, seen.depth), (640, depth as usize));
-            // The first requests had no turn before them, and after the last ones nothing follows.
+            // The first requests have no preceding turn, and no request follows the last ones.
             assert_eq!(seen.error.count, u64::from(640 - depth));
             assert!((600_000..=640_000).contains(&seen.error.p99_ns), "depth {depth}: {seen:?}");
             let turns = Duration::from_micros(300) * (640 - depth);
@@ -335,7 +337,7 @@ mod tests {
             let issued = turns.arrived(start, start, 4096);
             turns.answered(start, issued, Duration::ZERO, bytes, || stream.write_all(&vec![0; bytes]).expect("room"));
         };
-        // The client never has more than one request at the server, and reads nothing.
+        // The client has at most one request at the server, and reads no replies.
         [16, 4112, 16, 528, 4112].into_iter().for_each(send);
         assert_eq!(turns.unread(&turns.state()), 5);
         assert_eq!(turns.statistics().depth, 5, "the last found four unread");
@@ -344,7 +346,7 @@ mod tests {
         turns.look(start + 2 * LYING);
         turns.look(start + 3 * LYING);
         assert_eq!(turns.statistics().lying, 5, "each is counted once");
-        // It reads three of them.
+        // The client reads three replies.
         let mut data = vec![0; 16 + 4112 + 16];
         std::io::Read::read_exact(&mut &theirs, &mut data).expect("three replies");
         assert_eq!(turns.unread(&turns.state()), 2);

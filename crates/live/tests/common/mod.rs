@@ -1,4 +1,4 @@
-//! Systems to inject faults into, and sessions in virtual time.
+//! Systems into which tests inject faults, and sessions in virtual time.
 #![allow(dead_code)] // Each test file uses a part.
 
 use std::path::Path;
@@ -14,13 +14,13 @@ pub const S: u64 = 1_000_000_000;
 pub const KIB: u64 = 1 << 10;
 pub const GIB: u64 = 1 << 30;
 
-/// A system of the catalogue.
+/// Returns a model from the catalogue.
 pub fn model(name: &str) -> Model {
-    let system = headstack_catalogue::load_system(name, &Default::default()).expect("it is in the catalogue");
+    let system = headstack_catalogue::load_system(name, &Default::default()).expect("the catalogue has this system");
     Model::System(system.description())
 }
 
-/// A system from a file's text.
+/// Returns a model from the text of a file.
 pub fn model_of(name: &str, text: &str) -> Model {
     let path = std::env::temp_dir().join(format!("headstack-{name}-{}.toml", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -29,12 +29,12 @@ pub fn model_of(name: &str, text: &str) -> Model {
     model
 }
 
-/// Every request takes 1 ms.
+/// Returns a model in which every request takes 1 ms.
 pub fn constant() -> Model {
     Model::Constant(Constant { latency_ns: MS, capacity_bytes: GIB })
 }
 
-/// A schedule with these faults.
+/// Returns the fault schedule in `text`.
 pub fn schedule(model: &Model, text: &str) -> Schedule {
     headstack_catalogue::parse_faults("schedule.toml", text, Path::new(""), model)
         .unwrap_or_else(|error| panic!("{error}"))
@@ -48,7 +48,7 @@ pub fn write(offset_bytes: u64) -> Request {
     Request { kind: Kind::Write, ..read(offset_bytes) }
 }
 
-/// A write that is on the media when it is answered.
+/// Returns a write that is on the media when it is acknowledged.
 pub fn forced(offset_bytes: u64) -> Request {
     Request { force_unit_access: true, ..write(offset_bytes) }
 }
@@ -57,7 +57,7 @@ pub fn flush() -> Request {
     Request { kind: Kind::Flush, length_bytes: 0, ..read(0) }
 }
 
-/// An answer: which arrival, when it came, when it was answered, what became of it.
+/// An answer: number of the arrival, time of arrival, time of the answer, and outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub number: usize,
@@ -75,7 +75,7 @@ impl Answered {
 /// A session in virtual time.
 pub struct Virtual {
     pub timeline: Timeline<usize>,
-    /// In order of the answers.
+    /// Answers in the order in which they were sent.
     pub answers: Vec<Answered>,
     arrivals: usize,
 }
@@ -90,7 +90,7 @@ impl Virtual {
     pub fn arrive(&mut self, at_ns: u64, request: Request) {
         self.timeline.arrive(at_ns, request, None, self.arrivals);
         self.arrivals += 1;
-        // Whoever waits hears of answers as soon as they are there.
+        // A client that waits must see each answer as soon as it is sent.
         self.advance(at_ns);
     }
 
@@ -105,20 +105,20 @@ impl Virtual {
         }));
     }
 
-    /// The answer to an arrival.
+    /// Returns the answer to an arrival.
     pub fn answer(&self, number: usize) -> Option<Answered> {
         self.answers.iter().find(|answer| answer.number == number).copied()
     }
 
-    /// How long an arrival took that was done.
+    /// Returns the response time of an arrival, which must have been answered successfully.
     pub fn took_ns(&self, number: usize) -> u64 {
-        let answer = self.answer(number).expect("it was answered");
+        let answer = self.answer(number).expect("the request was answered");
         assert_eq!(answer.outcome, Outcome::Done);
         answer.took_ns()
     }
 }
 
-/// What becomes of arrivals, by number, up to `to_ns`.
+/// Returns the outcomes of arrivals up to `to_ns`, by number.
 pub fn answers(model: &Model, text: &str, arrivals: &[(u64, Request)], to_ns: u64) -> Vec<Option<Answered>> {
     let mut session = Virtual::new(model, text);
     for &(at_ns, request) in arrivals {

@@ -1,4 +1,4 @@
-//! Requests: what each does, how it is answered, and what is refused.
+//! Requests: their effects, their replies, and which are refused.
 
 use headstack_live::nbd::client::{Chunk, Client};
 use headstack_live::nbd::wire::{self, Errno, Framing, chunk, command};
@@ -40,7 +40,7 @@ fn forced_writes_are_taken_by_every_command() {
     }
 }
 
-/// What is refused: command, flags, offset, length, and the error.
+/// Refused requests: command, flags, offset, length, and error.
 const REFUSED: &[(u16, u16, u64, u32, Errno)] = &[
     (command::READ, 0, 1, 512, Errno::Invalid),
     (command::READ, 0, 0, 513, Errno::Invalid),
@@ -92,12 +92,16 @@ fn invalid_requests_are_refused_without_effect() {
             assert_eq!(told[0].data, [&(errno as u32).to_be_bytes()[..], &[0, 0]].concat(), "{request:?}");
             assert_eq!(extended.chunks(&request, &payload), told, "{request:?}");
         }
-        // Extents and single chunks are to be had by agreement alone.
+        // Extents and single-chunk reads require negotiation.
         for (command, flags) in [(command::BLOCK_STATUS, 0), (command::READ, command::FLAG_DF)] {
             assert_eq!(simple.simple(&header(command, flags, 1, 0, 512), &[]), Err(Errno::Invalid as u32));
         }
-        assert!(served.device.contents.is_hole(0, LARGE_BYTES + SMALL_BYTES), "something was written");
-        assert_eq!(simple.simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]), "it is in step");
+        assert!(served.device.contents.is_hole(0, LARGE_BYTES + SMALL_BYTES), "nothing was written");
+        assert_eq!(
+            simple.simple(&header(command::READ, 0, 1, 0, 512), &[]),
+            Ok(vec![0; 512]),
+            "the connection is in sync"
+        );
     }
 }
 
@@ -129,7 +133,7 @@ fn the_longest_payloads_go_both_ways() {
         let mut client = served.structured("large");
         let told = client.chunks(&header(command::READ, 0, 3, 512, longest), &[]);
         let told: Vec<u8> = told.into_iter().flat_map(|chunk| chunk.data[8..].to_vec()).collect();
-        assert!(told == data, "in chunks");
+        assert!(told == data, "the data of the chunks");
     }
 }
 
@@ -146,7 +150,7 @@ fn structured_reads_distinguish_data_and_holes() {
     let hole = client.chunks(&header(command::READ, 0, 3, 2 * u64::from(MIB), MIB), &[]);
     assert_eq!((hole.len(), hole[0].kind), (1, chunk::OFFSET_HOLE));
     assert_eq!(hole[0].data, [&(2 * u64::from(MIB)).to_be_bytes()[..], &MIB.to_be_bytes()].concat());
-    // In one piece where the client wants no fragments.
+    // In one chunk if the client requests no fragments.
     let whole = client.chunks(&header(command::READ, command::FLAG_DF, 4, 2 * u64::from(MIB), MIB), &[]);
     assert_eq!((whole.len(), whole[0].kind, whole[0].data.len()), (1, chunk::OFFSET_DATA, 8 + MIB as usize));
 }
@@ -162,19 +166,19 @@ fn sparse_reads_leave_their_zeros_out() {
         }
         let read = client.chunks(&header(command::READ, 0, 2, 0, MIB), &[]);
         let sent: usize = read.iter().map(|chunk| chunk.data.len()).sum();
-        assert!(sent < 4 * 4096, "{sent} B are sent for three pages");
-        let place = |chunk: &Chunk| u64::from_be_bytes(chunk.data[..8].try_into().expect("a place"));
+        assert!(sent < 4 * 4096, "{sent} bytes were sent for three pages");
+        let place = |chunk: &Chunk| u64::from_be_bytes(chunk.data[..8].try_into().expect("the chunk has an offset"));
         let told: Vec<_> = read.iter().map(|chunk| (chunk.kind, place(chunk) / 4096)).collect();
         let (hole, kept) = (chunk::OFFSET_HOLE, chunk::OFFSET_DATA);
         assert_eq!(told, [(hole, 0), (kept, 3), (hole, 5), (kept, 200), (hole, 201)]);
-        // Simple replies have no way to say it.
+        // Simple replies cannot represent holes.
         let mut simple = served.client();
-        let whole = simple.simple(&header(command::READ, 0, 3, 0, MIB), &[]).expect("a read");
+        let whole = simple.simple(&header(command::READ, 0, 3, 0, MIB), &[]).expect("the read succeeds");
         assert!(whole[3 * 4096..4 * 4096] == data && whole[5 * 4096..200 * 4096].iter().all(|&byte| byte == 0));
     }
 }
 
-/// Extents as a reply tells them: length and state.
+/// Returns the extents in a reply: length and state.
 fn extents(client: &mut Client, flags: u16, offset: u64, length: u32) -> Vec<(u32, u32)> {
     let told = client.chunks(&header(command::BLOCK_STATUS, flags, 9, offset, length), &[]);
     assert_eq!((told.len(), told[0].kind), (1, chunk::BLOCK_STATUS));
@@ -197,15 +201,15 @@ fn block_status_reports_written_extents() {
     client.chunks(&header(command::TRIM, 0, 2, 65536, 4096), &[]);
     assert_eq!(extents(&mut client, 0, 65536, 8192), [(4096, 3), (4096, 0)]);
     client.chunks(&header(command::WRITE_ZEROES, command::FLAG_NO_HOLE, 3, 0, 4096), &[]);
-    assert_eq!(extents(&mut client, 0, 0, 8192), [(4096, 0), (4096, 3)], "zeros that take their place");
+    assert_eq!(extents(&mut client, 0, 0, 8192), [(4096, 0), (4096, 3)], "zeros remain allocated");
 }
 
 #[test]
 fn replies_are_sent_when_due_in_any_order() {
-    // A drive that never answers while the test looks.
+    // A drive that never answers during the test.
     let served = Served::new(3_600_000_000_000);
     let mut client = served.structured("large");
-    client.send(&header(command::READ, 0, 1, 0, 4096), &[]).expect("it is sent");
+    client.send(&header(command::READ, 0, 1, 0, 4096), &[]).expect("sending succeeds");
     for cookie in 2..100 {
         let status = client.chunks(&header(command::BLOCK_STATUS, 0, cookie, 0, 4096), &[]);
         assert_eq!(status[0].kind, chunk::BLOCK_STATUS);
@@ -220,15 +224,18 @@ fn many_under_way_are_each_answered_once() {
         let mut expected = vec![Vec::new(); 500];
         for cookie in 0..500u64 {
             let data = pattern(cookie, 4096);
-            client.send(&header(command::WRITE, 0, 1000 + cookie, cookie * 4096, 4096), &data).expect("it is sent");
-            client.send(&header(command::READ, 0, cookie, cookie * 4096, 4096), &[]).expect("it is sent");
+            client
+                .send(&header(command::WRITE, 0, 1000 + cookie, cookie * 4096, 4096), &data)
+                .expect("sending succeeds");
+            client.send(&header(command::READ, 0, cookie, cookie * 4096, 4096), &[]).expect("sending succeeds");
             expected[cookie as usize] = data;
         }
         let mut answered = vec![0; 1500];
         let (mut data, mut nothing) = (vec![0; 4096], []);
         for _ in 0..1000 {
-            let (cookie, error) =
-                client.receive(|cookie| if cookie < 500 { &mut data[..] } else { &mut nothing[..] }).expect("a reply");
+            let (cookie, error) = client
+                .receive(|cookie| if cookie < 500 { &mut data[..] } else { &mut nothing[..] })
+                .expect("the server replies");
             assert_eq!(error, 0);
             answered[cookie as usize] += 1;
             assert!(cookie >= 500 || data == expected[cookie as usize], "block {cookie}");

@@ -1,4 +1,4 @@
-//! Clients that say nothing, or little: they cost little, go in time, and nobody waits for them.
+//! Clients that send nothing, or little: they cost little, are disconnected in time, and do not delay other clients.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use headstack_live::stream::Stream;
 
 use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, SMALL_BYTES, Served, header};
 
-/// So long that nothing in a test can come of it.
+/// A duration that no test reaches.
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
 fn served(limits: Limits) -> Served {
@@ -39,19 +39,19 @@ fn an_endless_handshake_is_disconnected() {
     let served = served(Limits { handshake: Duration::from_millis(300), ..Limits::default() });
     let mut settled = served.client();
     let silent: Vec<Stream> = (0..20).map(|_| served.stream()).collect();
-    // One after the other says something, and all of them too little.
+    // Clients that send part of a handshake, each a different part.
     let half = served.greeted();
-    half.stream().write_all(&wire::OPTION_MAGIC.to_be_bytes()[..5]).expect("it is sent");
+    half.stream().write_all(&wire::OPTION_MAGIC.to_be_bytes()[..5]).expect("sending succeeds");
     let long = served.greeted();
     let head = [&wire::OPTION_MAGIC.to_be_bytes()[..], &option::LIST.to_be_bytes(), &u32::MAX.to_be_bytes()].concat();
-    long.stream().write_all(&head).expect("it is sent");
-    // Who talks for ever comes to no end either.
+    long.stream().write_all(&head).expect("sending succeeds");
+    // A client that sends options forever is disconnected as well.
     let mut chatty = served.greeted();
     while chatty.option(option::LIST, &[]).is_ok() {}
     for stream in silent.iter().chain([half.stream(), long.stream()]) {
         assert!(has_ended(stream));
     }
-    // Who has chosen may be silent for as long as he likes.
+    // A client that has chosen an export may be idle indefinitely.
     assert_served(&mut settled);
     assert_eq!(served.server().connections(), 1);
 }
@@ -61,17 +61,17 @@ fn the_oldest_silent_client_makes_room_for_the_next() {
     let served = served(Limits { handshake: NEVER, handshakes_max: 8, ..Limits::default() });
     let mut settled: Vec<Client> = (0..3).map(|_| served.client()).collect();
     let silent: Vec<Stream> = (0..20).map(|_| served.stream()).collect();
-    // They are let in one by one: whoever is served has come after all of them.
+    // Connections are accepted in order, so a client that is served was accepted after all of them.
     assert_served(&mut served.client());
     for (number, stream) in silent.iter().enumerate() {
         let stays = number >= silent.len() - 7;
         if !stays {
-            assert!(has_ended(stream), "client {number} is still there");
+            assert!(has_ended(stream), "client {number} was not disconnected");
         }
     }
-    // The youngest of them may still choose.
-    let last = silent.into_iter().next_back().expect("twenty");
-    let mut last = Client::connect(last, "large").expect("it was not too late");
+    // The most recent client may still choose an export.
+    let last = silent.into_iter().next_back().expect("there are twenty clients");
+    let mut last = Client::connect(last, "large").expect("the handshake may still complete");
     assert_served(&mut last);
     settled.iter_mut().for_each(assert_served);
 }
@@ -80,7 +80,7 @@ fn the_oldest_silent_client_makes_room_for_the_next() {
 fn too_many_clients_are_hung_up_on_and_those_before_them_served() {
     let served = served(Limits { connections_max: 3, ..Limits::default() });
     let mut settled: Vec<Client> = (0..3).map(|_| served.client()).collect();
-    // It may hear that it was let in, but not more.
+    // The server may accept the handshake, but nothing more.
     if let Ok(mut fourth) = Client::connect(served.stream(), "large") {
         let asked = fourth.send(&header(command::READ, 0, 1, 0, 512), &[]);
         assert!(asked.is_err() || has_ended(fourth.stream()));
@@ -90,7 +90,7 @@ fn too_many_clients_are_hung_up_on_and_those_before_them_served() {
     while served.server().connections() > 2 {
         std::thread::yield_now();
     }
-    // Until the fourth is let go, whoever comes may be hung up on in its place.
+    // Until the fourth client is disconnected, new clients may be displaced in its place.
     let read = header(command::READ, 0, 1, 0, 512);
     while !Client::connect(served.stream(), "large").is_ok_and(|mut client| client.simple(&read, &[]).is_ok()) {
         std::thread::yield_now();
@@ -103,9 +103,9 @@ fn a_server_stops_with_idle_clients() {
     let silent: Vec<Stream> = (0..50).map(|_| served.stream()).collect();
     let settled: Vec<Client> = (0..50).map(|_| served.client()).collect();
     for client in &settled {
-        // The header of a payload that never comes.
+        // The header of a write whose payload never arrives.
         let write = header(command::WRITE, 0, 1, 0, 32 << 20).to_bytes(Framing::Simple);
-        client.stream().write_all(&write).expect("it is sent");
+        client.stream().write_all(&write).expect("sending succeeds");
     }
     served.stop();
     for stream in silent.iter().chain(settled.iter().map(Client::stream)) {
@@ -116,11 +116,11 @@ fn a_server_stops_with_idle_clients() {
 #[test]
 fn sockets_are_owner_only_with_any_umask() {
     use std::os::unix::fs::PermissionsExt;
-    // The umask is the process's: other tests of it make nothing that depends on it.
+    // The umask is global to the process; other tests of this process create nothing that depends on it.
     let before = rustix::process::umask(rustix::fs::Mode::empty());
     let served = served(Limits::default());
     rustix::process::umask(before);
-    let mode = std::fs::metadata(&served.socket).expect("a socket").permissions().mode();
+    let mode = std::fs::metadata(&served.socket).expect("the socket exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_served(&mut served.client());
 }

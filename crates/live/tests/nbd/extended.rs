@@ -1,4 +1,4 @@
-//! Extended headers: lengths of 64 bits, replies that say where they belong, and block status of chosen contexts.
+//! Extended headers: 64-bit lengths, replies with offsets, and block status of selected contexts.
 
 use headstack_live::Contents;
 use headstack_live::nbd::client::{Chunk, Client};
@@ -8,7 +8,7 @@ use headstack_live::nbd::{Limits, Security};
 use super::served::{Asking, LATENCIES_NS, PATIENCE, SMALL_BYTES, Served, pattern};
 
 const GIB: u64 = 1 << 30;
-/// More than 32 bits can say.
+/// A length that does not fit in 32 bits.
 const HUGE_BYTES: u64 = 6 << 40;
 
 fn huge(latency_ns: u64) -> Served {
@@ -20,19 +20,19 @@ fn asked(command: u16, flags: u16, offset_bytes: u64, length_bytes: u64) -> Head
     Header { flags, command, cookie: offset_bytes ^ length_bytes, offset_bytes, length_bytes }
 }
 
-/// A request succeeds, and brings nothing.
+/// Checks that a request succeeds and returns no data.
 fn does(client: &mut Client, header: &Header, payload: &[u8]) {
     let told = client.chunks(header, payload);
     assert_eq!((told.len(), told[0].kind, told[0].data.len()), (1, chunk::NONE, 0), "{header:?}");
 }
 
-/// Extents as a reply tells them: length and state.
+/// Returns the extents in a reply: length and state.
 fn extents(told: &[Chunk]) -> Vec<(u64, u64)> {
     assert_eq!((told.len(), told[0].kind), (1, chunk::BLOCK_STATUS_EXT));
     let data = &told[0].data;
     assert_eq!(data[..4], wire::BASE_ALLOCATION_ID.to_be_bytes());
     let count = u32::from_be_bytes(data[4..8].try_into().expect("four bytes")) as usize;
-    assert_eq!(data.len(), 8 + 16 * count, "as many extents as are announced");
+    assert_eq!(data.len(), 8 + 16 * count, "the reply has the announced number of extents");
     let long = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
     data[8..].chunks(16).map(|pair| (long(&pair[..8]), long(&pair[8..]))).collect()
 }
@@ -41,11 +41,11 @@ fn extents(told: &[Chunk]) -> Vec<(u64, u64)> {
 fn they_are_agreed_on_once_and_there_is_no_way_back() {
     let served = Served::new(0);
     let mut client = served.greeted();
-    assert_eq!(client.option(option::EXTENDED_HEADERS, &[]).expect("a reply")[0].kind, reply::ACK);
-    let back = client.option(option::STRUCTURED_REPLY, &[]).expect("a reply");
+    assert_eq!(client.option(option::EXTENDED_HEADERS, &[]).expect("the server replies")[0].kind, reply::ACK);
+    let back = client.option(option::STRUCTURED_REPLY, &[]).expect("the server replies");
     assert_eq!(back[0].kind, reply::ERR_EXT_HEADER_REQD);
-    // Who has agreed to them knows better ways in than the oldest.
-    client.send_option(option::EXPORT_NAME, b"large").expect("it is sent");
+    // A client that has negotiated extended headers must not use EXPORT_NAME.
+    client.send_option(option::EXPORT_NAME, b"large").expect("sending succeeds");
     assert!(client.receive_bytes(1).is_err());
     let flags = |framing| served.framed("large", framing).flags;
     assert_eq!(flags(Framing::Extended), flags(Framing::Structured) | transmission::BLOCK_STATUS_PAYLOAD);
@@ -86,8 +86,8 @@ fn sparse_and_reordered_replies_carry_their_offset() {
     let mut message = asked(command::WRITE, command::FLAG_PAYLOAD_LEN, 8192, 4096).to_bytes(Framing::Extended);
     message.extend_from_slice(&[5; 4096]);
     message.extend(asked(command::READ, 0, 4096, 65536).to_bytes(Framing::Extended));
-    stream.write_all(&message).expect("it is sent");
-    // Each chunk repeats the request's own offset, whatever part of it it brings.
+    stream.write_all(&message).expect("sending succeeds");
+    // Each chunk repeats the offset of the request, whichever part of the data it contains.
     let mut read = vec![0; 32 + 3 * 32 + 12 + 8 + 4096 + 12];
     let mut filled = 0;
     while filled < read.len() {
@@ -112,14 +112,14 @@ fn a_block_status_payload_selects_contexts() {
             client.chunks(&header, &payload)
         };
         assert_eq!(extents(&ask(65536, &[wire::BASE_ALLOCATION_ID])), [(65536, 3)]);
-        // None, one that was not agreed on, one twice, too many to be meant.
+        // No context, one that was not negotiated, one twice, and too many.
         let id = wire::BASE_ALLOCATION_ID;
         for ids in [&[][..], &[id + 1], &[id, id], &[id; 1000]] {
             let told = ask(65536, ids);
             let invalid = (Errno::Invalid as u32).to_be_bytes();
             assert_eq!((told[0].kind, &told[0].data[..4]), (chunk::ERROR, &invalid[..]), "{} ids", ids.len());
         }
-        assert_eq!(extents(&ask(512, &[id])), [(512, 3)], "it is in step");
+        assert_eq!(extents(&ask(512, &[id])), [(512, 3)], "the connection is in sync");
     }
 }
 
@@ -131,10 +131,10 @@ fn payloads_of_others_are_read_past_and_such_as_cannot_come_end_it() {
         let told = client.chunks(&asked(command, command::FLAG_PAYLOAD_LEN, 0, 512), &[1; 512]);
         assert_eq!((told.len(), told[0].kind), (1, chunk::ERROR), "command {command}");
     }
-    // A write without the flag brings its payload all the same.
+    // A write without the flag still has a payload.
     does(&mut client, &asked(command::WRITE, 0, 0, 512), &[1; 512]);
     does(&mut client, &asked(command::FLUSH, 0, 0, 0), &[]);
-    client.send(&asked(command::WRITE, command::FLAG_PAYLOAD_LEN, 0, 1 << 40), &[]).expect("it is sent");
-    assert!(client.receive_bytes(1).is_err(), "nobody waits for a tebibyte");
+    client.send(&asked(command::WRITE, command::FLAG_PAYLOAD_LEN, 0, 1 << 40), &[]).expect("sending succeeds");
+    assert!(client.receive_bytes(1).is_err(), "the server does not wait for a tebibyte");
     served.await_empty();
 }

@@ -1,11 +1,11 @@
-//! Options, one by one, and the ways in.
+//! Negotiation of options, one by one, and the ways to choose an export.
 
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{self, command, info, option, reply, transmission};
 
 use super::served::{Asking, LARGE_BYTES, SMALL_BYTES, Served, contexts, header};
 
-/// What INFO and GO are asked: an export, and items.
+/// Returns the data of INFO and GO: an export, and the requested items.
 fn items(export: &str, wanted: &[u16]) -> Vec<u8> {
     let mut rest = (wanted.len() as u16).to_be_bytes().to_vec();
     wanted.iter().for_each(|item| rest.extend(item.to_be_bytes()));
@@ -36,19 +36,19 @@ fn what_cannot_be_is_refused_and_the_next_option_heard() {
         (info, items(&name, &[]), reply::ERR_INVALID),
         (info, items("none", &[]), reply::ERR_UNKNOWN),
         (option::GO, items("none", &[]), reply::ERR_UNKNOWN),
-        // Structured replies come first.
+        // Structured replies must be negotiated first.
         (set, contexts("large", &[wire::BASE_ALLOCATION]), reply::ERR_INVALID),
         (set, vec![], reply::ERR_INVALID),
     ];
     let served = Served::new(0);
     let mut client = served.greeted();
     for (option, data, error) in rows {
-        let told = client.option(*option, data).expect("a reply");
+        let told = client.option(*option, data).expect("the server replies");
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].kind, *error, "option {option} with {} bytes", data.len());
         assert!(std::str::from_utf8(&told[0].data).is_ok_and(|why| !why.is_empty()), "option {option}: why");
     }
-    client.go("large").expect("it is heard after all that");
+    client.go("large").expect("the handshake still works");
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn exports_are_listed_and_described() {
     let description = item(info::DESCRIPTION, b"the small one");
     assert_eq!(facts, [item(info::EXPORT, &export), item(info::BLOCK_SIZE, &sizes), name, description]);
 
-    // Being told of one export binds nobody to it, and the empty name is the first.
-    client.go("").expect("the first");
+    // INFO does not select an export; the empty name is the first export.
+    client.go("").expect("the server has a default export");
     assert_eq!(client.capacity_bytes, LARGE_BYTES);
     assert_eq!(client.flags & (ROTATIONAL | SEND_DF), 0);
     assert_eq!(served.structured("small").flags, flags | SEND_DF);
@@ -84,13 +84,13 @@ fn exports_are_listed_and_described() {
 fn the_oldest_way_in_works_with_zeros_and_without() {
     let served = Served::new(0);
     for (flags, zeros) in [(1, 124), (3, 0)] {
-        let mut client = Client::greet(served.stream(), flags).expect("a greeting");
-        client.send_option(option::EXPORT_NAME, b"small").expect("it is sent");
+        let mut client = Client::greet(served.stream(), flags).expect("the server sends a greeting");
+        client.send_option(option::EXPORT_NAME, b"small").expect("sending succeeds");
         let facts = client.receive_bytes(10 + zeros).expect("facts");
         assert_eq!(facts[..8], SMALL_BYTES.to_be_bytes());
         assert!(facts[10..].iter().all(|byte| *byte == 0));
         let read = client.simple(&header(command::READ, 0, 7, 0, 4096), &[]);
-        assert_eq!(read, Ok(vec![0; 4096]), "requests follow at once");
+        assert_eq!(read, Ok(vec![0; 4096]), "requests follow immediately");
     }
 }
 
@@ -100,27 +100,27 @@ fn a_client_that_cannot_be_answered_is_disconnected() {
     let ended = |mut client: Client| assert!(client.receive_bytes(1).is_err_and(|error| is_end(&error)));
     for name in [&b"none"[..], &[0xff], &vec![b'x'; 70_000]] {
         let mut client = served.greeted();
-        client.send_option(option::EXPORT_NAME, name).expect("it is sent");
+        client.send_option(option::EXPORT_NAME, name).expect("sending succeeds");
         ended(client);
     }
-    ended(Client::greet(served.stream(), 4).expect("a greeting"));
+    ended(Client::greet(served.stream(), 4).expect("the server sends a greeting"));
     let client = served.greeted();
-    client.stream().write_all(&[0; 16]).expect("no option");
+    client.stream().write_all(&[0; 16]).expect("sending succeeds");
     ended(client);
     let client = served.client();
-    client.stream().write_all(&[0; wire::REQUEST_BYTES_MAX]).expect("no request");
+    client.stream().write_all(&[0; wire::REQUEST_BYTES_MAX]).expect("sending succeeds");
     ended(client);
     let mut client = served.greeted();
-    let told = client.option(option::ABORT, &[]).expect("a reply");
+    let told = client.option(option::ABORT, &[]).expect("the server replies");
     assert_eq!((told.len(), told[0].kind), (1, reply::ACK));
     ended(client);
     client = served.client();
-    client.send(&header(command::DISC, 0, 0, 0, 0), &[]).expect("it is sent");
+    client.send(&header(command::DISC, 0, 0, 0, 0), &[]).expect("sending succeeds");
     ended(client);
     served.await_empty();
 }
 
-/// The other side has ended, with what it had not read on its way or without.
+/// Whether the peer has closed the connection, with or without unread data.
 fn is_end(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset)
 }
@@ -130,11 +130,11 @@ fn contexts_are_those_of_one_export_and_the_last_word_counts() {
     let served = Served::new(0);
     let may_ask = |sets: &[(&str, &[&str])], export: &str| {
         let mut client = served.greeted();
-        client.option(option::STRUCTURED_REPLY, &[]).expect("a reply");
+        client.option(option::STRUCTURED_REPLY, &[]).expect("the server replies");
         for (of, queries) in sets {
             client.option(option::SET_META_CONTEXT, &contexts(of, queries)).expect("replies");
         }
-        client.go(export).expect("the export");
+        client.go(export).expect("the server has the export");
         let told = client.chunks(&header(command::BLOCK_STATUS, 0, 1, 0, 4096), &[]);
         told[0].kind == wire::chunk::BLOCK_STATUS
     };
@@ -144,15 +144,15 @@ fn contexts_are_those_of_one_export_and_the_last_word_counts() {
     assert!(!may_ask(&[("large", base)], "small"), "a context of another export");
     assert!(!may_ask(&[], "large"));
     assert!(!may_ask(&[("large", &["base:"])], "large"), "a name space is not a context");
-    assert!(!may_ask(&[("large", base), ("large", &[])], "large"), "the last word is none");
-    assert!(!may_ask(&[("large", base), ("none", base)], "large"), "a failure takes back what was");
+    assert!(!may_ask(&[("large", base), ("large", &[])], "large"), "the last selection is empty");
+    assert!(!may_ask(&[("large", base), ("none", base)], "large"), "a failed selection clears the previous one");
 }
 
 #[test]
 fn contexts_are_listed() {
     let served = Served::new(0);
     let mut client = served.greeted();
-    client.option(option::STRUCTURED_REPLY, &[]).expect("a reply");
+    client.option(option::STRUCTURED_REPLY, &[]).expect("the server replies");
     let rows: &[(&[&str], bool)] =
         &[(&[], true), (&["base:"], true), (&["base:allocation"], true), (&["base:other"], false), (&["x-y:z"], false)];
     for (queries, told) in rows {

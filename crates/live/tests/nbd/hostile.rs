@@ -1,4 +1,4 @@
-//! Clients that break off, do not read, or send anything.
+//! Clients that disconnect early, do not read, or send random bytes.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ fn a_truncated_request_has_no_effect() {
         let whole = [&write[..], &pattern(1, 1 << 20)].concat();
         for sent in [1, 27, 28, 29, 28 + 4096, whole.len() - 1] {
             let client = served.client();
-            client.stream().write_all(&whole[..sent]).expect("it is sent");
+            client.stream().write_all(&whole[..sent]).expect("sending succeeds");
             drop(client);
             served.await_empty();
             assert!(served.device.contents.is_hole(0, LARGE_BYTES), "{sent} bytes were sent, and some written");
         }
-        // The same, all of it.
+        // The complete session.
         let client = served.client();
-        client.stream().write_all(&whole).expect("it is sent");
+        client.stream().write_all(&whole).expect("sending succeeds");
         drop(client);
         served.await_empty();
         assert!(!served.device.contents.is_hole(0, 1 << 20));
@@ -36,7 +36,7 @@ fn a_client_goes_with_replies_under_way() {
     for kilobytes in [4, 1024] {
         let mut client = served.client();
         for cookie in 0..32 {
-            client.send(&header(command::READ, 0, cookie, 0, kilobytes << 10), &[]).expect("it is sent");
+            client.send(&header(command::READ, 0, cookie, 0, kilobytes << 10), &[]).expect("sending succeeds");
         }
         drop(client);
     }
@@ -44,11 +44,11 @@ fn a_client_goes_with_replies_under_way() {
     assert_eq!(served.client().simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]));
 }
 
-/// Requests of a client that waits for replies where it cannot send.
+/// Unsent requests of a client that waits for replies when it cannot send.
 struct Unsent(Vec<u8>);
 
 impl Unsent {
-    /// Sends what there is room for.
+    /// Sends as much as there is room for.
     fn send_some(&mut self, client: &Client) {
         while !self.0.is_empty() {
             match client.stream().write_at_once(&self.0).expect("the server lives") {
@@ -68,25 +68,28 @@ fn a_client_that_does_not_read_blocks_no_other_and_buffers_little() {
         let requests =
             (0..replies).flat_map(|cookie| header(command::READ, 0, cookie, 0, length).to_bytes(Framing::Simple));
         let mut requests = Unsent(requests.collect());
-        // The server stops reading at some point, and then there is no room for the rest.
+        // The server stops reading at some point, so that not all requests can be sent.
         requests.send_some(&greedy);
-        assert!(requests.0.len() < replies as usize * Framing::Simple.request_bytes(), "none is taken");
+        assert!(
+            requests.0.len() < replies as usize * Framing::Simple.request_bytes(),
+            "the server accepts no more requests"
+        );
         let mut other = served.client();
         let before = resident_bytes();
         for cookie in 0..200 {
             requests.send_some(&greedy);
             assert_eq!(other.simple(&header(command::READ, 0, cookie, 0, 512), &[]), Ok(vec![0; 512]));
         }
-        // Half a gigabyte was asked for; other tests of this process take some, too.
+        // Half a gigabyte was requested; other tests of this process also use memory.
         assert!(resident_bytes() < before + (256 << 20), "memory grows with what a client does not read");
-        // It was only slow: all of it comes in the end, and nothing is lost.
+        // The client was only slow: it receives all replies, and nothing is lost.
         let mut data = vec![1; length as usize];
         let mut answered = vec![false; replies as usize];
         for _ in 0..replies {
             requests.send_some(&greedy);
-            let (cookie, error) = greedy.receive(|_| &mut data).expect("a reply");
+            let (cookie, error) = greedy.receive(|_| &mut data).expect("the server replies");
             assert_eq!(error, 0);
-            assert!(!std::mem::replace(&mut answered[cookie as usize], true), "reply {cookie} comes twice");
+            assert!(!std::mem::replace(&mut answered[cookie as usize], true), "reply {cookie} was received twice");
         }
     }
 }
@@ -105,13 +108,13 @@ fn who_reads_no_acknowledgements_is_owed_a_bounded_number() {
         )
         .expect("a socket has timeouts");
         let mut sent = 0;
-        // The server stops reading at some point: the client cannot get rid of more.
+        // The server stops reading at some point, so that the client cannot send more.
         while greedy.stream().write_all(&many).is_ok() {
             sent += 4096;
-            assert!(sent < 20_000_000, "{sent} requests are taken, and no reply of them read");
+            assert!(sent < 20_000_000, "{sent} requests were accepted although no reply was read");
         }
         assert_eq!(served.client().simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]));
-        assert_eq!(greedy.receive(|_| &mut []).expect("a reply"), (1, 0));
+        assert_eq!(greedy.receive(|_| &mut []).expect("the server replies"), (1, 0));
         drop(greedy);
         served.await_empty();
     }
@@ -119,11 +122,11 @@ fn who_reads_no_acknowledgements_is_owed_a_bounded_number() {
 
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").expect("Linux");
-    let pages: u64 = status.split(' ').nth(1).expect("its second field").parse().expect("a number");
+    let pages: u64 = status.split(' ').nth(1).expect("its second field").parse().expect("the value is a number");
     pages * 4096
 }
 
-/// What a client sends in a whole session: options, then requests.
+/// Returns the bytes of a complete client session: options, then requests.
 fn session() -> Vec<u8> {
     let mut sent = 3u32.to_be_bytes().to_vec();
     let mut option = |number: u32, data: &[u8]| {
@@ -159,10 +162,10 @@ fn session() -> Vec<u8> {
     sent
 }
 
-/// Reads to the end of the server, who comes to it by himself or by the end of what he is sent.
+/// Returns everything that the server sends until it closes the connection, on its own or at the end of its input.
 fn heard(served: &Served, sent: &[u8]) -> Vec<u8> {
     let stream = served.stream();
-    // A server that has hung up is told nothing more.
+    // Sending fails if the server has already disconnected.
     let _ = stream.write_all(sent);
     stream.shut_writing();
     let (mut heard, mut part) = (Vec::new(), vec![0; 1 << 16]);
@@ -181,14 +184,15 @@ fn a_whole_session_is_answered_at_once() {
     let served = Served::new(0);
     let whole = heard(&served, &session());
     let read = pattern(9, 1024);
-    assert!(whole.windows(1024).any(|part| part == read), "what was written is read");
+    assert!(whole.windows(1024).any(|part| part == read), "the written data is read back");
     assert_eq!(whole[whole.len() - 20..][..4], wire::STRUCTURED_REPLY_MAGIC.to_be_bytes(), "the flush is answered");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Bytes of a session are replaced, dropped and doubled: the server answers or hangs up, and serves the next.
+    /// The bytes of a session are replaced, dropped and duplicated: the server answers or disconnects, and serves the
+    /// next client.
     #[test]
     fn anything_may_be_sent(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..8),

@@ -1,4 +1,4 @@
-//! The NBD server as clients see it, friendly ones and others.
+//! The NBD server as seen by well-behaved and hostile clients.
 
 mod commands;
 mod crowded;

@@ -1,4 +1,4 @@
-//! Several clients at once.
+//! Several clients at the same time.
 
 use std::thread;
 
@@ -46,7 +46,7 @@ fn a_server_stops_during_active_requests() {
                 scope.spawn(move || {
                     let mut data = vec![number as u8; 65536];
                     let request = header(command::WRITE, 0, 1, 65536 * number as u64, 65536);
-                    // Its end comes as an end; who is not cut off goes on for ever.
+                    // A client whose connection is cut sees its end; otherwise this loop would continue forever.
                     while client.send(&request, &data).and_then(|()| client.receive(|_| &mut data[..0])).is_ok() {}
                 });
             }
@@ -59,7 +59,7 @@ fn a_server_stops_during_active_requests() {
                 }
             }
             served.stop();
-            assert!(!served.socket.exists(), "its socket stays");
+            assert!(!served.socket.exists(), "the socket file remains");
         });
     }
 }
@@ -76,7 +76,8 @@ fn a_full_disk_is_reported_and_survived() {
         headstack_needs::lacks(headstack_needs::Need::Root, "only root can mount a small file system");
         return;
     }
-    let contents = Contents::in_file(&folder.path().join("contents"), LARGE_BYTES + SMALL_BYTES).expect("a file");
+    let contents =
+        Contents::in_file(&folder.path().join("contents"), LARGE_BYTES + SMALL_BYTES).expect("the file is accessible");
     {
         let served = Served::with(LATENCIES_NS[1], contents, Security::None);
         let (mut simple, mut structured) = (served.client(), served.structured("large"));
@@ -89,7 +90,7 @@ fn a_full_disk_is_reported_and_survived() {
         );
         let zeros = header(command::WRITE_ZEROES, command::FLAG_NO_HOLE, 2, 8 << 20, 4 << 20);
         assert_eq!(structured.chunks(&zeros, &[])[0].data[..4], (Errno::NoSpace as u32).to_be_bytes());
-        // What was there is, and room that was made is room.
+        // Written data is still present, and trimmed ranges are still holes.
         assert!(simple.simple(&header(command::READ, 0, 3, 0, 512 << 10), &[]).as_ref() == Ok(&data));
         assert_eq!(simple.simple(&header(command::TRIM, 0, 4, 1 << 20, 128 << 20), &[]), Ok(vec![]));
         assert_eq!(simple.simple(&header(command::WRITE, 0, 5, 4 << 20, 4096), &data[..4096]), Ok(vec![]));

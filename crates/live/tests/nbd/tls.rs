@@ -1,4 +1,4 @@
-//! Encrypted connections, by the clients that others wrote.
+//! Encrypted connections, with independent clients.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,26 +9,27 @@ use headstack_live::nbd::{Security, Tls};
 
 use super::served::{Asking, Folder, LARGE_BYTES, LATENCIES_NS, SMALL_BYTES, Served, header, pattern};
 
-/// An authority, a server's certificate, a client's, and a client's of nobody known, as libnbd and QEMU want the files.
+/// An authority, and certificates of a server, of a client, and of a client of an unknown authority, in the file layout
+/// of libnbd and QEMU.
 struct Keys {
     folder: Folder,
 }
 
 impl Keys {
-    /// `None` without openssl.
+    /// Creates the certificates; returns `None` without openssl.
     fn new() -> Option<Keys> {
         let keys = Keys { folder: Folder::new() };
         for authority in ["known", "unknown"] {
-            std::fs::create_dir(keys.path(authority)).expect("a folder");
+            std::fs::create_dir(keys.path(authority)).expect("the folder is created");
             keys.certify(authority, "ca", None)?;
             keys.certify(authority, "server", Some("DNS:localhost,IP:127.0.0.1"))?;
             keys.certify(authority, "client", Some("DNS:client"))?;
         }
-        // Whoever trusts the one and shows the other's.
-        std::fs::create_dir(keys.path("stranger")).expect("a folder");
+        // Trusts the known authority, but has a certificate of the unknown one.
+        std::fs::create_dir(keys.path("stranger")).expect("the folder is created");
         let copies = [("known/ca-cert.pem", "ca-cert.pem"), ("unknown/client-cert.pem", "client-cert.pem")];
         for (from, to) in [copies[0], copies[1], ("unknown/client-key.pem", "client-key.pem")] {
-            std::fs::copy(keys.path(from), keys.path("stranger").join(to)).expect("a copy");
+            std::fs::copy(keys.path(from), keys.path("stranger").join(to)).expect("the file is copied");
         }
         Some(keys)
     }
@@ -37,7 +38,7 @@ impl Keys {
         self.folder.path().join(name)
     }
 
-    /// A key and a certificate, signed by the authority of the folder or, without names, by itself.
+    /// Creates a key and a certificate, signed by the authority of the folder or, without names, self-signed.
     fn certify(&self, authority: &str, name: &str, names: Option<&str>) -> Option<()> {
         let file = |what: &str| self.path(&format!("{authority}/{what}.pem"));
         let (key, certificate) = (file(&format!("{name}-key")), file(&format!("{name}-cert")));
@@ -63,7 +64,7 @@ impl Keys {
         Served::with(LATENCIES_NS[1], Contents::in_memory(LARGE_BYTES + SMALL_BYTES).expect("memory"), security)
     }
 
-    /// Where a client with the certificates of `folder` finds the export.
+    /// Returns the URI of the export for a client with the certificates of `folder`.
     fn uri(&self, served: &Served, folder: &str) -> String {
         let socket = served.socket.display();
         let certificates = self.path(folder);
@@ -95,17 +96,17 @@ fn encrypted_connections_carry_everything() {
     assert_eq!(String::from_utf8_lossy(&told.stdout).trim(), LARGE_BYTES.to_string(), "{told:?}");
     let listed = run("nbdinfo", &["--list", &uri]).expect("nbdinfo");
     assert!(String::from_utf8_lossy(&listed.stdout).contains("the small one"), "{listed:?}");
-    // More than any buffer on the way holds, both ways.
+    // More data than fits in any buffer, in both directions.
     let (data, there, back) = (pattern(4, 48 << 20), keys.path("there"), keys.path("back"));
-    std::fs::write(&there, &data).expect("a file");
+    std::fs::write(&there, &data).expect("the file is accessible");
     let written = run("nbdcopy", &[there.to_str().expect("text"), &uri]).expect("nbdcopy");
     assert!(written.status.success(), "{written:?}");
     let mut stored = vec![0; data.len()];
     served.device.contents.read(0, &mut stored).expect("contents");
-    assert!(stored == data, "what was written");
+    assert!(stored == data, "the written data is stored");
     let read = run("nbdcopy", &[&uri, back.to_str().expect("text")]).expect("nbdcopy");
     assert!(read.status.success(), "{read:?}");
-    assert!(std::fs::read(&back).expect("a file")[..data.len()] == data, "what was read");
+    assert!(std::fs::read(&back).expect("the file is accessible")[..data.len()] == data, "the stored data is read");
     served.await_empty();
 }
 
@@ -131,17 +132,17 @@ fn an_export_that_requires_tls_answers_nothing_without_it() {
     let served = keys.serve(Security::Required(keys.tls(None)));
     let mut client = served.greeted();
     for number in [option::LIST, option::INFO, option::GO, option::STRUCTURED_REPLY, 99] {
-        let told = client.option(number, &[]).expect("a reply");
+        let told = client.option(number, &[]).expect("the server replies");
         assert_eq!((told.len(), told[0].kind), (1, reply::ERR_TLS_REQD), "option {number}");
     }
-    client.send_option(option::EXPORT_NAME, b"large").expect("it is sent");
-    assert!(client.receive_bytes(1).is_err(), "the oldest way in leads around it");
+    client.send_option(option::EXPORT_NAME, b"large").expect("sending succeeds");
+    assert!(client.receive_bytes(1).is_err(), "EXPORT_NAME bypasses TLS");
     let client = served.greeted();
     let two = [wire_option(option::STARTTLS), wire_option(option::LIST)].concat();
-    client.stream().write_all(&two).expect("they are sent");
+    client.stream().write_all(&two).expect("sending succeeds");
     let mut client = client;
-    let refused = client.receive_bytes(20).expect("a reply");
-    assert_eq!(refused[12..16], reply::ERR_INVALID.to_be_bytes(), "what follows in the clear would be taken for more");
+    let refused = client.receive_bytes(20).expect("the server replies");
+    assert_eq!(refused[12..16], reply::ERR_INVALID.to_be_bytes(), "unencrypted data after STARTTLS is refused");
 }
 
 fn wire_option(number: u32) -> Vec<u8> {
@@ -155,14 +156,14 @@ fn where_it_is_offered_others_come_in_the_clear() {
     assert_eq!(served.client().simple(&header(command::READ, 0, 1, 0, 512), &[]), Ok(vec![0; 512]));
     let told = or_skip!(run("nbdinfo", &["--size", &keys.uri(&served, "known")]), "nbdinfo");
     assert!(told.status.success(), "{told:?}");
-    // Who asks and then does not encrypt is hung up on.
+    // A client that requests TLS but sends unencrypted data is disconnected.
     let mut client = served.greeted();
-    assert_eq!(client.option(option::STARTTLS, &[]).expect("a reply")[0].kind, reply::ACK);
-    client.stream().write_all(&wire_option(option::LIST)).expect("it is sent");
+    assert_eq!(client.option(option::STARTTLS, &[]).expect("the server replies")[0].kind, reply::ACK);
+    client.stream().write_all(&wire_option(option::LIST)).expect("sending succeeds");
     while client.receive_bytes(1).is_ok() {}
-    // As is who goes in the middle of the handshake.
+    // So is a client that disconnects in the middle of the TLS handshake.
     let mut client = served.greeted();
-    client.option(option::STARTTLS, &[]).expect("a reply");
+    client.option(option::STARTTLS, &[]).expect("the server replies");
     drop(client);
     served.await_empty();
 }
@@ -174,7 +175,7 @@ fn a_client_ca_requires_client_certificates() {
     let known = or_skip!(run("nbdinfo", &["--size", &keys.uri(&served, "known")]), "nbdinfo");
     assert!(known.status.success(), "{known:?}");
     let stranger = run("nbdinfo", &["--size", &keys.uri(&served, "stranger")]).expect("nbdinfo");
-    assert!(!stranger.status.success(), "a client of nobody known: {stranger:?}");
+    assert!(!stranger.status.success(), "a client of an unknown authority: {stranger:?}");
     let unknown = run("nbdinfo", &["--size", &keys.uri(&served, "unknown")]).expect("nbdinfo");
     assert!(!unknown.status.success(), "a client that does not know the server: {unknown:?}");
     served.await_empty();
@@ -185,7 +186,7 @@ fn a_server_stops_with_encrypted_clients_that_do_nothing() {
     let keys = or_skip!(Keys::new(), "openssl");
     let mut served = keys.serve(Security::Offered(keys.tls(None)));
     let mut shaking = served.greeted();
-    shaking.option(option::STARTTLS, &[]).expect("a reply");
+    shaking.option(option::STARTTLS, &[]).expect("the server replies");
     let silent = served.greeted();
     served.stop();
     for mut client in [shaking, silent] {
@@ -198,7 +199,7 @@ fn bad_certificate_files_are_reported() {
     let keys = or_skip!(Keys::new(), "openssl");
     let [certificate, key, empty, none] =
         ["known/server-cert.pem", "known/server-key.pem", "empty", "none"].map(|name| keys.path(name));
-    std::fs::write(&empty, "").expect("a file");
+    std::fs::write(&empty, "").expect("the file is accessible");
     let other_key = keys.path("unknown/server-key.pem");
     let rows: &[(&Path, &Path, Option<&Path>, &Path, &str)] = &[
         (&none, &key, None, &none, "No such file"),

@@ -1,4 +1,4 @@
-//! A client that stamps sectors, and knows which generations of each may be there after a power cut.
+//! A client that stamps sectors, and knows which generations of each sector are possible after a power loss.
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
@@ -17,22 +17,22 @@ use headstack_sim::power_cut::Tear;
 use headstack_workload::{DurationNs, Purpose, Random, Span};
 use serde_json::Value;
 
-/// Requests in flight.
+/// Queue depth.
 const DEPTH: usize = 8;
-/// Sectors that are stamped: half of them at the start of the system, half in its middle.
+/// Number of stamped sectors: half at the start of the system, half in its middle.
 const SECTORS: usize = 1024;
-/// Of a write.
+/// Maximum number of sectors of a write.
 const SECTORS_MAX: u64 = 40;
-/// Cookies of flushes are above this.
+/// Cookies from this number on are those of flushes.
 const FLUSHES: u64 = 1 << 40;
 
-/// What cuts have come to.
+/// Results of power losses.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub cuts: u32,
-    /// Sectors whose newest acknowledged stamp was missing.
+    /// Number of sectors whose newest acknowledged stamp was missing.
     pub lost_sectors: u64,
-    /// Writes under way at the cuts, and what the server said became of them.
+    /// Number of writes in flight at the power losses, and their outcomes as reported by the server.
     pub under_way: u64,
     pub absent: u64,
     pub whole: u64,
@@ -40,20 +40,20 @@ pub struct Tally {
     pub violations: Vec<String>,
 }
 
-/// A write: its number is its generation.
+/// A write, whose generation is its number.
 #[derive(Debug)]
 struct Stamped {
     first: usize,
     sectors: usize,
     forced: bool,
-    /// Moments of the client.
+    /// Times on the client's logical clock.
     sent: u64,
     acknowledged: Option<u64>,
-    /// By FUA or a flush.
+    /// Whether FUA or a flush has made the write durable.
     durable: bool,
 }
 
-/// A system that is served, and its client.
+/// An exported system, and its client.
 pub struct Bench {
     session: Session,
     server: Server,
@@ -64,14 +64,14 @@ pub struct Bench {
     moment: u64,
     writes: Vec<Stamped>,
     under_way: HashMap<u64, u64>,
-    /// What is there since power came back: generation of each sector, 0 for none.
+    /// Contents since power returned: generation of each sector, 0 for none.
     base: Vec<u64>,
-    /// The first generation of this round.
+    /// First generation since power returned.
     round: u64,
     tally: Tally,
-    /// Strikes immediately before power fails.
+    /// Fault that is injected immediately before the power loss.
     pub before_cut: Option<Fault>,
-    /// And when it is back.
+    /// Fault that is injected when power is back.
     pub after_cut: Option<Fault>,
 }
 
@@ -108,7 +108,7 @@ impl Bench {
         self.session.commander().order(Order::Inject { fault, lasts, when: Box::default() }).unwrap()
     }
 
-    /// Cuts the power so often, and judges what is there after each.
+    /// Cuts the power `cuts` times, and checks the contents after each power loss.
     pub fn cuts(mut self, cuts: u32) -> Tally {
         for number in 0..cuts {
             self.cut(number);
@@ -131,21 +131,21 @@ impl Bench {
             self.inject(fault, None);
         }
         let tear = [Tear::Sector, Tear::Track, Tear::Sector, Tear::None][number as usize % 4];
-        // Every other time it comes back by itself.
+        // Every other time, power returns by itself.
         let lasts = (number % 2 == 1).then_some(DurationNs(200_000_000));
         let loss = self.inject(Fault::PowerCut { tear, atom: None }, lasts)["loss"].clone();
         if lasts.is_none() {
             let refused = self.connect().expect_err("nobody is let in");
             assert!(refused.to_string().contains("power is off"), "{refused}");
         }
-        // Whatever is asked now is too late: the connection ends.
+        // Requests from now on are too late, since the connection ends.
         let late = self.writes.len() as u64 + 1;
         let _ = self.send_write(&mut client);
         while self.receive(&mut client).is_ok() {}
         self.power_on(lasts.is_some());
         let header = Header { flags: 0, command: command::FLUSH, cookie: 1, offset_bytes: 0, length_bytes: 0 };
         let _ = idle.send(&header, &[]);
-        assert!(idle.receive(|_| &mut []).is_err(), "a connection does not outlive the power");
+        assert!(idle.receive(|_| &mut []).is_err(), "a connection ends with the power");
         let found = self.read_back();
         self.judge(&found, &loss, late);
         (self.base, self.round) = (found, self.writes.len() as u64 + 1);
@@ -166,7 +166,7 @@ impl Bench {
         }
     }
 
-    /// Keeps requests under way until so many were answered.
+    /// Keeps requests in flight until `replies` requests are answered.
     fn load(&mut self, client: &mut Client, replies: u64) {
         for _ in 0..replies {
             self.fill(client);
@@ -191,7 +191,7 @@ impl Bench {
         base_bytes + (sector % half) as u64 * self.block_bytes
     }
 
-    /// A sector of this generation.
+    /// Returns the data of a sector with this generation.
     fn sector_of(&self, generation: u64, sector: usize) -> Vec<u8> {
         let stamp = [generation.to_le_bytes(), (sector as u64).to_le_bytes()].concat();
         stamp.repeat(self.block_bytes as usize / 16)
@@ -236,7 +236,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The generation of each sector.
+    /// Returns the generation of each sector.
     fn read_back(&mut self) -> Vec<u64> {
         let mut client = self.connect().unwrap();
         let half = SECTORS / 2;
@@ -258,13 +258,13 @@ impl Bench {
         found
     }
 
-    /// Its number, counted from 1 in the order of sending.
+    /// Returns the number of a write, counted from 1 in the order of sending.
     fn generation_of(&self, write: &Stamped) -> u64 {
-        self.writes.iter().position(|other| std::ptr::eq(other, write)).expect("one of them") as u64 + 1
+        self.writes.iter().position(|other| std::ptr::eq(other, write)).expect("the write is in the list") as u64 + 1
     }
 
-    /// The rule: a stamp that was acknowledged before a durable one was sent is gone for good; what was on the media when
-    /// power came back is older than everything since.
+    /// Checks the rule: a stamp that was acknowledged before a durable stamp was sent cannot reappear, and stamps from
+    /// before the last return of power are older than all stamps since.
     fn judge(&mut self, found: &[u64], loss: &Value, late: u64) {
         let lost: Vec<(u64, u64)> = loss["lost"]
             .as_array()
@@ -280,7 +280,9 @@ impl Bench {
             let newer: Vec<&Stamped> = self.writes[self.round as usize - 1..].iter().filter(covers).collect();
             let acknowledged = if generation < self.round {
                 if generation != self.base[sector] {
-                    self.tally.violations.push(format!("sector {sector}: {generation} is of no write of this round"));
+                    self.tally.violations.push(format!(
+                        "sector {sector}: no write since the last power loss has generation {generation}"
+                    ));
                 }
                 Some(0)
             } else {
@@ -291,18 +293,20 @@ impl Bench {
             let superseded = |write: &&&Stamped| acknowledged.is_some_and(|at| at < write.sent);
             if let Some(write) = newer.iter().filter(superseded).find(|write| write.durable) {
                 let sent = write.sent;
-                self.tally.violations.push(format!("sector {sector}: {generation} there, but durable since {sent}"));
+                self.tally.violations.push(format!(
+                    "sector {sector}: has generation {generation}, but a later one is durable since {sent}"
+                ));
             }
             let is_lost = newer.iter().filter(superseded).any(|write| write.acknowledged.is_some());
             self.tally.lost_sectors += u64::from(is_lost);
             let at_bytes = self.offset_bytes(sector);
             let is_told = lost.iter().any(|&(from, to)| from <= at_bytes && at_bytes < to);
-            assert!(is_told || !is_lost, "sector {sector} is lost without a word: {loss}");
-            // What is told is not there: something else is, that was sent before what was acknowledged last.
+            assert!(is_told || !is_lost, "sector {sector} is lost but not reported: {loss}");
+            // A reported loss means that the sector has other data, which was sent before the data acknowledged last.
             let is_older = |write: &&Stamped| write.acknowledged.is_some() && generation < self.generation_of(write);
             assert!(
                 !is_told || newer.iter().copied().any(|write| is_older(&write)),
-                "sector {sector} is there: {loss}"
+                "sector {sector} is reported as lost but present: {loss}"
             );
         }
         let count = |key: &str| loss[key].as_u64().unwrap();
