@@ -14,7 +14,8 @@ use crate::flights::Flight;
 use crate::notes::{note_of_shingled_rebuild, note_of_tail};
 use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
-use crate::rig::{Machine, Rig, once_prepared, prepared};
+use crate::rig::{Machine, Rig};
+use crate::system::System;
 
 /// Parameters of a replay.
 #[derive(Clone, Debug)]
@@ -49,14 +50,14 @@ pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
     sink: Option<&'a mut Sink<'a>>,
 ) -> Result<RunResult, E> {
     spec.replay.check()?;
-    let system = prepared(&spec.system, spec.seed, progress)?;
+    let system = System::new(&spec.system, spec.seed)?;
     let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
     let rig = Rig::new(machine, spec.interval_ns, sink);
     let (capacity_bytes, block_bytes) = (spec.system.capacity_bytes(), spec.system.block_bytes());
     let player = Player::new(&spec.replay, capacity_bytes, block_bytes, source)?;
     let is_timed = matches!(spec.replay.mode, ReplayMode::Timed { .. });
     let mut stage = Stage { rig, player, is_timed, under_way: Vec::new(), late_arrivals: 0, piled_up: false };
-    stage.play(spec, &once_prepared(&spec.system, progress))?;
+    stage.play(spec, progress)?;
     Ok(stage.finish(spec))
 }
 

@@ -14,7 +14,7 @@ use crate::in_service;
 use crate::notes::{note_of_alignment, note_of_shingled_rebuild, note_of_tail};
 use crate::progress::Progress;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Rig, once_prepared, prepared, waiting_max};
+use crate::rig::{Machine, Rig, waiting_max};
 use crate::run_spec::{Demand, RunSpec};
 use crate::scenario;
 use crate::system::System;
@@ -41,7 +41,7 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
         Demand::Scenario(scenario) => return scenario::run(spec, scenario, progress, sink),
     };
     let mut runner = Runner::new(spec, workload, progress, sink)?;
-    runner.go(&once_prepared(&spec.system, progress))?;
+    runner.go(progress)?;
     Ok(runner.finish(spec, workload))
 }
 
@@ -103,8 +103,7 @@ impl<'a> Runner<'a> {
         }
         workload.validate()?;
         let generator = Generator::new(workload, span, spec.system.block_bytes(), spec.seed)?;
-        let mut system = prepared(&spec.system, spec.seed, progress)?;
-        let progress = once_prepared(&spec.system, progress);
+        let mut system = System::new(&spec.system, spec.seed)?;
         let goes_on = |_: f64| progress(0.0);
         if spec.preload > 0 {
             let mut past = Generator::new(workload, span, spec.system.block_bytes(), !spec.seed)?;

@@ -11,8 +11,9 @@ use crate::flights::{Flight, Outcome};
 use crate::in_service;
 use crate::progress::Progress;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Rig, finished, once_prepared, prepared, waiting_max};
+use crate::rig::{Machine, Rig, finished, waiting_max};
 use crate::run_spec::RunSpec;
+use crate::system::System;
 
 struct Runner<'r> {
     rig: Rig<'r>,
@@ -35,8 +36,7 @@ pub fn run<'a>(
     };
     let block_bytes = spec.system.block_bytes();
     let clients = Clients::new(scenario, &luns, block_bytes, spec.seed)?;
-    let mut system = prepared(&spec.system, spec.seed, progress)?;
-    let progress = once_prepared(&spec.system, progress);
+    let mut system = System::new(&spec.system, spec.seed)?;
     let goes_on = |_: f64| progress(0.0);
     if spec.preload > 0 {
         let mut past = Past::new(ScenarioRun::new(scenario, &luns, block_bytes, !spec.seed)?);
@@ -56,7 +56,7 @@ pub fn run<'a>(
     let rig = Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
     let mut runner = Runner { rig, clients };
     runner.rig.preloaded = spec.preload;
-    runner.go(&progress)?;
+    runner.go(progress)?;
     Ok(runner.finish(spec, scenario))
 }
 
